@@ -1,0 +1,29 @@
+# make        build into ./build (installs missing Debian packages first)
+# make demo   the demo programs in GDB and in LLDB
+# make test   unit and session tests; ends with ctest's summary
+# make format rewrites the C and C++ sources by .clang-format
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: all packages build demo test format clean
+
+all: build
+
+packages:
+	@tests/install.sh
+
+build: packages
+	@cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: build
+	@tests/demo/run $(BUILD)
+
+test: build
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
+
+format:
+	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-14 -i
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,64 @@
+#include "analysis/frame_namer.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+
+namespace refhist {
+
+const std::vector<NamedFrame>& FrameNamer::name(const StackFrame& frame) {
+  const auto [entry, added] = cache_.try_emplace(frame);
+  std::vector<NamedFrame>& names = entry->second;
+  if (!added) return names;
+  const LoadedModule* module = frame.module.valid() ? modules_.get(frame.module) : nullptr;
+  if (module == nullptr) {
+    names.push_back(NamedFrame{{}, {}, 0, {}, frame.pc, false});
+    return names;
+  }
+  const Address where = frame.exact ? frame.pc : frame.pc - 1;  // a return address may belong to the next line
+  for (const SourceFrame& source : module->module->source_frames(where)) {
+    names.push_back(NamedFrame{source.function, source.file, source.line, module->module->path(),
+                               frame.pc + module->bias, source.inlined});
+  }
+  if (names.empty()) names.push_back(NamedFrame{{}, {}, 0, module->module->path(), frame.pc + module->bias, false});
+  return names;
+}
+
+std::vector<NamedFrame> FrameNamer::stack(StackId stack) {
+  std::vector<NamedFrame> result;
+  for (const StackFrame& frame : history_.stacks().frames(stack)) {
+    const std::vector<NamedFrame>& names = name(frame);
+    result.insert(result.end(), names.begin(), names.end());
+  }
+  return result;
+}
+
+NamedFrame FrameNamer::owner(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  if (frames.empty()) return {};
+  const ModuleId defined_in = event.site.valid() ? sites_.get(event.site).module : ModuleId();
+  const LoadedModule* module = defined_in.valid() ? modules_.get(defined_in) : nullptr;
+  const bool library = module != nullptr && module->module->interpreter().empty() &&
+                       module->module->position_independent();
+  std::size_t chosen = frames.size() > 1 ? 1 : 0;
+  if (library) {
+    for (std::size_t i = 1; i < frames.size(); ++i) {
+      if (frames[i].module == defined_in) continue;
+      chosen = i;
+      break;
+    }
+  }
+  return name(frames[chosen]).front();
+}
+
+std::string FrameNamer::text(const NamedFrame& frame) {
+  if (!frame.function.empty() && frame.line != 0) {
+    return fmt::format("{} ({}:{})", frame.function, file_name(frame.file), frame.line);
+  }
+  if (!frame.function.empty()) return fmt::format("{} in {}", frame.function, file_name(frame.module));
+  if (frame.pc == 0) return "an unknown caller";
+  if (!frame.module.empty()) return fmt::format("{:#x} in {}", frame.pc, file_name(frame.module));
+  return fmt::format("{:#x}", frame.pc);
+}
+
+}  // namespace refhist

@@ -1,0 +1,56 @@
+// The data structures of glibc's malloc on x86-64 as they lie in memory (versions 2.32 to 2.41). Offsets in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace refhist::malloc_layout {
+
+// A chunk: its header's second word is its size with three flags in the low bits; the user's memory
+// begins behind it and ends behind the first word of the next header.
+constexpr Address kHeader = 16;
+constexpr Address kSizeField = 8;
+constexpr std::uint64_t kPreviousInUse = 1;
+constexpr std::uint64_t kMapped = 2;
+constexpr std::uint64_t kOtherArena = 4;
+constexpr std::uint64_t kFlags = 7;
+constexpr std::uint64_t kAlignment = 16;
+constexpr std::uint64_t kSmallest = 32;
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kFencepost = 16;  // the size that ends a heap
+
+// struct malloc_state: one arena.
+constexpr std::size_t kFastbins = 16;
+constexpr std::size_t kFastbinCount = 10;
+constexpr std::size_t kTop = 96;
+constexpr std::size_t kBins = 112;
+constexpr std::size_t kBinCount = 127;
+constexpr std::size_t kNextArena = 2160;
+constexpr std::size_t kSystemMemory = 2184;
+constexpr std::size_t kMaxSystemMemory = 2192;
+constexpr std::size_t kArenaSize = 2200;
+
+// struct heap_info: stands at the start of every heap of an arena other than the main one. The size of
+// the struct itself differs between versions: the first heap's arena follows it directly.
+constexpr Address kHeapAlignment = 64 << 20;
+constexpr std::size_t kHeapArena = 0;
+constexpr std::size_t kHeapPrevious = 8;
+constexpr std::size_t kHeapSize = 16;
+constexpr Address kMaxHeapInfo = 64;
+
+// struct malloc_par, relative to its member sbrk_base, around which it is the same in all versions.
+constexpr Address kMappedBytesBefore = 16;  // then the most there ever were
+constexpr Address kTcacheBinsBehind = 8;
+constexpr Address kTcacheMaxBehind = 16;
+
+// struct tcache_perthread_struct: the numbers of free blocks, then the first of each.
+constexpr std::size_t kTcacheBins = 64;
+constexpr std::uint64_t kTcacheChunk = 0x290;
+constexpr std::uint64_t kTcacheStep = 16;  // bin i holds chunks of kSmallest + i * kTcacheStep bytes
+
+/// The link of a tcache or fastbin list that is stored at `place`.
+constexpr Address reveal(Address place, std::uint64_t stored) { return (place >> 12) ^ stored; }
+
+}  // namespace refhist::malloc_layout

@@ -1,0 +1,205 @@
+#include "analysis/leaks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+
+bool acquires(const Event& event) {
+  return !event.failed && !event.unobserved &&
+         (event.role == Role::init || event.role == Role::get || event.role == Role::try_get);
+}
+
+bool gives_back(const Event& event) { return !event.unobserved && event.role == Role::put; }
+
+int times(const std::map<std::string, int>& counts, const std::string& place) {
+  const auto found = counts.find(place);
+  return found == counts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+LeakFinder::Profile LeakFinder::profile(const Object& object) {
+  Profile result;
+  for (const EventId id : object.events) {
+    const Event& event = history_.event(id);
+    if (!acquires(event) && !gives_back(event)) continue;
+    const NamedFrame owner = namer_.owner(event);
+    const std::string place = owner.function.empty() ? FrameNamer::text(owner) : owner.function;
+    const bool put = gives_back(event);
+    ++(put ? result.put : result.acquired)[place];
+    (put ? put_places_ : get_places_).try_emplace({object.family.value, place}, owner);
+  }
+  return result;
+}
+
+std::string LeakFinder::birth_key(const Object& object) {
+  if (!object.born.valid()) return fmt::format("{}/unseen", object.family.value);
+  const Event& born = history_.event(object.born);
+  const NamedFrame owner = namer_.owner(born);
+  const std::string maker = born.site.valid() ? sites_.get(born.site).function : std::string();
+  return fmt::format("{}/{}/{}", object.family.value, maker, FrameNamer::text(owner));
+}
+
+NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, bool put) {
+  const auto& places = put ? put_places_ : get_places_;
+  const auto found = places.find({family.value, function});
+  return found == places.end() ? NamedFrame{} : found->second;
+}
+
+std::vector<EventId> LeakFinder::candidate_references(const Object& object, const Profile& leaked,
+                                                      const std::vector<Profile>& clean,
+                                                      const std::string& missing_put) {
+  // A place where references are taken can be the one that this put answers only if, in every clean sibling,
+  // as many were taken there as were put there; a place that clean siblings never took at is always one.
+  const auto may_be = [&](const std::string& place) {
+    const bool foreign = std::none_of(clean.begin(), clean.end(), [&](const Profile& sibling) {
+      return times(sibling.acquired, place) >= times(leaked.acquired, place);
+    });
+    if (foreign) return true;
+    return !missing_put.empty() && std::all_of(clean.begin(), clean.end(), [&](const Profile& sibling) {
+      return times(sibling.acquired, place) == times(sibling.put, missing_put);
+    });
+  };
+  std::vector<EventId> all;
+  std::vector<EventId> chosen;
+  for (const EventId id : object.events) {
+    const Event& event = history_.event(id);
+    if (!acquires(event)) continue;
+    all.push_back(id);
+    const NamedFrame owner = namer_.owner(event);
+    if (may_be(owner.function.empty() ? FrameNamer::text(owner) : owner.function)) chosen.push_back(id);
+  }
+  return chosen.empty() || clean.empty() ? all : chosen;
+}
+
+void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean) {
+  const Object& first = history_.object(group.objects.front());
+  group.clean_siblings = clean.size();
+  std::string missing_put;
+  if (clean.empty()) {
+    group.why = "which put is missing cannot be decided: no object born at the same place was released clean";
+  } else {
+    std::map<std::string, std::size_t> more_often;  // put place -> clean siblings put there more often than these
+    for (const Profile& sibling : clean) {
+      for (const auto& [place, count] : sibling.put) {
+        if (count > times(leaked.put, place)) ++more_often[place];
+      }
+    }
+    for (const auto& [place, siblings] : more_often) {
+      if (2 * siblings <= clean.size()) continue;
+      if (missing_put.empty() || siblings > more_often[missing_put]) missing_put = place;
+    }
+    if (!missing_put.empty()) {
+      group.suspects.push_back(
+          Suspect{example_of(missing_put, group.family, true), "missing put", "candidate",
+                  fmt::format("{} of {} released objects were put in {}; {} not", more_often[missing_put],
+                              clean.size(), missing_put,
+                              group.objects.size() == 1 ? std::string("this one was")
+                                                        : fmt::format("these {} were", group.objects.size()))});
+    }
+    for (const auto& [place, count] : leaked.acquired) {
+      const auto as_often = std::count_if(clean.begin(), clean.end(), [&, n = count](const Profile& sibling) {
+        return times(sibling.acquired, place) >= n;
+      });
+      if (as_often != 0) continue;
+      group.suspects.push_back(Suspect{example_of(place, group.family, false), "missing put", "candidate",
+                                       fmt::format("a reference was taken in {} that none of {} released objects "
+                                                   "had; nothing gave it back",
+                                                   place, clean.size())});
+    }
+    if (group.suspects.empty()) {
+      group.why = fmt::format("which put is missing cannot be decided: {} released siblings differ among themselves",
+                              clean.size());
+    }
+  }
+  group.references = candidate_references(first, leaked, clean, missing_put);
+}
+
+std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
+  const Object& object = history_.object(id);
+  const std::string place = birth_key(object);
+  std::vector<Profile> clean;
+  for (std::size_t i = 0; i < history_.objects().size(); ++i) {
+    if (ObjectId(i) != id && released_clean(ObjectId(i)) && birth_key(history_.object(ObjectId(i))) == place) {
+      clean.push_back(profile(history_.object(ObjectId(i))));
+    }
+  }
+  std::vector<Suspect> suspects;
+  if (clean.empty()) return suspects;
+  for (const auto& [function, count] : profile(object).put) {
+    const auto as_often = std::count_if(clean.begin(), clean.end(), [&, n = count](const Profile& sibling) {
+      return times(sibling.put, function) >= n;
+    });
+    if (as_often != 0) continue;
+    suspects.push_back(Suspect{example_of(function, object.family, true), "extra put", "candidate",
+                               fmt::format("{} put it {}; none of {} released objects was put there that often",
+                                           function, count == 1 ? "once" : fmt::format("{} times", count),
+                                           clean.size())});
+  }
+  return suspects;
+}
+
+bool LeakFinder::released_clean(ObjectId id) const {
+  const Object& object = history_.object(id);
+  const auto& findings = history_.findings();
+  return object.state == ObjectState::dead && object.complete && !object.moved_unobserved &&
+         std::none_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.object == id; });
+}
+
+std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
+  struct Birthplace {
+    std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
+    std::vector<Profile> clean;
+  };
+  std::map<std::string, Birthplace> places;
+  for (std::size_t i = 0; i < history_.objects().size(); ++i) {
+    const ObjectId id(i);
+    const Object& object = history_.object(id);
+    Birthplace& place = places[birth_key(object)];
+    const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
+    if (outstanding) {
+      const auto found = reach.find(id);
+      const int kind = found == reach.end() ? -1 : static_cast<int>(found->second.reach);
+      place.outstanding[{profile(object), object.moved_unobserved || !object.base_known, kind}].push_back(id);
+    } else if (released_clean(id)) {
+      place.clean.push_back(profile(object));
+    }
+  }
+  std::vector<LeakGroup> groups;
+  for (auto& [key, place] : places) {
+    for (auto& [kind, objects] : place.outstanding) {
+      LeakGroup group;
+      group.objects = std::move(objects);
+      const Object& first = history_.object(group.objects.front());
+      group.family = first.family;
+      group.reach_known = std::get<2>(kind) >= 0;
+      if (group.reach_known) group.reach = static_cast<Reach>(std::get<2>(kind));
+      if (first.born.valid()) {
+        const Event& born = history_.event(first.born);
+        group.born = namer_.owner(born);
+        if (born.site.valid()) group.born_by = sites_.get(born.site).function;
+      }
+      name_suspects(group, std::get<0>(kind), place.clean);
+      if (std::get<1>(kind)) {
+        group.verdict = Verdict::undecidable;
+        group.suspects.clear();
+        group.why = first.base_known ? "the count moved without an event: references were taken or given back unseen"
+                                     : "the count is unknown: the counter cannot be read and the birth was not seen";
+      }
+      groups.push_back(std::move(group));
+    }
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const LeakGroup& a, const LeakGroup& b) {
+    return std::tuple(a.reach, b.objects.size()) < std::tuple(b.reach, a.objects.size());
+  });
+  return groups;
+}
+
+}  // namespace refhist

@@ -1,0 +1,71 @@
+// What is outstanding, what of it is leaked, and which put is missing, by comparison with siblings: objects
+// born at the same place that were released clean.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/frame_namer.h"
+#include "analysis/reachability.h"
+#include "history/history.h"
+
+namespace refhist {
+
+struct Suspect {
+  NamedFrame frame;        ///< function, file and line of the call that is missing or too many
+  std::string what;        ///< "missing put", "extra put", "missing get", "extra get"
+  std::string confidence;  ///< "named" or "candidate"
+  std::string why;         ///< one sentence with the counts
+};
+
+/// Objects that are alike: same family, same birth place, same gets and puts at the same places.
+struct LeakGroup {
+  Verdict verdict = Verdict::leak;
+  FamilyId family;
+  std::vector<ObjectId> objects;      ///< in order of birth
+  Reach reach = Reach::unreachable;
+  bool reach_known = false;
+  NamedFrame born;                    ///< the owner frame of the birth; empty for objects first seen in mid-life
+  std::string born_by;                ///< the function that made it: "json_object_new_object"
+  std::vector<EventId> references;    ///< of the first object: those that may be the one not given back
+  std::vector<Suspect> suspects;
+  std::size_t clean_siblings = 0;
+  std::string why;                    ///< what could not be decided, or how it is held
+};
+
+using ReachByObject = std::map<ObjectId, ReachOfObject>;
+
+class LeakFinder {
+ public:
+  LeakFinder(const History& history, const SiteTable& sites, FrameNamer& namer)
+      : history_(history), sites_(sites), namer_(namer) {}
+
+  /// Outstanding objects in groups, largest first. `reach` may be empty (not scanned).
+  std::vector<LeakGroup> find(const ReachByObject& reach);
+  /// For an object that was put too often or used after its end: the puts that none of its clean siblings had.
+  std::vector<Suspect> suspects_of(ObjectId id);
+
+ private:
+  using PlaceCounts = std::map<std::string, int>;  // function of the owner frame -> how often
+  struct Profile {
+    PlaceCounts acquired;
+    PlaceCounts put;
+    auto operator<=>(const Profile&) const = default;
+  };
+  Profile profile(const Object& object);
+  [[nodiscard]] bool released_clean(ObjectId id) const;
+  std::string birth_key(const Object& object);
+  void name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean);
+  std::vector<EventId> candidate_references(const Object& object, const Profile& leaked,
+                                            const std::vector<Profile>& clean, const std::string& missing_put);
+  NamedFrame example_of(const std::string& function, FamilyId family, bool put);
+
+  const History& history_;
+  const SiteTable& sites_;
+  FrameNamer& namer_;
+  std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
+  std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
+};
+
+}  // namespace refhist

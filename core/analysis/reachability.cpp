@@ -1,0 +1,173 @@
+#include "analysis/reachability.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "analysis/heap_image.h"
+#include "analysis/heap_walker.h"
+#include "analysis/reachability_exit.h"
+#include "analysis/reachability_layout.h"
+#include "analysis/reachability_leaked.h"
+#include "analysis/reachability_marker.h"
+#include "analysis/reachability_memory.h"
+#include "analysis/reachability_objects.h"
+#include "analysis/reachability_places.h"
+#include "analysis/reachability_roots.h"
+#include "analysis/reachability_threads.h"
+
+namespace refhist {
+
+namespace {
+
+// Heap contents kept in memory during a scan.
+constexpr std::size_t kImageBudget = std::size_t{512} << 20;
+
+class ReachabilityScan {
+ public:
+  ReachabilityScan(DebuggerPort& port, const ModuleMap& modules, Unwinder& unwinder,
+                   const std::vector<TrackedBlock>& blocks, const ReachOptions& options)
+      : port_(port),
+        modules_(modules),
+        unwinder_(unwinder),
+        blocks_(blocks),
+        options_(options),
+        progress_(options.progress),
+        process_(port.process()),
+        memory_(port, process_, progress_) {}
+
+  ReachResult run() {
+    result_.objects.resize(blocks_.size());
+    for (std::size_t i = 0; i < blocks_.size(); ++i) result_.objects[i].object = blocks_[i].object;
+    try {
+      scan();
+    } catch (const ScanInterrupted&) {
+      incomplete("interrupted");
+    }
+    if (memory_.unreadable() != 0) {
+      incomplete(fmt::format("memory at 0x{:x} could not be read", memory_.unreadable()));
+    }
+    result_.bytes_scanned = progress_.bytes();
+    return std::move(result_);
+  }
+
+ private:
+  void incomplete(std::string why) {
+    if (result_.complete) result_.why_not = std::move(why);
+    result_.complete = false;
+  }
+
+  void scan() {
+    const std::vector<MemoryRegion> regions = this->regions();
+    const MemoryLayout layout(regions, modules_);
+    if (layout.regions().empty()) return incomplete("the memory map of the process is not known");
+    WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous));
+    result_.heap_walked = heap.why_not.empty();
+    result_.heap_why_not = heap.why_not;
+    const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
+    const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), threads());
+    TrackedCells cells(blocks_, heap.map, readable(regions));
+    HeapImage image(memory_, heap.map, kImageBudget);
+    mark(roots, heap.map, cells, image);
+    LeakedSweep(heap.map, cells, image).run();
+    tell(cells, HolderPlaces(modules_, layout, roots, heap.map));
+  }
+
+  std::vector<MemoryRegion> regions() {
+    return process_.local && process_.pid != 0 ? read_proc_maps(process_.pid) : port_.regions();
+  }
+
+  static std::vector<AddressRange> readable(const std::vector<MemoryRegion>& regions) {
+    std::vector<AddressRange> ranges;
+    for (const MemoryRegion& region : regions) {
+      if (region.readable) ranges.push_back({region.begin, region.end});
+    }
+    return subtract(std::move(ranges), {});
+  }
+
+  std::vector<RootThread> threads() {
+    std::vector<RootThread> threads;
+    for (const ThreadInfo& info : port_.threads()) {
+      const std::optional<Registers> registers = port_.registers(info.tid);
+      if (!registers) {
+        incomplete(fmt::format("the registers of thread {} could not be read", info.tid));
+        continue;
+      }
+      RootThread thread;
+      thread.tid = info.tid;
+      thread.registers = *registers;
+      if (options_.at_exit) cut(thread);
+      threads.push_back(thread);
+    }
+    return threads;
+  }
+
+  void cut(RootThread& thread) {
+    const auto read = [this](Address address, void* out, std::size_t size) {
+      return memory_.process().read(address, out, size);
+    };
+    const ExitCut cut = cut_exit_frames(modules_, unwinder_, thread.registers, read);
+    if (!cut.cut) return;
+    thread.registers = cut.registers;
+    thread.saved_only = true;
+  }
+
+  void mark(const RootSet& roots, HeapMap& heap, TrackedCells& cells, HeapImage& image) {
+    ReachabilityMarker marker(heap, cells, image);
+    for (const RootRange& root : roots.ranges()) {
+      memory_.each_piece(root.range, root.backing,
+                         [&](Address at, const ScanMemory::Word* words, std::size_t count) {
+                           marker.root_words(at, words, count);
+                         });
+    }
+    for (std::size_t i = 0; i < roots.registers().size(); ++i) {
+      marker.root_register(roots.registers()[i].value, static_cast<std::uint32_t>(i));
+    }
+    registers_ = roots.registers();
+    marker.run();
+  }
+
+  void tell(TrackedCells& cells, const HolderPlaces& places) {
+    for (const TrackedCell& cell : cells.cells()) {
+      ReachOfObject fate;
+      fate.reach = cell.reach;
+      fate.holder = cell.holder;
+      if (cell.register_root != TrackedCell::kNoRegister) {
+        fate.where = registers_[cell.register_root].where;
+      } else if (cell.holder != 0) {
+        fate.where = places.name(cell.holder);
+        if (const TrackedCell* holder = cells.at(cell.holder)) {
+          fate.holder_object = blocks_[cells.member_at(*holder, cell.holder)].object;
+        }
+      }
+      for (std::uint32_t i = 0; i < cell.count; ++i) tell(cells.members()[cell.first + i], fate);
+    }
+    for (const std::uint32_t i : cells.freed()) result_.objects[i].freed = true;
+  }
+
+  void tell(std::uint32_t block, const ReachOfObject& fate) {
+    const ObjectId object = result_.objects[block].object;
+    result_.objects[block] = fate;
+    result_.objects[block].object = object;
+  }
+
+  DebuggerPort& port_;
+  const ModuleMap& modules_;
+  Unwinder& unwinder_;
+  const std::vector<TrackedBlock>& blocks_;
+  const ReachOptions& options_;
+  ScanProgress progress_;
+  ProcessInfo process_;
+  ScanMemory memory_;
+  std::vector<RegisterRoot> registers_;
+  ReachResult result_;
+};
+
+}  // namespace
+
+ReachResult scan_reachability(DebuggerPort& port, const ModuleMap& modules, Unwinder& unwinder,
+                              const std::vector<TrackedBlock>& blocks, const ReachOptions& options) {
+  return ReachabilityScan(port, modules, unwinder, blocks, options).run();
+}
+
+}  // namespace refhist

@@ -1,0 +1,74 @@
+// Which tracked objects can the program still reach? A conservative scan of registers, stacks, writable
+// data and the heap, as LeakSanitizer does it: a word that points at an object or into it holds it.
+//
+// Roots are the general registers of all threads, their stacks from 128 bytes below the stack pointer up,
+// writable data of all modules, thread-local storage, and every other writable mapping that is not the
+// allocator's. The heap of glibc's malloc (2.32 to 2.41, all arenas and mapped chunks) is understood chunk by
+// chunk: a chunk holds what it points at once it is reached itself, and a free chunk holds nothing. Where a
+// heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a whole:
+// stale pointers may then make a leak look reachable, and heap_walked says so.
+//
+// Limits, all but the first of which can hide a leak but not invent one:
+//   - a pointer is seen as an aligned word that points at the object or into it: not when it is stored
+//     unaligned, compressed, tagged in its upper bits, mangled, or held in a vector register only;
+//   - a word that is no pointer but has the value of one holds, and so does a stale pointer in a stack frame
+//     in use, in padding, or in a slot of a slab that is free: the lists of slab allocators (GSlice,
+//     pools) are not known. Only the live tracked objects in a slab hold nothing until they are reached;
+//   - what is a slab is judged by the block alone (see reachability_objects.h); an object of unknown size in
+//     one extends to the next tracked object, and outside malloc it is taken to have 16 bytes;
+//   - a pointer to the first object of a pool is a pointer to the pool, and the other way round;
+//   - pages of mapped files other than modules count only where the program has touched them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "port/debugger_port.h"
+#include "symbols/module_map.h"
+#include "symbols/unwinder.h"
+
+namespace refhist {
+
+struct TrackedBlock {
+  ObjectId object;
+  Address begin = 0;
+  std::uint64_t size = 0;      ///< bytes; 0 when unknown (then the heap chunk's size, or the counter's end, is used)
+};
+
+enum class Reach : std::uint8_t {
+  unreachable,    ///< nothing outside itself points at it
+  from_leaked,    ///< only unreachable objects (or unreachable heap blocks) point at it; so all of a lost cycle
+  reachable,      ///< a root, or something reachable, points at it; also when the scan could not tell
+};
+
+struct ReachOfObject {
+  ObjectId object;
+  Reach reach = Reach::reachable;
+  bool freed = false;          ///< the allocator has its memory back: it ended unseen (reach says nothing then)
+  Address holder = 0;          ///< one word that points at it; 0 when none, or when a register does
+  std::string where;           ///< "register rbx of thread 12", "stack of thread 12", "a.out+0x4010", "heap block 0x…+0x10"
+  ObjectId holder_object;      ///< the tracked object the holder lies in, if any
+};
+
+struct ReachOptions {
+  /// The process is in its last call (_exit): frames of the exit machinery and dead registers are no roots.
+  bool at_exit = false;
+  std::function<bool(std::size_t done, std::size_t total)> progress;  ///< bytes; false interrupts
+};
+
+struct ReachResult {
+  bool complete = true;              ///< false: interrupted, or memory could not be read (see why_not)
+  std::string why_not;
+  bool heap_walked = false;          ///< the allocator's chunks were understood; else (part of) its memory counted as roots
+  std::string heap_why_not;          ///< what was not understood first
+  std::uint64_t bytes_scanned = 0;   ///< bytes read, those read twice counted twice
+  std::vector<ReachOfObject> objects;   ///< in the order of the blocks given
+};
+
+/// Never throws for what the program's memory holds; an interrupted scan says `reachable` of every object.
+ReachResult scan_reachability(DebuggerPort& port, const ModuleMap& modules, Unwinder& unwinder,
+                              const std::vector<TrackedBlock>& blocks, const ReachOptions& options);
+
+}  // namespace refhist

@@ -1,0 +1,51 @@
+// Follows pointers from the roots through the heap and marks what they reach.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/heap_image.h"
+#include "analysis/heap_map.h"
+#include "analysis/reachability_objects.h"
+
+namespace refhist {
+
+class ReachabilityMarker {
+ public:
+  using Word = ScanMemory::Word;
+
+  ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapImage& image);
+
+  /// A register's value; `index` is remembered as the holder.
+  void root_register(Address value, std::uint32_t index);
+  /// Words of a root. Tracked objects in there are left out: they hold only once they are reached.
+  void root_words(Address at, const Word* words, std::size_t count);
+  /// Follows everything that the roots have reached.
+  void run();
+
+ private:
+  /// A block without the cells in it, or a cell.
+  struct Work {
+    Address begin = 0;
+    bool cell = false;
+  };
+  void scan_words(Address at, const Word* words, std::size_t count);
+  void point(Address target, Address holder, std::uint32_t register_root = TrackedCell::kNoRegister);
+  void reach_cell(TrackedCell& cell, Address holder, std::uint32_t register_root);
+  void follow(const Work& work);
+  void scan(const HeapSpan& span, AddressRange range);
+  void scan_around_cells(const HeapSpan& span, AddressRange range);
+  void defer(std::size_t window, const Work& work);
+  bool resume();
+
+  HeapMap& heap_;
+  TrackedCells& cells_;
+  HeapImage& image_;
+  Address lowest_;
+  Address extent_;
+  std::vector<Work> work_;
+  std::vector<std::vector<std::uint32_t>> deferred_;  // by window: offset in it, twice, plus one for a cell
+  std::size_t cursor_ = 0;
+};
+
+}  // namespace refhist

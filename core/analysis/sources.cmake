@@ -1,0 +1,21 @@
+target_sources(refhist_core PRIVATE
+  analysis/heap_arenas.cpp
+  analysis/heap_bitmap.cpp
+  analysis/heap_chunks.cpp
+  analysis/heap_free_lists.cpp
+  analysis/heap_image.cpp
+  analysis/heap_map.cpp
+  analysis/heap_mapped.cpp
+  analysis/heap_walker.cpp
+  analysis/reachability.cpp
+  analysis/reachability_exit.cpp
+  analysis/reachability_layout.cpp
+  analysis/reachability_leaked.cpp
+  analysis/reachability_marker.cpp
+  analysis/reachability_memory.cpp
+  analysis/reachability_objects.cpp
+  analysis/reachability_places.cpp
+  analysis/reachability_ranges.cpp
+  analysis/reachability_roots.cpp
+  analysis/reachability_threads.cpp)
+target_sources(refhist_core PRIVATE analysis/frame_namer.cpp analysis/leaks.cpp)

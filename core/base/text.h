@@ -1,0 +1,39 @@
+// Small text helpers: globs, nearest names, splitting.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace refhist {
+
+/// True when `text` matches `pattern`, in which '*' is any run and '?' any one character.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+/// True when `pattern` has a '*' or '?' in it.
+bool is_glob(std::string_view pattern);
+
+/// Levenshtein distance, cut off at `limit` (returns limit + 1 beyond it).
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
+
+/// The candidate nearest to `word` when one is near enough to be a likely misspelling.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// " (did you mean X?)" or nothing.
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+
+/// Splits a command line into words; '…' and "…" group, backslash escapes. Throws Error when unclosed.
+std::vector<std::string> split_words(std::string_view line);
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string join(const std::vector<std::string>& words, std::string_view separator);
+std::string_view trim(std::string_view text);
+
+/// "1 object", "2 objects".
+std::string plural(std::size_t n, std::string_view noun);
+
+/// The last component of a path.
+std::string file_name(std::string_view path);
+
+}  // namespace refhist

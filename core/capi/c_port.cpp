@@ -1,0 +1,131 @@
+#include "capi/c_port.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace refhist {
+
+namespace {
+
+static_assert(RH_REGISTERS == kRegisterCount);
+static_assert(RH_PROCESS_NONE == static_cast<int>(ProcessState::none));
+static_assert(RH_PROCESS_STOPPED == static_cast<int>(ProcessState::stopped));
+static_assert(RH_PROCESS_RUNNING == static_cast<int>(ProcessState::running));
+static_assert(RH_PROCESS_EXITED == static_cast<int>(ProcessState::exited));
+static_assert(RH_PROCESS_CORE == static_cast<int>(ProcessState::core));
+
+struct Item {
+  const char* text;
+  std::uint64_t a, b, c, d;
+};
+
+/// Passes every item that a callback hands over to `take`. What `take` throws must not unwind through
+/// the caller's language: it is kept back and thrown once the callback has returned.
+template <class Callback, class Take>
+int collect(Callback&& callback, Take&& take) {
+  struct Context {
+    Take& take;
+    std::exception_ptr thrown;
+  } context{take, nullptr};
+  const rh_sink sink = [](void* opaque, const char* text, std::uint64_t a, std::uint64_t b, std::uint64_t c,
+                          std::uint64_t d) {
+    auto& into = *static_cast<Context*>(opaque);
+    if (into.thrown) return;
+    try {
+      into.take(Item{text == nullptr ? "" : text, a, b, c, d});
+    } catch (...) {
+      into.thrown = std::current_exception();
+    }
+  };
+  const int answer = callback(sink, &context);
+  if (context.thrown) std::rethrow_exception(context.thrown);
+  return answer;
+}
+
+}  // namespace
+
+std::string_view CPort::name() const { return callbacks_.name; }
+
+ProcessInfo CPort::process() {
+  ProcessInfo info;
+  int state = RH_PROCESS_NONE;
+  int local = 0;
+  std::int64_t pid = 0;
+  const int known = collect(
+      [&](rh_sink sink, void* context) { return callbacks_.process(&state, &pid, &local, sink, context); },
+      [&](const Item& item) { info.executable = item.text; });
+  if (known == 0) return {};
+  info.state = static_cast<ProcessState>(std::clamp<int>(state, RH_PROCESS_NONE, RH_PROCESS_CORE));
+  info.pid = static_cast<long>(pid);
+  info.local = local != 0;
+  return info;
+}
+
+bool CPort::read_memory(Address address, void* out, std::size_t size) {
+  return callbacks_.read_memory(address, out, size) != 0;
+}
+
+std::optional<Registers> CPort::registers(long tid) {
+  Registers registers;
+  if (callbacks_.registers(tid, registers.value.data()) == 0) return std::nullopt;
+  return registers;
+}
+
+std::vector<ThreadInfo> CPort::threads() {
+  std::vector<ThreadInfo> threads;
+  collect(callbacks_.threads, [&](const Item& item) {
+    threads.push_back({static_cast<long>(item.a), item.text});
+  });
+  return threads;
+}
+
+std::vector<ModuleInfo> CPort::modules() {
+  std::vector<ModuleInfo> modules;
+  collect(callbacks_.modules, [&](const Item& item) { modules.push_back({item.text, item.a}); });
+  return modules;
+}
+
+std::vector<MemoryRegion> CPort::regions() {
+  std::vector<MemoryRegion> regions;
+  collect(callbacks_.regions, [&](const Item& item) {
+    regions.push_back({.begin = item.a,
+                       .end = item.b,
+                       .readable = (item.c & 4) != 0,
+                       .writable = (item.c & 2) != 0,
+                       .executable = (item.c & 1) != 0,
+                       .file_offset = item.d,
+                       .path = item.text});
+  });
+  return regions;
+}
+
+std::vector<Address> CPort::backtrace(long tid, std::size_t limit) {
+  std::vector<Address> pcs;
+  collect([&](rh_sink sink, void* context) { return callbacks_.backtrace(tid, limit, sink, context); },
+          [&](const Item& item) { pcs.push_back(item.a); });
+  return pcs;
+}
+
+bool CPort::place_breakpoint(Address address) { return callbacks_.place_breakpoint(address) != 0; }
+
+void CPort::remove_breakpoint(Address address) { callbacks_.remove_breakpoint(address); }
+
+bool CPort::breakpoint_alive(Address address) { return callbacks_.breakpoint_alive(address) != 0; }
+
+Address CPort::evaluate(const std::string& expression) {
+  std::uint64_t value = 0;
+  std::string reason = "no value";
+  const int done =
+      collect([&](rh_sink sink,
+                  void* context) { return callbacks_.evaluate(expression.c_str(), &value, sink, context); },
+              [&](const Item& item) { reason = item.text; });
+  if (done == 0) throw Error(reason);
+  return value;
+}
+
+void CPort::print(std::string_view text) { callbacks_.print(std::string(text).c_str()); }
+
+bool CPort::interrupted() { return callbacks_.interrupted() != 0; }
+
+}  // namespace refhist

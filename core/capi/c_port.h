@@ -1,0 +1,33 @@
+// A DebuggerPort over the callbacks of the C ABI. Made anew for each call: it keeps nothing.
+#pragma once
+
+#include "port/debugger_port.h"
+#include "refhist/refhist.h"
+
+namespace refhist {
+
+class CPort final : public DebuggerPort {
+ public:
+  /// `callbacks` must be complete (every member set) and outlive this object.
+  explicit CPort(const rh_port& callbacks) : callbacks_(callbacks) {}
+
+  [[nodiscard]] std::string_view name() const override;
+  ProcessInfo process() override;
+  bool read_memory(Address address, void* out, std::size_t size) override;
+  std::optional<Registers> registers(long tid) override;
+  std::vector<ThreadInfo> threads() override;
+  std::vector<ModuleInfo> modules() override;
+  std::vector<MemoryRegion> regions() override;
+  std::vector<Address> backtrace(long tid, std::size_t limit) override;
+  bool place_breakpoint(Address address) override;
+  void remove_breakpoint(Address address) override;
+  bool breakpoint_alive(Address address) override;
+  Address evaluate(const std::string& expression) override;
+  void print(std::string_view text) override;
+  bool interrupted() override;
+
+ private:
+  const rh_port& callbacks_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,86 @@
+// One command of the table that both debuggers show: its words, its options, its help and what it does.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "port/debugger_port.h"
+#include "session/session_state.h"
+#include "session/tracker.h"
+
+namespace refhist {
+
+struct OptionSpec {
+  std::string name;        ///< "--family"
+  std::string value;       ///< placeholder ("GLOB"); empty for a switch
+  std::string help;
+};
+
+/// What the user typed after the verb.
+class Arguments {
+ public:
+  /// Throws Error for an option that is not in `options` (with the nearest), or one without its value.
+  /// Words before "--" may be options; `negative` numbers and expressions stay words.
+  Arguments(const std::vector<std::string>& words, const std::vector<OptionSpec>& options, const std::string& verb);
+
+  [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
+  [[nodiscard]] bool has(const std::string& option) const { return options_.contains(option); }
+  [[nodiscard]] std::vector<std::string> all(const std::string& option) const;
+  /// The last value given; `fallback` when none was.
+  [[nodiscard]] std::string value(const std::string& option, const std::string& fallback = {}) const;
+  /// A whole number. Throws Error.
+  [[nodiscard]] std::int64_t number(const std::string& option, std::int64_t fallback) const;
+  /// Throws Error when words are left over beyond `most`.
+  void expect_words(std::size_t most, const std::string& verb) const;
+
+ private:
+  std::vector<std::string> words_;
+  std::map<std::string, std::vector<std::string>> options_;
+};
+
+/// What a handler works with.
+struct CommandContext {
+  SessionState& state;
+  Tracker& tracker;
+  DebuggerPort& port;
+  const Arguments& arguments;
+  std::string text;        ///< output
+  int quit_status = -1;
+};
+
+struct Command {
+  std::string verb;
+  std::string usage;       ///< what follows the verb
+  std::string summary;     ///< one line
+  std::string details;     ///< more lines; may be empty
+  std::vector<OptionSpec> options;
+  std::function<void(CommandContext&)> run;   ///< throws Error
+};
+
+const std::vector<Command>& command_table();
+const Command* find_command(std::string_view verb);
+std::string help_text(const Command& command);
+std::string help_overview();
+
+// Handlers, by topic.
+void run_track(CommandContext& context);
+void run_discover(CommandContext& context);
+void run_status(CommandContext& context);
+void run_start(CommandContext& context);
+void run_stop(CommandContext& context);
+void run_reset(CommandContext& context);
+void run_history(CommandContext& context);
+void run_objects(CommandContext& context);
+void run_leaks(CommandContext& context);
+void run_check(CommandContext& context);
+void run_break_on_leak(CommandContext& context);
+void run_break_on_imbalance(CommandContext& context);
+void run_break_on_put_to_zero(CommandContext& context);
+void run_help(CommandContext& context);
+
+/// Looks at what the program can still reach and keeps the result in the state.
+void scan_now(SessionState& state, DebuggerPort& port, bool at_exit);
+
+}  // namespace refhist

@@ -1,0 +1,183 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "commands/command.h"
+
+namespace refhist {
+
+namespace {
+
+const OptionSpec kJson{"--json", "", "print JSON (schema refhist/1) instead of text"};
+
+std::vector<OptionSpec> rule_options(std::vector<OptionSpec> more) {
+  std::vector<OptionSpec> options{
+      {"--family", "GLOB", "only objects of these families; may be given again"},
+      {"--object", "ADDR|EXPR", "only the object at this address"},
+      {"--after", "FN", "look at the return of this function instead: what happened inside it"},
+  };
+  options.insert(options.end(), more.begin(), more.end());
+  options.push_back(kJson);
+  return options;
+}
+
+const char* const kRuleUsage = "[list | delete N | disable N | enable N] [OPTIONS]";
+
+std::vector<Command> track_commands() {
+  return {
+      {"track",
+       "FAMILY... | --get FN --put FN [OPTIONS] | --probes FILE.toml",
+       "follow the reference counts of a family",
+       "FAMILY is a shipped family (json_object), a group of them (glib) or a glob. Functions may be C names, C++\n"
+       "names with or without parameters, or globs. Before run, at a stop, or attached.",
+       {{"--probes", "FILE", "families from a TOML file"},
+        {"--name", "NAME", "name of the family given by functions (default: their common prefix)"},
+        {"--get", "FN", "takes a reference"},
+        {"--try-get", "FN", "takes a reference unless it fails (returns 0)"},
+        {"--put", "FN", "gives a reference back"},
+        {"--init", "FN", "makes an object"},
+        {"--alloc", "FN", "obtains the memory of an object"},
+        {"--free", "FN", "gives the memory of an object back"},
+        {"--object", "ARG", "where get, put and free have the object: 1 to 6, *1 to *6, or return (default 1)"},
+        {"--count", "MEMBER", "member path of the counter (refs.counter)"},
+        {"--type", "TYPE", "type that has the member (default: the argument's)"},
+        {"--count-offset", "N", "offset of the counter in bytes, where there is no debug information"},
+        {"--count-size", "N", "size of the counter in bytes (default 4)"},
+        {"--born", "N", "references that a new object has (default 1)"},
+        {"--stacks", "full|none", "none: only count, record no stacks"},
+        {"--exclude", "GLOB", "leave out calls made by this function or module; may be given again"},
+        {"--backend", "auto|breakpoint", "how sites are armed"}},
+       run_track},
+      {"discover",
+       "[PATTERN]",
+       "find reference-counted types in the loaded modules",
+       "Prints them as families in TOML, ready to paste into a file for track --probes.",
+       {kJson},
+       run_discover},
+      {"status", "", "families, sites, rules, events, losses, memory", "",
+       {{"--sites", "", "every site, also those not armed, with the reason"}, kJson}, run_status},
+      {"start", "", "record again after stop", "", {}, run_start},
+      {"stop", "", "take our breakpoints out and record nothing until start", "", {}, run_stop},
+      {"reset", "", "forget every object and event; tracking goes on", "", {}, run_reset},
+  };
+}
+
+std::vector<Command> report_commands() {
+  return {
+      {"history",
+       "ADDR|EXPR",
+       "the whole life of the object at this address (the verb may be left out)",
+       "Any pointer into the object, a register ($rdi) or an expression of the language will do.",
+       {{"--stacks", "", "the whole stack of every event"},
+        {"--generation", "N", "the Nth object that lived at this address"},
+        {"--all", "", "every object that lived at this address"},
+        kJson},
+       run_history},
+      {"objects",
+       "",
+       "live objects",
+       "",
+       {{"--family", "GLOB", "only these families"}, {"--all", "", "dead ones as well"}, kJson},
+       run_objects},
+      {"leaks",
+       "",
+       "outstanding references, grouped by where the object was born, with the suspect put",
+       "Objects that the program can still reach are counted, not accused.",
+       {{"--family", "GLOB", "only these families"},
+        {"--reachable", "", "list reachable objects as well"},
+        {"--stacks", "", "the stack of every reference that may be the one not given back"},
+        kJson},
+       run_leaks},
+      {"check",
+       "",
+       "print the findings and end the debugger: 23 findings, 0 clean, 1 the session failed",
+       "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, undecidable;\n"
+       "imbalance stands for all but leak, unobserved-change and undecidable. Default: leak,imbalance.",
+       {{"--fail-on", "LIST", "verdicts that make the check fail, separated by commas"},
+        {"--family", "GLOB", "only these families"},
+        {"--reachable", "", "reachable objects are leaks as well"},
+        kJson},
+       run_check},
+  };
+}
+
+std::vector<Command> rule_commands() {
+  return {
+      {"break-on-leak",
+       kRuleUsage,
+       "stop at the last moment of the process when objects are leaked",
+       "With --after FN: stop when FN returns and objects born inside it still live.",
+       rule_options({{"--reachable", "", "objects that are still reachable count as leaked"}}),
+       run_break_on_leak},
+      {"break-on-imbalance",
+       kRuleUsage,
+       "stop before a put below zero, a get or put on a dead object, a free while referenced",
+       "With --after FN: stop when FN returns and its gets and puts do not add up to --expect (default 0).",
+       rule_options({{"--expect", "N", "with --after: the net change that is right (default 0)"}}),
+       run_break_on_imbalance},
+      {"break-on-put-to-zero", kRuleUsage, "stop before the put that ends an object", "", rule_options({}),
+       run_break_on_put_to_zero},
+      {"help", "[VERB]", "what a verb does", "", {}, run_help},
+  };
+}
+
+std::vector<Command> make_table() {
+  std::vector<Command> table = track_commands();
+  for (Command& command : report_commands()) table.push_back(std::move(command));
+  for (Command& command : rule_commands()) table.push_back(std::move(command));
+  return table;
+}
+
+}  // namespace
+
+const std::vector<Command>& command_table() {
+  static const std::vector<Command> table = make_table();
+  return table;
+}
+
+const Command* find_command(std::string_view verb) {
+  const auto& table = command_table();
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const Command& command) { return command.verb == verb; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+std::string help_text(const Command& command) {
+  std::string text = fmt::format("refhist {} {}\n  {}\n", command.verb, command.usage, command.summary);
+  for (const std::string& line : split(command.details, '\n')) {
+    if (!line.empty()) text += fmt::format("  {}\n", line);
+  }
+  for (const OptionSpec& option : command.options) {
+    const std::string left = option.value.empty() ? option.name : option.name + " " + option.value;
+    text += fmt::format("    {:<24} {}\n", left, option.help);
+  }
+  return text;
+}
+
+std::string help_overview() {
+  std::string text = "refhist ADDR|EXPR\n  the whole life of the object at this address\n";
+  for (const Command& command : command_table()) {
+    text += fmt::format("refhist {:<22} {}\n", command.verb, command.summary);
+  }
+  return text + "refhist help VERB tells more.\n";
+}
+
+void run_help(CommandContext& context) {
+  context.arguments.expect_words(1, "help");
+  if (context.arguments.words().empty()) {
+    context.text = help_overview();
+    return;
+  }
+  const std::string& verb = context.arguments.words().front();
+  const Command* command = find_command(verb);
+  if (command == nullptr) {
+    std::vector<std::string> verbs;
+    for (const Command& known : command_table()) verbs.push_back(known.verb);
+    fail("no verb {}{}", verb, suggestion(verb, verbs));
+  }
+  context.text = help_text(*command);
+}
+
+}  // namespace refhist

@@ -1,0 +1,231 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "reports/findings.h"
+#include "reports/history_report.h"
+#include "reports/json_report.h"
+#include "reports/leak_report.h"
+#include "reports/status_report.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr int kStatusFindings = 23;
+constexpr int kStatusFailed = 1;
+
+bool looks_like_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEFxX") == std::string::npos &&
+         text.front() >= '0' && text.front() <= '9';
+}
+
+Address address_of(CommandContext& context, const std::string& expression) {
+  if (looks_like_number(expression)) {
+    std::size_t used = 0;
+    try {
+      const Address address = std::stoull(expression, &used, 0);
+      if (used == expression.size()) return address;
+    } catch (const std::exception&) {
+      fail("{} is no address", expression);
+    }
+  }
+  try {
+    return context.port.evaluate(expression);
+  } catch (const Error& error) {
+    std::vector<std::string> verbs;
+    for (const Command& command : command_table()) verbs.push_back(command.verb);
+    const auto near = expression.find_first_of(" (*&$>") == std::string::npos ? nearest(expression, verbs)
+                                                                            : std::nullopt;
+    if (near) fail("{} is neither a verb nor an expression (did you mean refhist {}?): {}", expression, *near, error.what());
+    throw;
+  }
+}
+
+std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
+  std::vector<ObjectId> found = context.state.history.all_at(address);
+  if (found.empty()) found = context.state.history.containing(address);
+  if (found.empty()) {
+    if (context.state.families.empty()) fail("nothing is tracked: refhist track FAMILY first");
+    fail("{:#x} was never seen: no tracked object begins there or is known to contain it (refhist objects lists them)",
+         address);
+  }
+  return found;
+}
+
+std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> found, Address address) {
+  const History& history = context.state.history;
+  if (context.arguments.has("--generation")) {
+    const std::int64_t wanted = context.arguments.number("--generation", 1);
+    std::erase_if(found, [&](ObjectId id) { return history.object(id).generation != wanted; });
+    if (found.empty()) fail("{:#x} has no generation {}: --all lists them", address, wanted);
+    return found;
+  }
+  if (context.arguments.has("--all")) return found;
+  // The one that lives there now, else the last one that did.
+  const auto live = std::find_if(found.rbegin(), found.rend(), [&](ObjectId id) {
+    return history.object(id).state == ObjectState::live;
+  });
+  return {live != found.rend() ? *live : found.back()};
+}
+
+FindingFilter filter_of(const Arguments& arguments) {
+  return FindingFilter{arguments.all("--family"), arguments.has("--reachable")};
+}
+
+std::vector<Verdict> verdicts_of(const std::string& list) {
+  std::vector<Verdict> verdicts;
+  for (const std::string& part : split(list, ',')) {
+    const std::string word(trim(part));
+    if (word == "imbalance") {
+      verdicts.insert(verdicts.end(), {Verdict::over_put, Verdict::use_after_free, Verdict::resurrection,
+                                       Verdict::free_while_referenced});
+    } else if (const auto verdict = verdict_from_name(word)) {
+      verdicts.push_back(*verdict);
+    } else {
+      std::vector<std::string> names = verdict_names();
+      names.emplace_back("imbalance");
+      const std::string near = suggestion(word, names);
+      fail("--fail-on knows no {}{}: it takes {}", word.empty() ? "empty word" : word, near, join(names, ", "));
+    }
+  }
+  return verdicts;
+}
+
+/// Why a check of this session would prove nothing; empty when it proves something.
+std::string why_failed(SessionState& state) {
+  if (state.families.empty()) return "nothing is tracked";
+  if (state.runs == 0) return "no program ran";
+  const auto& sites = state.sites.all();
+  const bool seen = std::any_of(sites.begin(), sites.end(), [](const Site& site) { return site.armed || site.hits != 0; });
+  const bool planned = std::any_of(sites.begin(), sites.end(), [](const Site& site) { return site.why_not.empty() ||
+                                                                                              site.why_not == "its module was unloaded"; });
+  if (!seen && !planned) return "no function of the tracked families was ever armed";
+  if (state.lost_hits != 0) return "events were lost";
+  return {};
+}
+
+void scan_if_alive(CommandContext& context) {
+  if (!context.state.alive) return;
+  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  scan_now(context.state, context.port, false);
+}
+
+}  // namespace
+
+void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
+  ReachScan scan;
+  scan.at_exit = at_exit;
+  scan.at_event = state.history.events().size();
+  std::vector<TrackedBlock> blocks;
+  for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
+    const Object& object = state.history.object(ObjectId(i));
+    const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
+    if (outstanding) blocks.push_back(TrackedBlock{ObjectId(i), object.address, object.size});
+  }
+  ReachOptions options;
+  options.at_exit = at_exit;
+  options.progress = [&](std::size_t, std::size_t) { return !port.interrupted(); };
+  if (blocks.empty()) {
+    scan.done = true;
+  } else {
+    const ReachResult result = scan_reachability(port, state.modules, state.unwinder, blocks, options);
+    scan.done = result.complete;
+    scan.why_not = result.why_not;
+    if (result.complete) {
+      for (const ReachOfObject& reached : result.objects) scan.objects.emplace(reached.object, reached);
+      if (!result.heap_walked) {
+        scan.why_not = "the heap could not be walked: memory that was given back may still count as pointing";
+      }
+    }
+  }
+  state.scan = std::move(scan);
+}
+
+void run_history(CommandContext& context) {
+  if (context.arguments.words().empty()) fail("which object? refhist ADDR|EXPR");
+  const std::string expression = join(context.arguments.words(), " ");
+  const Address address = address_of(context, expression);
+  const std::vector<ObjectId> chosen = choose(context, objects_at(context, address), address);
+  if (context.arguments.has("--json")) {
+    context.text = objects_json(context.state, chosen);
+    return;
+  }
+  for (const ObjectId id : chosen) {
+    const Object& object = context.state.history.object(id);
+    if (object.address != address) {
+      context.text += fmt::format("{:#x} is {} bytes into\n", address, address - object.address);
+    }
+    context.text += history_report(context.state, id, HistoryReportOptions{context.arguments.has("--stacks")});
+  }
+  const std::size_t others = context.state.history.all_at(address).size();
+  if (others > chosen.size()) context.text += fmt::format("{} lived at this address: --all shows them\n", plural(others, "object"));
+}
+
+void run_objects(CommandContext& context) {
+  context.arguments.expect_words(0, "objects");
+  const FindingFilter filter = filter_of(context.arguments);
+  std::vector<ObjectId> chosen;
+  for (std::size_t i = 0; i < context.state.history.objects().size(); ++i) {
+    const Object& object = context.state.history.object(ObjectId(i));
+    const bool wanted = context.arguments.has("--all") || object.state == ObjectState::live;
+    if (wanted && filter.wants(context.state.family_name(object.family))) chosen.emplace_back(i);
+  }
+  if (context.arguments.has("--json")) {
+    context.text = objects_json(context.state, chosen);
+    return;
+  }
+  for (const ObjectId id : chosen) {
+    const Object& object = context.state.history.object(id);
+    const std::string born = object.born.valid()
+                                 ? FrameNamer::text(context.state.namer.owner(context.state.history.event(object.born)))
+                                 : std::string("before it was first seen");
+    context.text += fmt::format("{}: {}, {}; born in {}\n", object_title(context.state, id), state_text(object),
+                                plural(object.events.size(), "event"), born);
+  }
+  context.text += fmt::format("{}\n", plural(chosen.size(), context.arguments.has("--all") ? "object" : "live object"));
+}
+
+void run_leaks(CommandContext& context) {
+  context.arguments.expect_words(0, "leaks");
+  scan_if_alive(context);
+  const FindingFilter filter = filter_of(context.arguments);
+  context.text = context.arguments.has("--json")
+                     ? leaks_json(context.state, filter)
+                     : leak_report(context.state, LeakReportOptions{filter, context.arguments.has("--stacks")});
+}
+
+void run_check(CommandContext& context) {
+  context.arguments.expect_words(0, "check");
+  const std::vector<Verdict> fatal = verdicts_of(context.arguments.value("--fail-on", "leak,imbalance"));
+  scan_if_alive(context);
+  std::vector<ReportedFinding> findings = collect_findings(context.state, filter_of(context.arguments));
+  std::size_t failing = 0;
+  for (const ReportedFinding& finding : findings) {
+    if (std::find(fatal.begin(), fatal.end(), finding.verdict) != fatal.end()) ++failing;
+  }
+  const std::string failed = why_failed(context.state);
+  if (context.arguments.has("--json")) {
+    context.text = findings_json(context.state, findings);
+  } else {
+    for (const ReportedFinding& finding : findings) context.text += finding_lines(context.state, finding);
+    context.text += fmt::format("refhist check: {}, {} of a kind that fails the check\n",
+                                plural(findings.size(), "finding"), failing);
+    if (!context.state.history.objects().empty()) context.text += scan_line(context.state) + "\n";
+    for (const std::string& line : caveats(context.state)) context.text += fmt::format("note: {}\n", line);
+    if (!failed.empty()) context.text += fmt::format("refhist check: failed: {}\n", failed);
+  }
+  context.quit_status = failing != 0 ? kStatusFindings : failed.empty() ? 0 : kStatusFailed;
+}
+
+void run_status(CommandContext& context) {
+  context.arguments.expect_words(0, "status");
+  context.text = context.arguments.has("--json")
+                     ? status_json(context.state, context.port)
+                     : status_report(context.state, context.port, context.arguments.has("--sites"));
+}
+
+}  // namespace refhist

@@ -1,0 +1,100 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "reports/json_report.h"
+
+namespace refhist {
+
+namespace {
+
+std::string list_rules(const SessionState& state, RuleKind kind) {
+  std::string text;
+  for (const StopRule& rule : state.rules.all()) {
+    if (rule.kind != kind) continue;
+    text += fmt::format("{:<3} {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
+                        rule.enabled ? "" : " (disabled)");
+  }
+  return text.empty() ? fmt::format("no {} rules\n", rule_verb(kind)) : text;
+}
+
+int rule_number(const std::vector<std::string>& words) {
+  int number = 0;
+  const std::string text = words.size() > 1 ? words[1] : std::string();
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) {
+    fail("{} which rule? its number: refhist status lists them", words[0]);
+  }
+  return number;
+}
+
+void change_rule(CommandContext& context, const std::vector<std::string>& words, RuleKind kind) {
+  const std::string& action = words.front();
+  if (action == "list") {
+    context.arguments.expect_words(1, std::string(rule_verb(kind)));
+    context.text = context.arguments.has("--json") ? rules_json(context.state, kind) : list_rules(context.state, kind);
+    return;
+  }
+  if (action != "delete" && action != "disable" && action != "enable") {
+    fail("{} does not take \"{}\": list, delete N, disable N, enable N, or options", rule_verb(kind), action);
+  }
+  context.arguments.expect_words(2, std::string(rule_verb(kind)));
+  const int number = rule_number(words);
+  StopRule& rule = context.state.rules.get(number);
+  if (rule.kind != kind) fail("rule {} is a {}: refhist {} {} {}", number, rule_verb(rule.kind), rule_verb(rule.kind), action, number);
+  if (action == "delete") {
+    context.state.rules.remove(number);
+    context.text = fmt::format("rule {} deleted\n", number);
+  } else {
+    rule.enabled = action == "enable";
+    context.text = fmt::format("rule {} {}d\n", number, action);
+  }
+}
+
+void run_rule(CommandContext& context, RuleKind kind) {
+  const Arguments& arguments = context.arguments;
+  if (!arguments.words().empty()) return change_rule(context, arguments.words(), kind);
+  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  StopRule rule;
+  rule.kind = kind;
+  rule.families = arguments.all("--family");
+  for (const std::string& glob : rule.families) {
+    std::vector<std::string> names;
+    for (const TrackedFamily& tracked : context.state.families) names.push_back(tracked.family.name);
+    const bool known = is_glob(glob) || std::find(names.begin(), names.end(), glob) != names.end();
+    if (!known && !names.empty()) fail("{} is not tracked{}", glob, suggestion(glob, names));
+  }
+  if (arguments.has("--object")) rule.object = context.port.evaluate(arguments.value("--object"));
+  rule.after = arguments.value("--after");
+  rule.reachable = arguments.has("--reachable");
+  rule.expect = arguments.number("--expect", 0);
+  if (arguments.has("--expect") && rule.after.empty()) fail("--expect needs --after FN: it is the net change of one call");
+  if (kind == RuleKind::put_to_zero && !rule.after.empty()) {
+    fail("break-on-put-to-zero stops at the put itself: leave out --after");
+  }
+  const StopRule& added = context.state.rules.add(rule);
+  context.text = fmt::format("rule {}: {}\n", added.number, added.describe());
+  if (added.after.empty()) return;
+  if (!context.state.alive) context.state.modules.update(context.port);
+  const std::string unseen = context.tracker.watch_functions(context.port);
+  if (unseen == added.after && context.state.alive) {
+    const int number = added.number;
+    const std::string near = context.tracker.nearest_function(unseen);
+    context.state.rules.remove(number);
+    context.text.clear();
+    fail("no function {} in the loaded modules{}", unseen, near);
+  }
+  if (unseen == added.after) context.text += fmt::format("  {} is not there yet: watched when a module that has it is loaded\n", unseen);
+}
+
+}  // namespace
+
+void run_break_on_leak(CommandContext& context) { run_rule(context, RuleKind::leak); }
+void run_break_on_imbalance(CommandContext& context) { run_rule(context, RuleKind::imbalance); }
+void run_break_on_put_to_zero(CommandContext& context) { run_rule(context, RuleKind::put_to_zero); }
+
+}  // namespace refhist

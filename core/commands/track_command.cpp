@@ -1,0 +1,149 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "probes/family_file.h"
+
+namespace refhist {
+
+namespace {
+
+struct RoleOption {
+  const char* option;
+  Role role;
+};
+constexpr RoleOption kRoleOptions[] = {{"--get", Role::get},   {"--try-get", Role::try_get}, {"--put", Role::put},
+                                       {"--init", Role::init}, {"--alloc", Role::alloc},     {"--free", Role::free}};
+
+/// "conn" of conn_get and conn_put, "net::Conn" of net::Conn::addref and net::Conn::release.
+std::string common_prefix(const std::vector<ProbeSpec>& probes) {
+  std::string prefix = probes.front().function;
+  for (const ProbeSpec& probe : probes) {
+    const auto [mine, theirs] =
+        std::mismatch(prefix.begin(), prefix.end(), probe.function.begin(), probe.function.end());
+    prefix.erase(mine, prefix.end());
+  }
+  while (!prefix.empty() && (prefix.back() == '_' || prefix.back() == ':' || prefix.back() == '*')) prefix.pop_back();
+  return prefix.empty() ? probes.front().function : prefix;
+}
+
+ProbeSpec typed_probe(Role role, const std::string& function, const Arguments& arguments) {
+  ProbeSpec probe;
+  probe.role = role;
+  probe.function = function;
+  probe.origin = "command line";
+  if (role == Role::init || role == Role::alloc) {
+    probe.object.from = ObjectSource::From::result;
+  } else if (arguments.has("--object")) {
+    probe.object = parse_object_source(arguments.value("--object"));
+  }
+  if (role == Role::try_get) probe.success = Success::nonzero;
+  return probe;
+}
+
+Family typed_family(const Arguments& arguments) {
+  Family family;
+  family.origin = "command line";
+  for (const RoleOption& option : kRoleOptions) {
+    for (const std::string& functions : arguments.all(option.option)) {
+      for (const std::string& function : split(functions, ',')) {
+        family.probes.push_back(typed_probe(option.role, function, arguments));
+      }
+    }
+  }
+  family.name = arguments.value("--name", common_prefix(family.probes));
+  family.counter.path = arguments.value("--count");
+  family.counter.type = arguments.value("--type");
+  if (arguments.has("--count-offset")) {
+    const std::int64_t offset = arguments.number("--count-offset", 0);
+    if (offset < 0) fail("--count-offset needs 0 or more, not {}", offset);
+    family.counter.offset = static_cast<std::uint64_t>(offset);
+  }
+  const std::int64_t size = arguments.number("--count-size", 4);
+  if (size != 1 && size != 2 && size != 4 && size != 8) fail("--count-size is 1, 2, 4 or 8, not {}", size);
+  family.counter.size = static_cast<std::uint32_t>(size);
+  family.born = arguments.number("--born", 1);
+  if (!family.has_role(Role::get) && !family.has_role(Role::put) && !family.has_role(Role::try_get)) {
+    fail("a family needs a get or a put: refhist track --get FN --put FN");
+  }
+  return family;
+}
+
+void set_recording(CommandContext& context) {
+  const Arguments& arguments = context.arguments;
+  RecordingOptions& options = context.state.recorder.options();
+  if (arguments.has("--stacks")) {
+    const std::string stacks = arguments.value("--stacks");
+    if (stacks != "full" && stacks != "none") fail("--stacks is full or none, not {}", stacks);
+    options.stacks = stacks == "full";
+  }
+  if (arguments.has("--backend")) {
+    const std::string backend = arguments.value("--backend");
+    if (backend != "auto" && backend != "breakpoint") {
+      fail("--backend is auto or breakpoint, not {}: this build has the breakpoint backend only", backend);
+    }
+  }
+  for (const std::string& glob : arguments.all("--exclude")) options.excluded.push_back(glob);
+  context.state.recorder.modules_changed();
+}
+
+}  // namespace
+
+void run_track(CommandContext& context) {
+  const Arguments& arguments = context.arguments;
+  std::vector<Family> families;
+  const bool typed = std::any_of(std::begin(kRoleOptions), std::end(kRoleOptions),
+                                 [&](const RoleOption& option) { return arguments.has(option.option); });
+  if (typed) families.push_back(typed_family(arguments));
+  for (const std::string& file : arguments.all("--probes")) {
+    for (Family& family : read_family_file(file)) families.push_back(std::move(family));
+  }
+  for (const std::string& word : arguments.words()) {
+    for (Family& family : context.state.shipped().find(word)) families.push_back(std::move(family));
+  }
+  const bool only_options = arguments.has("--stacks") || arguments.has("--exclude") || arguments.has("--backend");
+  if (families.empty() && !only_options) {
+    fail("track what? refhist track FAMILY, --get FN --put FN, or --probes FILE; shipped families: {}",
+         join(context.state.shipped().names(), ", "));
+  }
+  const ProcessInfo process = context.port.process();
+  if (process.state == ProcessState::running) fail("the program runs: interrupt it first, then track");
+  if (process.state == ProcessState::core) fail("a core file has no events to come: track needs a live process");
+  set_recording(context);
+  if (process.state == ProcessState::stopped && !context.state.alive) context.tracker.begin_late(context.port);
+  std::string notes;
+  for (Family& family : families) {
+    try {
+      context.text += context.tracker.track(context.port, std::move(family));
+    } catch (const Error& error) {
+      if (families.size() == 1) throw;
+      notes += fmt::format("  not tracked: {}\n", error.what());
+    }
+  }
+  context.text += notes;
+}
+
+void run_start(CommandContext& context) {
+  if (context.state.recording) fail("recording already: refhist stop pauses it");
+  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  context.tracker.resume(context.port);
+  context.text = fmt::format("recording again: {} armed\n", plural(context.state.sites.armed_count(), "site"));
+}
+
+void run_stop(CommandContext& context) {
+  if (!context.state.recording) fail("not recording: refhist start goes on");
+  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  context.tracker.pause(context.port);
+  context.text = "recording is off: refhist start goes on\n";
+}
+
+void run_reset(CommandContext& context) {
+  const std::size_t events = context.state.history.events().size();
+  context.tracker.forget_history();
+  context.text = fmt::format("forgot {}\n", plural(events, "event"));
+}
+
+}  // namespace refhist

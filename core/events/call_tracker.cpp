@@ -1,0 +1,48 @@
+#include "events/call_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace refhist {
+
+namespace {
+constexpr Address kSlot = 8;  // the return address
+}  // namespace
+
+void CallTracker::close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
+                                 const WordReader& read) {
+  std::erase_if(thread.open, [&](const OpenCall& call) {
+    if (call.sp <= sp) return true;
+    if (frames.empty()) return false;  // stacks are not recorded: it may still be running
+    return std::none_of(frames.begin(), frames.end(),
+                        [&](const RawFrame& frame) { return frame.cfa == call.sp + kSlot; });
+  });
+  std::erase_if(thread.pending, [&](const PendingCall& call) {
+    Address slot = 0;
+    return call.sp < sp && (!read(call.sp, slot) || slot != call.return_pc);
+  });
+}
+
+void CallTracker::add_pending(ThreadCalls& thread, PendingCall call) {
+  // The same function entered again at the same place: the earlier call never returned (longjmp). Another
+  // function there is a tail call, and both return together.
+  std::erase_if(thread.pending, [&](const PendingCall& earlier) {
+    return earlier.sp == call.sp && earlier.site == call.site && earlier.watch == call.watch;
+  });
+  thread.pending.push_back(std::move(call));
+}
+
+std::vector<PendingCall> CallTracker::take_returned(ThreadCalls& thread, Address return_pc, Address sp_after_return) {
+  std::vector<PendingCall> returned;
+  const Address entry_sp = sp_after_return - kSlot;
+  for (std::size_t i = thread.pending.size(); i-- > 0;) {
+    const PendingCall& call = thread.pending[i];
+    if (call.sp == entry_sp && call.return_pc == return_pc) {
+      returned.push_back(call);
+      thread.pending.erase(thread.pending.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  return returned;
+}
+
+}  // namespace refhist

@@ -1,0 +1,70 @@
+// Calls that have begun and not been seen to end, for each thread.
+//
+// A call is known by the stack pointer at its entry: the return address lies there, so no later call of the
+// thread can have the same value before this one is over. What a thread has left behind by longjmp or a
+// C++ exception is dropped as soon as the thread is seen further out on the same stack.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "history/history.h"
+#include "symbols/unwinder.h"
+
+namespace refhist {
+
+/// A call whose object or outcome is known only at its return.
+struct PendingCall {
+  SiteId site;
+  int watch = -1;             ///< a function watched with --after: its number, and no site
+  Address sp = 0;             ///< at entry
+  Address return_pc = 0;
+  Address argument = 0;       ///< the object, or where the pointer to it will be
+  Count before;
+  StackId stack;
+  std::uint64_t time_ns = 0;
+  EventId first_inside;       ///< the next event id at entry
+};
+
+/// A get or put recorded at its entry, whose effect may not have reached memory yet.
+struct OpenCall {
+  SiteId site;
+  ObjectId object;
+  Address address = 0;        ///< of the object
+  Address sp = 0;
+  Address return_pc = 0;
+  int delta = 0;
+  Count before;
+};
+
+struct ThreadCalls {
+  long tid = 0;
+  ThreadIndex index;
+  std::vector<PendingCall> pending;
+  std::vector<OpenCall> open;
+};
+
+class CallTracker {
+ public:
+  ThreadCalls& thread(long tid) { return threads_[tid]; }
+  std::unordered_map<long, ThreadCalls>& threads() { return threads_; }
+  void clear() { threads_.clear(); }
+
+  /// Reads a word of the thread's stack; false when it cannot.
+  using WordReader = std::function<bool(Address address, Address& word)>;
+  /// Drops calls of the thread that are over, now that it enters a function at `sp`. A pending call further
+  /// in is over once its return address has been overwritten: the stack pointer alone does not tell, as it
+  /// may belong to another stack (coroutine, signal stack).
+  static void close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
+                             const WordReader& read);
+  static void add_pending(ThreadCalls& thread, PendingCall call);
+  /// The calls that end with this return, innermost first, taken out of the list.
+  static std::vector<PendingCall> take_returned(ThreadCalls& thread, Address return_pc, Address sp_after_return);
+
+ private:
+  std::unordered_map<long, ThreadCalls> threads_;
+};
+
+}  // namespace refhist

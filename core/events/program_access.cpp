@@ -1,0 +1,74 @@
+#include "events/program_access.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+Registers from_kernel(const user_regs_struct& r) {
+  Registers out;
+  out.value = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+               r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
+  return out;
+}
+
+std::int64_t sign_extended(std::uint64_t raw, std::uint32_t size) {
+  if (size >= 8) return static_cast<std::int64_t>(raw);
+  const unsigned unused = 64 - 8 * size;
+  return static_cast<std::int64_t>(raw << unused) >> unused;
+}
+}  // namespace
+
+std::optional<Registers> ProgramAccess::registers(long tid) const {
+  if (tracer_here_) {
+    user_regs_struct kernel{};
+    if (ptrace(PTRACE_GETREGS, static_cast<pid_t>(tid), nullptr, &kernel) == 0) return from_kernel(kernel);
+  }
+  return port_.registers(tid);
+}
+
+std::string ProgramAccess::thread_name(long tid) const {
+  if (process_.local) {
+    const int file = open(fmt::format("/proc/{}/task/{}/comm", process_.pid, tid).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+      char name[64];
+      const ssize_t size = read(file, name, sizeof name);
+      close(file);
+      if (size > 0) return std::string(trim(std::string_view(name, static_cast<std::size_t>(size))));
+    }
+  }
+  for (const ThreadInfo& thread : port_.threads()) {
+    if (thread.tid == tid) return thread.name;
+  }
+  return {};
+}
+
+Count ProgramAccess::read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const {
+  std::uint64_t raw = 0;
+  if (place.size == 0 || place.size > sizeof raw) return std::nullopt;
+  if (memory_.read(object + place.offset, &raw, place.size) != place.size) return std::nullopt;
+  return spec.scale * (sign_extended(raw, place.size) >> spec.shift) + spec.bias;
+}
+
+bool ProgramAccess::is_tracer(long pid) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> status(fopen(fmt::format("/proc/{}/status", pid).c_str(), "re"), fclose);
+  if (!status) return false;
+  char line[256];
+  while (fgets(line, sizeof line, status.get()) != nullptr) {
+    long tracer = 0;
+    if (sscanf(line, "TracerPid: %ld", &tracer) == 1) return tracer == static_cast<long>(gettid());
+  }
+  return false;
+}
+
+}  // namespace refhist

@@ -1,0 +1,268 @@
+#include "events/recorder.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+constexpr std::array<unsigned, 6> kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9};  // System V x86-64
+
+Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
+
+bool succeeded(Success success, Address result) {
+  switch (success) {
+    case Success::always:
+      return true;
+    case Success::nonzero:
+      return result != 0;
+    case Success::zero:
+      return (result & 0xffffffffU) == 0;
+    case Success::nonnegative:
+      return static_cast<std::int32_t>(result) >= 0;
+    case Success::truth:
+      return (result & 0xff) != 0;
+  }
+  return false;
+}
+
+int direction(Role role) {
+  switch (role) {
+    case Role::get:
+    case Role::try_get:
+      return 1;
+    case Role::put:
+      return -1;
+    default:
+      return 0;
+  }
+}
+
+bool covers(const Site& site, Address return_pc) {
+  return site.armed && site.address < return_pc && return_pc <= site.address + site.size;
+}
+}  // namespace
+
+struct Recorder::Call {
+  SiteId site;
+  Address object = 0;
+  Address sp = 0;
+  Address return_pc = 0;
+  Count before;
+};
+
+std::uint64_t Recorder::now() const {
+  const auto passed = std::chrono::steady_clock::now() - start_;
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(passed).count());
+}
+
+void Recorder::forget_process() {
+  calls_.clear();
+  excluded_cache_.clear();
+}
+
+ThreadIndex Recorder::thread_index(const ProgramAccess& access, long tid) {
+  return history_.thread(tid, access.thread_name(tid));
+}
+
+StackId Recorder::capture_stack(const ProgramAccess& access, const Registers& registers,
+                                std::vector<RawFrame>& frames) {
+  const auto read = [&](Address address, void* out, std::size_t size) {
+    return access.memory().read(address, out, size);
+  };
+  const bool whole = unwinder_.unwind(registers, read, UnwindOptions{}, frames);
+  if (!whole) ++truncated_;
+  std::vector<StackFrame> stack;
+  stack.reserve(frames.size());
+  for (const RawFrame& frame : frames) {
+    const LoadedModule* module = modules_.at(frame.exact ? frame.pc : frame.pc - 1);
+    stack.push_back(module != nullptr ? StackFrame{module->id, frame.pc - module->bias, frame.exact}
+                                      : StackFrame{ModuleId(), frame.pc, frame.exact});
+  }
+  return history_.stacks().intern(stack, !whole);
+}
+
+bool Recorder::excluded(Address return_pc) {
+  if (options_.excluded.empty()) return false;
+  const auto [entry, added] = excluded_cache_.try_emplace(return_pc, false);
+  if (!added) return entry->second;
+  const LoadedModule* module = modules_.at(return_pc - 1);
+  if (module == nullptr) return false;
+  std::vector<std::string> names{file_name(module->module->path())};
+  for (const SourceFrame& frame : module->module->source_frames(return_pc - 1 - module->bias)) {
+    names.push_back(frame.function);
+  }
+  entry->second = std::any_of(options_.excluded.begin(), options_.excluded.end(), [&](const std::string& glob) {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return glob_match(glob, name); });
+  });
+  return entry->second;
+}
+
+bool Recorder::part_of_outer_call(const ThreadCalls& thread, const Call& call) const {
+  const Site& inner = sites_.get(call.site);
+  return std::any_of(thread.open.begin(), thread.open.end(), [&](const OpenCall& outer) {
+    const Site& site = sites_.get(outer.site);
+    const bool same = outer.address == call.object && site.family == inner.family &&
+                      direction(site.role) == direction(inner.role) && outer.site != call.site &&
+                      outer.before == call.before;
+    if (!same) return false;
+    const bool called_by_it = outer.sp > call.sp && covers(site, call.return_pc);
+    const bool tail_called = outer.sp == call.sp && outer.return_pc == call.return_pc;
+    return called_by_it || tail_called;
+  });
+}
+
+Count Recorder::read_count(const ProgramAccess& access, FamilyId family, Address object) const {
+  const TrackedFamily& tracked = families_[family.index()];
+  if (!tracked.counter || object == 0) return std::nullopt;
+  return access.read_count(*tracked.counter, tracked.family.counter, object);
+}
+
+std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long tid, ObjectId object) {
+  std::vector<int> changes;
+  for (auto& [other, calls] : calls_.threads()) {
+    const bool touches = std::any_of(calls.open.begin(), calls.open.end(),
+                                     [&](const OpenCall& call) { return call.object == object; });
+    if (!touches) continue;
+    if (other != tid) {
+      // Only now, when it matters, look where the other thread is: a call that it has left has taken effect.
+      const auto registers = access.registers(other);
+      std::erase_if(calls.open, [&](const OpenCall& call) { return !registers || registers->sp() > call.sp; });
+    }
+    for (const OpenCall& call : calls.open) {
+      if (call.object == object) changes.push_back(call.delta);
+    }
+  }
+  return changes;
+}
+
+Arrival Recorder::make_arrival(const ProgramAccess& access, const Site& site, SiteId id, Address object, long tid) {
+  Arrival arrival;
+  arrival.family = site.family;
+  arrival.traits = families_[site.family.index()].traits;
+  arrival.site = id;
+  arrival.role = site.role;
+  arrival.address = object;
+  arrival.size = families_[site.family.index()].object_size;
+  arrival.thread = thread_index(access, tid);
+  arrival.time_ns = now();
+  arrival.in_flight = [this, &access, tid](ObjectId which) { return changes_in_flight(access, tid, which); };
+  return arrival;
+}
+
+void Recorder::leave_out(const ProgramAccess& access, const Site& site, const Registers& registers) {
+  ++excluded_calls_;
+  if (site.watches_return() || direction(site.role) == 0) return;  // a birth left out: the object is seen mid-life
+  Address object = argument(registers, site.object.argument);
+  if (site.object.indirect && !access.memory().read_value(object, object)) return;
+  ledger_.adjust(site.family, object, direction(site.role));
+}
+
+std::optional<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, const Registers& registers,
+                                           SiteId site_id, std::optional<Address>& arm_return) {
+  Site& site = sites_.get(site_id);
+  ++site.hits;
+  Call call{site_id, 0, registers.sp(), 0, std::nullopt};
+  access.memory().read_value(call.sp, call.return_pc);
+  if (excluded(call.return_pc)) {
+    leave_out(access, site, registers);
+    return std::nullopt;
+  }
+  ThreadCalls& thread = calls_.thread(tid);
+  thread.tid = tid;
+
+  const bool from_argument = site.object.from == ObjectSource::From::argument;
+  Address value = from_argument ? argument(registers, site.object.argument) : 0;
+  const bool pointer_later = site.object.indirect && site.watches_return();
+  if (from_argument && site.object.indirect && !pointer_later && !access.memory().read_value(value, value)) value = 0;
+  if (from_argument && value == 0) {
+    ++families_[site.family.index()].null_puts;
+    return std::nullopt;
+  }
+  if (from_argument && !pointer_later) {
+    call.object = value;
+    call.before = read_count(access, site.family, value);
+    if (part_of_outer_call(thread, call)) return std::nullopt;
+  }
+
+  std::vector<RawFrame> frames;
+  const StackId stack = options_.stacks ? capture_stack(access, registers, frames) : StackId();
+  CallTracker::close_finished(thread, call.sp, frames, [&](Address address, Address& word) {
+    return access.memory().read_value(address, word);
+  });
+  if (site.watches_return()) {
+    PendingCall pending;
+    pending.site = site_id;
+    pending.sp = call.sp;
+    pending.return_pc = call.return_pc;
+    pending.argument = value;
+    pending.before = call.before;
+    pending.stack = stack;
+    pending.time_ns = now();
+    pending.first_inside = EventId(history_.events().size());
+    CallTracker::add_pending(thread, pending);
+    arm_return = call.return_pc;
+    return std::nullopt;
+  }
+  Arrival arrival = make_arrival(access, site, site_id, value, tid);
+  arrival.stack = stack;
+  if (site.role != Role::init && site.role != Role::alloc) arrival.before = call.before;
+  Recorded recorded{site_id, value, call.before, ledger_.apply(arrival)};
+  if (direction(site.role) != 0) {
+    thread.open.push_back(OpenCall{site_id, recorded.outcome.object, value, call.sp, call.return_pc,
+                                   direction(site.role), call.before});
+  }
+  return recorded;
+}
+
+void Recorder::on_watched_entry(const ProgramAccess& access, long tid, const Registers& registers, int watch,
+                                std::optional<Address>& arm_return) {
+  PendingCall pending;
+  pending.watch = watch;
+  pending.sp = registers.sp();
+  access.memory().read_value(pending.sp, pending.return_pc);
+  pending.first_inside = EventId(history_.events().size());
+  ThreadCalls& thread = calls_.thread(tid);
+  thread.tid = tid;
+  CallTracker::add_pending(thread, pending);
+  arm_return = pending.return_pc;
+}
+
+std::optional<Recorded> Recorder::finish(const ProgramAccess& access, long tid, const PendingCall& call,
+                                         Address result) {
+  const Site& site = sites_.get(call.site);
+  const bool good = succeeded(site.success, result);
+  Address object = call.argument;
+  if (site.object.from == ObjectSource::From::result) object = result;
+  if (site.object.indirect && good && !access.memory().read_value(call.argument, object)) return std::nullopt;
+  if (object == 0 || (!good && (site.object.from == ObjectSource::From::result || site.object.indirect))) {
+    return std::nullopt;
+  }
+  Arrival arrival = make_arrival(access, site, call.site, object, tid);
+  arrival.stack = call.stack;
+  arrival.before = call.before;
+  arrival.after = read_count(access, site.family, object);
+  arrival.failed = !good;
+  arrival.at_return = true;
+  arrival.first_inside = call.first_inside;
+  return Recorded{call.site, object, call.before, ledger_.apply(arrival)};
+}
+
+Recorder::Returned Recorder::on_return(const ProgramAccess& access, long tid, const Registers& registers) {
+  Returned returned;
+  ThreadCalls& thread = calls_.thread(tid);
+  for (const PendingCall& call : CallTracker::take_returned(thread, registers.pc(), registers.sp())) {
+    // A get or put inside the call, at or below its frame, has taken effect by now.
+    std::erase_if(thread.open, [&](const OpenCall& open) { return open.sp <= call.sp; });
+    if (call.watch >= 0) {
+      returned.watched.push_back(call);
+    } else if (auto recorded = finish(access, tid, call, registers[kRax])) {
+      returned.recorded.push_back(std::move(*recorded));
+    }
+  }
+  return returned;
+}
+
+}  // namespace refhist

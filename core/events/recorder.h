@@ -1,0 +1,92 @@
+// Turns a stop at a site into an event: who, which object, what count, from where.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "events/call_tracker.h"
+#include "events/program_access.h"
+#include "history/history.h"
+#include "history/ledger.h"
+#include "sites/site_table.h"
+#include "sites/tracked_family.h"
+#include "symbols/module_map.h"
+#include "symbols/unwinder.h"
+
+namespace refhist {
+
+struct RecordingOptions {
+  bool stacks = true;                  ///< false: `--stacks none`, events are counted without their stack
+  std::vector<std::string> excluded;   ///< globs of functions or module file names whose direct calls are left out
+};
+
+/// What one stop brought.
+struct Recorded {
+  SiteId site;
+  Address object_address = 0;
+  Count before;                        ///< counter at entry, when read
+  Outcome outcome;
+};
+
+class Recorder {
+ public:
+  Recorder(History& history, SiteTable& sites, ModuleMap& modules, Unwinder& unwinder,
+           std::vector<TrackedFamily>& families)
+      : history_(history), ledger_(history), sites_(sites), modules_(modules), unwinder_(unwinder),
+        families_(families) {}
+
+  RecordingOptions& options() { return options_; }
+
+  /// A thread stands at the entry of a probe. `arm_return` receives the address where the call's return must
+  /// be seen, if it must.
+  std::optional<Recorded> on_entry(const ProgramAccess& access, long tid, const Registers& registers, SiteId site,
+                                   std::optional<Address>& arm_return);
+  /// A thread enters a function watched with --after: its return must be seen.
+  void on_watched_entry(const ProgramAccess& access, long tid, const Registers& registers, int watch,
+                        std::optional<Address>& arm_return);
+
+  struct Returned {
+    std::vector<Recorded> recorded;
+    std::vector<PendingCall> watched;  ///< calls watched with --after that ended here
+  };
+  Returned on_return(const ProgramAccess& access, long tid, const Registers& registers);
+
+  /// The process is gone: nothing is pending or in flight any more.
+  void forget_process();
+  void modules_changed() { excluded_cache_.clear(); }
+  void restart_clock() { start_ = std::chrono::steady_clock::now(); }
+  [[nodiscard]] std::uint64_t truncated_stacks() const { return truncated_; }
+  [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
+  ThreadIndex thread_index(const ProgramAccess& access, long tid);
+  /// Walks and interns the stack.
+  StackId capture_stack(const ProgramAccess& access, const Registers& registers, std::vector<RawFrame>& frames);
+  [[nodiscard]] std::uint64_t now() const;
+
+ private:
+  struct Call;  // what is known at an entry
+  [[nodiscard]] bool excluded(Address return_pc);
+  void leave_out(const ProgramAccess& access, const Site& site, const Registers& registers);
+  [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
+  Arrival make_arrival(const ProgramAccess& access, const Site& site, SiteId id, Address object, long tid);
+  std::vector<int> changes_in_flight(const ProgramAccess& access, long tid, ObjectId object);
+  std::optional<Recorded> finish(const ProgramAccess& access, long tid, const PendingCall& call, Address result);
+  Count read_count(const ProgramAccess& access, FamilyId family, Address object) const;
+
+  History& history_;
+  Ledger ledger_;
+  SiteTable& sites_;
+  ModuleMap& modules_;
+  Unwinder& unwinder_;
+  std::vector<TrackedFamily>& families_;
+  CallTracker calls_;
+  RecordingOptions options_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::unordered_map<Address, bool> excluded_cache_;  // by return pc
+  std::uint64_t truncated_ = 0;
+  std::uint64_t excluded_calls_ = 0;
+};
+
+}  // namespace refhist

@@ -1,0 +1,1 @@
+target_sources(refhist_core PRIVATE events/call_tracker.cpp events/program_access.cpp events/recorder.cpp)

@@ -1,0 +1,100 @@
+#include "history/history.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace refhist {
+
+namespace {
+constexpr std::array<std::pair<Verdict, std::string_view>, 7> kVerdicts{{
+    {Verdict::leak, "leak"},
+    {Verdict::over_put, "over-put"},
+    {Verdict::use_after_free, "use-after-free"},
+    {Verdict::resurrection, "resurrection"},
+    {Verdict::free_while_referenced, "free-while-referenced"},
+    {Verdict::unobserved_change, "unobserved-change"},
+    {Verdict::undecidable, "undecidable"},
+}};
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  return kVerdicts[static_cast<std::size_t>(verdict)].second;
+}
+
+std::optional<Verdict> verdict_from_name(std::string_view name) {
+  for (const auto& [verdict, text] : kVerdicts) {
+    if (text == name) return verdict;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> verdict_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : kVerdicts) names.emplace_back(entry.second);
+  return names;
+}
+
+ObjectId History::add_object(Object object) {
+  const ObjectId id(objects_.size());
+  auto& same_address = by_address_[object.address];
+  object.generation = 1;
+  for (const ObjectId earlier : same_address) {
+    if (objects_[earlier.index()].family == object.family) ++object.generation;
+  }
+  same_address.push_back(id);
+  objects_.push_back(std::move(object));
+  return id;
+}
+
+EventId History::add_event(const Event& event) {
+  const EventId id(events_.size());
+  events_.push_back(event);
+  objects_[event.object.index()].events.push_back(id);
+  return id;
+}
+
+ThreadIndex History::thread(long tid, const std::string& name) {
+  for (std::size_t i = threads_.size(); i-- > 0;) {
+    if (threads_[i].tid == tid && (name.empty() || threads_[i].name == name)) return ThreadIndex(i);
+  }
+  threads_.push_back(Thread{tid, name});
+  return ThreadIndex(threads_.size() - 1);
+}
+
+ObjectId History::newest_at(FamilyId family, Address address) const {
+  const auto found = by_address_.find(address);
+  if (found == by_address_.end()) return {};
+  for (auto id = found->second.rbegin(); id != found->second.rend(); ++id) {
+    if (objects_[id->index()].family == family) return *id;
+  }
+  return {};
+}
+
+std::vector<ObjectId> History::all_at(Address address) const {
+  const auto found = by_address_.find(address);
+  return found == by_address_.end() ? std::vector<ObjectId>{} : found->second;
+}
+
+std::vector<ObjectId> History::containing(Address address) const {
+  std::vector<ObjectId> result;
+  for (std::size_t i = 0; i < objects_.size(); ++i) {
+    const Object& object = objects_[i];
+    const bool inside = object.address <= address && address < object.address + object.size;
+    if (object.address == address || inside) result.emplace_back(i);
+  }
+  std::stable_sort(result.begin(), result.end(), [this](ObjectId a, ObjectId b) {
+    return objects_[a.index()].address > objects_[b.index()].address;
+  });
+  return result;
+}
+
+std::size_t History::bytes() const {
+  std::size_t total = events_.capacity() * sizeof(Event) + objects_.capacity() * sizeof(Object) + stacks_.bytes();
+  for (const Object& object : objects_) total += object.events.capacity() * sizeof(EventId);
+  return total + by_address_.size() * (sizeof(Address) + sizeof(std::vector<ObjectId>) + 3 * sizeof(void*));
+}
+
+void History::clear() { *this = History(); }
+
+}  // namespace refhist

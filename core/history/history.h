@@ -1,0 +1,119 @@
+// The object history database: every object that was seen, every event, in order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.h"
+#include "history/stack_table.h"
+#include "probes/family.h"
+
+namespace refhist {
+
+/// A count that may be unknown.
+using Count = std::optional<std::int64_t>;
+
+/// How the count after an event is known.
+enum class CountSource : std::uint8_t { unknown, derived, read };
+
+struct Event {
+  std::uint64_t time_ns = 0;       ///< since the history began
+  ObjectId object;
+  SiteId site;
+  ThreadIndex thread;
+  StackId stack;                   ///< invalid when stacks were not recorded
+  Role role = Role::get;
+  CountSource after_source = CountSource::unknown;
+  bool unobserved = false;         ///< no call: the counter was found changed; before/after tell from what to what
+  bool failed = false;             ///< a try_get that got nothing
+  bool during_death = false;       ///< inside the object's own last put
+  Count before;
+  Count after;
+};
+
+enum class ObjectState : std::uint8_t {
+  live,
+  dead,      ///< the last reference was put, or its memory was given back
+  unknown,   ///< its end was not seen: the address was used again, or the process ended unseen
+};
+
+struct Object {
+  Address address = 0;
+  std::uint32_t generation = 1;        ///< 1 for the first object seen at this address
+  FamilyId family;
+  std::uint64_t size = 0;              ///< bytes; 0 when unknown
+  ObjectState state = ObjectState::live;
+  bool complete = true;                ///< false: it lived before it was first seen
+  bool base_known = true;              ///< false: the ledger counts from an unknown base (counter unreadable)
+  bool moved_unobserved = false;       ///< its count changed at least once without an event
+  bool freed = false;                  ///< its memory was seen being given back
+  std::int64_t ledger = 0;             ///< references that the events imply
+  std::int64_t before_seen = 0;        ///< references that existed when it was first seen (incomplete objects)
+  EventId born;
+  EventId died;
+  std::vector<EventId> events;
+  std::string note;                    ///< why the state is unknown, in words
+};
+
+enum class Verdict : std::uint8_t {
+  leak, over_put, use_after_free, resurrection, free_while_referenced, unobserved_change, undecidable,
+};
+std::string_view verdict_name(Verdict verdict);
+std::optional<Verdict> verdict_from_name(std::string_view name);
+std::vector<std::string> verdict_names();
+
+/// A mistake that was seen happening. Leaks are not stored: they are what is left when one asks.
+struct Finding {
+  Verdict verdict = Verdict::undecidable;
+  ObjectId object;
+  EventId event;          ///< the event that was the mistake
+  std::string why;        ///< one sentence
+};
+
+struct Thread {
+  long tid = 0;
+  std::string name;
+};
+
+class History {
+ public:
+  ObjectId add_object(Object object);          ///< sets its generation; it becomes the current one at its address
+  EventId add_event(const Event& event);       ///< appended to its object's events
+  void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
+  ThreadIndex thread(long tid, const std::string& name);
+
+  /// The newest object of the family at exactly this address; invalid when none was ever seen.
+  [[nodiscard]] ObjectId newest_at(FamilyId family, Address address) const;
+  /// All objects of all families that were ever seen at exactly this address, oldest first.
+  [[nodiscard]] std::vector<ObjectId> all_at(Address address) const;
+  /// Objects whose known extent contains the address, nearest begin first. `exact` ones come first.
+  [[nodiscard]] std::vector<ObjectId> containing(Address address) const;
+
+  Object& object(ObjectId id) { return objects_[id.index()]; }
+  [[nodiscard]] const Object& object(ObjectId id) const { return objects_[id.index()]; }
+  [[nodiscard]] const Event& event(EventId id) const { return events_[id.index()]; }
+  Event& event(EventId id) { return events_[id.index()]; }
+  [[nodiscard]] const std::vector<Object>& objects() const { return objects_; }
+  [[nodiscard]] const std::vector<Event>& events() const { return events_; }
+  [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
+  [[nodiscard]] const Thread& thread(ThreadIndex index) const { return threads_[index.index()]; }
+  [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
+  StackTable& stacks() { return stacks_; }
+  [[nodiscard]] const StackTable& stacks() const { return stacks_; }
+
+  [[nodiscard]] std::size_t bytes() const;
+  void clear();
+
+ private:
+  std::vector<Object> objects_;
+  std::vector<Event> events_;
+  std::vector<Finding> findings_;
+  std::vector<Thread> threads_;
+  std::unordered_map<Address, std::vector<ObjectId>> by_address_;
+  StackTable stacks_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,318 @@
+#include "history/ledger.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace refhist {
+
+namespace {
+constexpr std::size_t kMaxInFlight = 16;  // subsets are counted up to this; more threads inside one object are not seen
+
+bool is_put(Role role) { return role == Role::put; }
+
+std::vector<int> in_flight(const Arrival& arrival, ObjectId id) {
+  return arrival.in_flight ? arrival.in_flight(id) : std::vector<int>{};
+}
+
+std::string where_died(const Object& object) {
+  return object.freed ? "after its memory was given back" : "after its last put";
+}
+}  // namespace
+
+bool explained_by(std::int64_t ledger, std::int64_t memory, const std::vector<int>& changes) {
+  // With changes of +1 and -1 the subset sums are every value between the sum of the -1s and the sum of the +1s.
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+  for (std::size_t i = 0; i < std::min(changes.size(), kMaxInFlight); ++i) {
+    (changes[i] < 0 ? lowest : highest) += changes[i];
+  }
+  const std::int64_t missing = ledger - memory;
+  return lowest <= missing && missing <= highest;
+}
+
+Outcome Ledger::apply(const Arrival& arrival) {
+  switch (arrival.role) {
+    case Role::alloc:
+    case Role::init:
+    case Role::pool_create:
+      return birth(arrival);
+    case Role::free:
+    case Role::pool_destroy:
+      return release(arrival);
+    default:
+      return arrival.failed ? failed_try(arrival) : change(arrival);
+  }
+}
+
+ObjectId Ledger::new_object(const Arrival& arrival, bool complete) {
+  Object object;
+  object.address = arrival.address;
+  object.family = arrival.family;
+  object.size = arrival.size;
+  object.complete = complete;
+  return history_.add_object(std::move(object));
+}
+
+void Ledger::end_unseen(ObjectId id) {
+  Object& object = history_.object(id);
+  if (object.state != ObjectState::live) return;
+  object.state = ObjectState::unknown;
+  object.note = fmt::format("its end was not seen: event #{} is the birth of another object at its address",
+                            history_.events().size());
+}
+
+EventId Ledger::record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source) {
+  Event event;
+  event.time_ns = arrival.time_ns;
+  event.object = id;
+  event.site = arrival.site;
+  event.thread = arrival.thread;
+  event.stack = arrival.stack;
+  event.role = arrival.role;
+  event.before = before;
+  event.after = after;
+  event.after_source = source;
+  event.failed = arrival.failed;
+  return history_.add_event(event);
+}
+
+Outcome Ledger::birth(const Arrival& arrival) {
+  Outcome outcome;
+  const bool gives_references = arrival.role == Role::init || !arrival.traits.has_init;
+  ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  if (id.valid()) {
+    const Object& object = history_.object(id);
+    const bool inside = arrival.first_inside.valid() && !object.events.empty() &&
+                        object.events.front() >= arrival.first_inside;
+    const bool live = object.state == ObjectState::live;
+    const bool only_allocated = live && object.born.valid() && object.events.size() == 1 &&
+                                history_.event(object.born).role == Role::alloc && arrival.role == Role::init;
+    if (inside && object.born.valid() && !only_allocated) {
+      outcome.object = id;  // an inner constructor has already told this birth
+      return outcome;
+    }
+    if (!(only_allocated || (inside && live))) {
+      end_unseen(id);
+      id = ObjectId();
+    }
+  }
+  if (!id.valid()) id = new_object(arrival, true);
+
+  std::int64_t references = gives_references ? arrival.traits.born : 0;
+  CountSource source = CountSource::derived;
+  Object& object = history_.object(id);
+  if (!object.complete) references += object.ledger - object.before_seen;  // seen first inside its own constructor
+  if (arrival.after) {
+    references = *arrival.after;
+    source = CountSource::read;
+  }
+  object.complete = true;
+  object.base_known = true;
+  object.before_seen = 0;
+  object.ledger = references;
+  outcome.object = id;
+  outcome.event = record(id, arrival, std::nullopt, references, source);
+  history_.object(id).born = outcome.event;
+  return outcome;
+}
+
+void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory) {
+  Object& object = history_.object(id);
+  if (!object.base_known) {
+    object.base_known = true;
+    object.before_seen = memory;
+    object.ledger = memory;
+    return;
+  }
+  if (memory == object.ledger || explained_by(object.ledger, memory, in_flight(arrival, id))) return;
+  Event event;
+  event.time_ns = arrival.time_ns;
+  event.object = id;
+  event.thread = arrival.thread;
+  event.role = memory > object.ledger ? Role::get : Role::put;
+  event.unobserved = true;
+  event.before = object.ledger;
+  event.after = memory;
+  event.after_source = CountSource::read;
+  history_.add_event(event);
+  history_.object(id).ledger = memory;
+  history_.object(id).moved_unobserved = true;
+}
+
+std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death) {
+  const Object& object = history_.object(id);
+  const std::vector<int> changes = in_flight(arrival, id);
+  const bool last_put_runs =
+      !object.freed && std::any_of(changes.begin(), changes.end(), [](int change) { return change < 0; });
+  const Count memory = arrival.before;
+  const char* what = is_put(arrival.role) ? "put" : "get";
+  if (last_put_runs && (!memory || *memory >= 1)) {
+    during_death = true;
+    return std::nullopt;
+  }
+  Finding finding{Verdict::use_after_free, id, EventId(), {}};
+  if (memory && *memory <= 0 && !object.freed) {
+    finding.verdict = is_put(arrival.role) ? Verdict::over_put : Verdict::resurrection;
+    finding.why = fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory);
+    return finding;
+  }
+  // An unseen birth at this address can only be ruled out when no object of the family was ever seen without its own.
+  const auto& objects = history_.objects();
+  const bool births_seen =
+      arrival.traits.births_seen && std::none_of(objects.begin(), objects.end(), [&](const Object& other) {
+        return other.family == arrival.family && !other.complete;
+      });
+  const bool certain = births_seen && (memory || object.freed || !arrival.traits.blind);
+  if (certain) {
+    if (!memory && !object.freed) {
+      finding.verdict = is_put(arrival.role) ? Verdict::over_put : Verdict::resurrection;
+    }
+    finding.why = memory ? fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory)
+                         : fmt::format("{} {}", what, where_died(object));
+    return finding;
+  }
+  reborn = true;
+  finding.verdict = Verdict::undecidable;
+  finding.why = fmt::format(
+      "{} at the address of an object that ended at event #{}: used after its end, or another object whose birth "
+      "was not seen",
+      what, object.died.value);
+  return finding;
+}
+
+void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, int delta) {
+  Object& object = history_.object(outcome.object);
+  object.ledger += delta;
+  Count after;
+  CountSource source = CountSource::unknown;
+  if (arrival.at_return && arrival.after) {
+    after = arrival.after;
+    source = CountSource::read;
+  } else if (arrival.before) {
+    after = *arrival.before + delta;
+    source = CountSource::derived;
+  } else if (object.base_known) {
+    after = object.ledger;
+    source = CountSource::derived;
+  }
+  Count before = arrival.before;
+  if (!before && object.base_known && !arrival.at_return) before = object.ledger - delta;
+  outcome.event = record(outcome.object, arrival, before, after, source);
+  Object& changed = history_.object(outcome.object);
+  if (delta < 0 && changed.base_known && changed.ledger <= 0 && changed.state == ObjectState::live) {
+    changed.state = ObjectState::dead;
+    changed.died = outcome.event;
+    outcome.to_zero = true;
+  } else if (delta > 0 && changed.ledger > 0 && changed.state == ObjectState::dead && !changed.freed) {
+    changed.state = ObjectState::live;  // taken again before its last put had taken effect
+    changed.died = EventId();
+  }
+}
+
+Outcome Ledger::change(const Arrival& arrival) {
+  Outcome outcome;
+  const int delta = is_put(arrival.role) ? -1 : 1;
+  ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  bool reborn = false;
+  bool during_death = false;
+  std::optional<Finding> finding;
+  if (id.valid() && history_.object(id).state == ObjectState::dead) {
+    finding = judge_dead(id, arrival, reborn, during_death);
+  }
+  const bool first_seen = !id.valid() || reborn || history_.object(id).state == ObjectState::unknown;
+  if (first_seen) {
+    id = new_object(arrival, false);
+    Object& object = history_.object(id);
+    const Count base = arrival.at_return && arrival.after ? Count(*arrival.after - delta) : arrival.before;
+    object.base_known = base.has_value();
+    object.before_seen = base.value_or(0);
+    object.ledger = base.value_or(0);
+    if (reborn) object.note = finding->why;
+  } else if (arrival.at_return) {
+    if (arrival.after) {
+      const Object& object = history_.object(id);
+      const bool wrapper = arrival.first_inside.valid() && !object.events.empty() &&
+                           object.events.back() >= arrival.first_inside && *arrival.after == object.ledger;
+      if (wrapper) {  // the probes inside this call have already told what it did
+        outcome.object = id;
+        return outcome;
+      }
+      reconcile(id, arrival, *arrival.after - delta);
+    }
+  } else if (arrival.before && !(finding && finding->verdict != Verdict::undecidable)) {
+    reconcile(id, arrival, *arrival.before);
+  }
+  outcome.object = id;
+  const bool below = is_put(arrival.role) && !finding && arrival.before && *arrival.before <= 0 && !during_death;
+  if (below) {
+    finding = Finding{Verdict::over_put, id, EventId(),
+                      fmt::format("put while the counter reads {}{}", *arrival.before,
+                                  first_seen ? " (the object was first seen here)" : "")};
+  }
+  apply_delta(outcome, arrival, delta);
+  if (during_death) history_.event(outcome.event).during_death = true;
+  if (finding) {
+    finding->object = id;
+    finding->event = outcome.event;
+    outcome.finding = finding;
+    history_.add_finding(*finding);
+  }
+  return outcome;
+}
+
+void Ledger::adjust(FamilyId family, Address address, int delta) {
+  const ObjectId id = history_.newest_at(family, address);
+  if (!id.valid() || history_.object(id).state != ObjectState::live) return;
+  Object& object = history_.object(id);
+  object.ledger += delta;
+  if (object.ledger > 0 || !object.base_known || delta > 0) return;
+  object.state = ObjectState::dead;
+  object.note = "its last put was made by an excluded caller";
+}
+
+Outcome Ledger::failed_try(const Arrival& arrival) {
+  Outcome outcome;
+  outcome.object = history_.newest_at(arrival.family, arrival.address);
+  if (!outcome.object.valid()) return outcome;
+  outcome.event = record(outcome.object, arrival, arrival.before, arrival.before, CountSource::derived);
+  return outcome;
+}
+
+Outcome Ledger::release(const Arrival& arrival) {
+  Outcome outcome;
+  ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  const bool other_object = id.valid() && (history_.object(id).state == ObjectState::unknown ||
+                                           (history_.object(id).freed && !arrival.traits.births_seen));
+  if (!id.valid() || other_object) {
+    id = new_object(arrival, false);
+    Object& object = history_.object(id);
+    object.base_known = arrival.before.has_value();
+    object.before_seen = object.ledger = arrival.before.value_or(0);
+  }
+  std::optional<Finding> finding;
+  const bool was_dead = history_.object(id).state == ObjectState::dead;
+  if (!was_dead && arrival.before) reconcile(id, arrival, *arrival.before);
+  const Object& object = history_.object(id);
+  if (object.freed) {
+    finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was given back before"};
+  } else if (!was_dead && object.base_known && object.ledger > 0 && (arrival.before || !arrival.traits.blind)) {
+    finding = Finding{Verdict::free_while_referenced, id, EventId(),
+                      fmt::format("free while {} reference{} outstanding", object.ledger,
+                                  object.ledger == 1 ? " is" : "s are")};
+  }
+  outcome.object = id;
+  outcome.event = record(id, arrival, arrival.before, arrival.before, CountSource::derived);
+  Object& changed = history_.object(id);
+  changed.state = ObjectState::dead;
+  changed.freed = true;
+  if (!was_dead) changed.died = outcome.event;
+  if (finding) {
+    finding->event = outcome.event;
+    outcome.finding = finding;
+    history_.add_finding(*finding);
+  }
+  return outcome;
+}
+
+}  // namespace refhist

@@ -1,0 +1,82 @@
+// Applies what the probes saw to the history: which object it was, what its count must now be, and
+// whether the step was a mistake.
+//
+// An event is recorded at the entry of a get or put, before the program changes the counter. The ledger
+// therefore runs ahead of memory by the calls that are in flight: other threads that stand between the
+// entry and the change, and calls of the same thread that enclose this one (a destructor that takes a
+// reference inside the last put). A counter that differs from the ledger is an unobserved change only
+// when no subset of the calls in flight explains it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "history/history.h"
+
+namespace refhist {
+
+/// What the ledger must know about a family to judge.
+struct FamilyTraits {
+  bool births_seen = false;   ///< every birth since the process began passed a probe
+  bool blind = false;         ///< copies of its functions exist that are not armed
+  bool has_init = false;
+  std::int64_t born = 1;
+};
+
+/// One execution of a probe.
+struct Arrival {
+  FamilyId family;
+  FamilyTraits traits;
+  SiteId site;
+  Role role = Role::get;
+  Address address = 0;
+  std::uint64_t size = 0;            ///< alloc: bytes; 0 unknown
+  ThreadIndex thread;
+  std::uint64_t time_ns = 0;
+  StackId stack;
+  Count before;                      ///< counter at entry, when readable
+  Count after;                       ///< counter at return, for calls that are watched to their return
+  bool failed = false;               ///< try_get without success
+  bool at_return = false;            ///< `after` speaks, not `before`
+  EventId first_inside;              ///< for calls watched to their return: the next event id at their entry
+  /// Changes (+1, -1) of the object that may not have reached memory yet.
+  std::function<std::vector<int>(ObjectId)> in_flight;
+};
+
+struct Outcome {
+  ObjectId object;
+  EventId event;                     ///< invalid when the call was part of an event already recorded
+  std::optional<Finding> finding;
+  bool to_zero = false;              ///< this put ends the object
+};
+
+class Ledger {
+ public:
+  explicit Ledger(History& history) : history_(history) {}
+  Outcome apply(const Arrival& arrival);
+  /// A get or put that is left out of the history on the user's wish: only the count follows it.
+  void adjust(FamilyId family, Address address, int delta);
+
+ private:
+  Outcome birth(const Arrival& arrival);
+  Outcome change(const Arrival& arrival);
+  Outcome release(const Arrival& arrival);
+
+  ObjectId new_object(const Arrival& arrival, bool complete);
+  void end_unseen(ObjectId id);
+  EventId record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source);
+  void reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory);
+  /// Judges a get or put on an object whose last reference is gone. Sets `reborn` when it must be another object.
+  std::optional<Finding> judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death);
+  Outcome failed_try(const Arrival& arrival);
+  void apply_delta(Outcome& outcome, const Arrival& arrival, int delta);
+
+  History& history_;
+};
+
+/// True when `memory` equals `ledger` less some subset of the changes in flight.
+bool explained_by(std::int64_t ledger, std::int64_t memory, const std::vector<int>& in_flight);
+
+}  // namespace refhist

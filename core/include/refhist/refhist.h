@@ -1,0 +1,82 @@
+/* refhist's C ABI: the only door into the core for front ends that are not C++.
+ *
+ * Conventions: no function throws or aborts. Strings are UTF-8, zero-terminated. A string that a function
+ * returns belongs to the session and stays valid until the next call that returns a string of the same
+ * session. Booleans are int: 0 no, 1 yes. The port is used during the call only and never stored.
+ */
+#ifndef REFHIST_REFHIST_H
+#define REFHIST_REFHIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RH_ABI_VERSION 1
+
+/* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
+#define RH_REGISTERS 17
+
+typedef struct rh_session rh_session;
+
+enum rh_process_state { RH_PROCESS_NONE = 0, RH_PROCESS_STOPPED, RH_PROCESS_RUNNING, RH_PROCESS_EXITED, RH_PROCESS_CORE };
+
+enum rh_notice { RH_NOTICE_STARTED = 0, RH_NOTICE_MODULES, RH_NOTICE_STOPPED, RH_NOTICE_EXITED, RH_NOTICE_SIGNALLED,
+                 RH_NOTICE_DETACHED, RH_NOTICE_EXECUTED };
+
+/* Callbacks that hand over text or a list call this once (text) or once per item. */
+typedef void (*rh_sink)(void* sink_context, const char* text, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+/* The debugger as the core sees it. Every callback answers 1 for yes/done, 0 for no/failed. */
+typedef struct rh_port {
+  const char* name;                                                    /* "gdb" */
+  /* *state, *pid, *local; the executable's path goes to the sink (text). */
+  int (*process)(int* state, int64_t* pid, int* local, rh_sink sink, void* sink_context);
+  int (*read_memory)(uint64_t address, void* out, size_t size);
+  int (*registers)(int64_t tid, uint64_t* out /* RH_REGISTERS */);
+  int (*threads)(rh_sink sink, void* sink_context);                    /* text = name, a = tid */
+  int (*modules)(rh_sink sink, void* sink_context);                    /* text = path, a = load bias */
+  int (*regions)(rh_sink sink, void* sink_context);                    /* text = path, a..b = range, c = rwx bits 4|2|1, d = file offset */
+  int (*backtrace)(int64_t tid, uint64_t limit, rh_sink sink, void* sink_context); /* a = pc, innermost first */
+  int (*place_breakpoint)(uint64_t address);
+  int (*remove_breakpoint)(uint64_t address);
+  int (*breakpoint_alive)(uint64_t address);
+  /* On failure the one-line reason goes to the sink. */
+  int (*evaluate)(const char* expression, uint64_t* value, rh_sink sink, void* sink_context);
+  void (*print)(const char* text);
+  int (*interrupted)(void);
+} rh_port;
+
+int rh_abi_version(void);
+
+rh_session* rh_session_new(const char* families_folder);
+void rh_session_free(rh_session* session);
+
+/* Runs what was typed after "refhist". Returns 1 when it succeeded; *text is the output or the error line;
+ * *quit_status is -1, or the exit status with which the debugger shall end. */
+int rh_execute(rh_session* session, const rh_port* port, const char* line, const char** text, int* quit_status);
+
+/* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. */
+int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
+const char* rh_stop_reason(rh_session* session);
+
+void rh_notify(rh_session* session, const rh_port* port, int notice, int64_t detail);
+
+/* Newline-separated words that may stand at the end of the line. */
+const char* rh_complete(rh_session* session, const char* line);
+
+int rh_tracking(rh_session* session);
+int64_t rh_count_of(rh_session* session, uint64_t address);
+
+/* The command table, for front ends that register one command per verb: names separated by newlines, and the
+ * help text of one verb ("" for the whole). */
+const char* rh_verbs(rh_session* session);
+const char* rh_help(rh_session* session, const char* verb);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REFHIST_REFHIST_H */

@@ -1,0 +1,29 @@
+// Data memory of the program: straight from the kernel for a local process, else through the debugger.
+// Never for code bytes: inserted breakpoints would show there.
+#pragma once
+
+#include "port/debugger_port.h"
+
+namespace refhist {
+
+class ProcessMemory {
+ public:
+  explicit ProcessMemory(DebuggerPort& port) : ProcessMemory(port, port.process()) {}
+  /// For callers that know the process already and read often.
+  ProcessMemory(DebuggerPort& port, const ProcessInfo& process)
+      : port_(port), pid_(process.local ? process.pid : 0) {}
+
+  /// Reads up to `size` bytes; returns how many bytes from `address` on could be read.
+  std::size_t read(Address address, void* out, std::size_t size) const;
+
+  template <class T>
+  bool read_value(Address address, T& out) const {
+    return read(address, &out, sizeof out) == sizeof out;
+  }
+
+ private:
+  DebuggerPort& port_;
+  long pid_;  // 0: through the port
+};
+
+}  // namespace refhist

@@ -1,0 +1,1 @@
+target_sources(refhist_core PRIVATE port/process_memory.cpp)

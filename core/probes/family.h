@@ -1,0 +1,81 @@
+// What a family is: one refcounted type with the functions that change its count.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace refhist {
+
+enum class Role : std::uint8_t {
+  alloc,         ///< memory for an object was obtained; no reference yet unless the family has no init
+  init,          ///< the object is born with `born` references
+  get,           ///< one reference more
+  try_get,       ///< one reference more, if it succeeds (get-unless-zero, lookup)
+  put,           ///< one reference less; put(NULL) is no event
+  free,          ///< the object's memory is given back
+  pool_create,   ///< a pool of objects begins
+  pool_destroy,  ///< a pool ends, and with it every object in it
+};
+
+std::string_view role_name(Role role);
+std::optional<Role> role_from_name(std::string_view name);
+
+/// Where a probe's object pointer is found.
+struct ObjectSource {
+  enum class From : std::uint8_t { argument, result };
+  From from = From::argument;
+  std::uint8_t argument = 1;  ///< 1-based; integer and pointer arguments only
+  bool indirect = false;      ///< the argument points at the pointer ("*1"); read at return for init/try_get
+};
+
+/// "1".."6", "*1".."*6" or "return". Throws Error.
+ObjectSource parse_object_source(std::string_view text);
+std::string to_string(const ObjectSource& source);
+
+/// When the call counts, judged by its result. `always` needs no look at it.
+enum class Success : std::uint8_t { always, nonzero, zero, nonnegative, truth };
+
+std::optional<Success> success_from_name(std::string_view name);
+std::string_view success_name(Success success);
+
+struct ProbeSpec {
+  Role role = Role::get;
+  std::string function;  ///< linkage name, demangled C++ name, or a glob of either
+  ObjectSource object;
+  Success success = Success::always;
+  std::uint8_t pool_argument = 0;  ///< for alloc/init in a pool: which argument is the pool; 0 none
+  std::uint8_t size_argument = 0;  ///< for alloc: which argument is the size; 0 none
+  std::string origin;              ///< "json-c.toml:12" or "command line"
+};
+
+/// Where the counter of an object is and how it is read: count = scale * (raw >> shift) + bias.
+struct CounterSpec {
+  std::string type;                     ///< struct, class or typedef that has the member; may be empty
+  std::string path;                     ///< member path, used where there is debug information
+  std::optional<std::uint64_t> offset;  ///< used where there is none; wraps when in front of the object
+  std::uint32_t size = 4;               ///< bytes: 1, 2, 4 or 8
+  std::uint32_t shift = 0;
+  std::int32_t scale = 1;  ///< -1 for GLib's grefcount, which counts downwards
+  std::int32_t bias = 0;
+  [[nodiscard]] bool known() const { return !path.empty() || offset.has_value(); }
+};
+
+struct Family {
+  std::string name;
+  std::string description;
+  std::vector<std::string> modules;  ///< file-name globs ("libjson-c.so*"); empty: any module
+  std::vector<ProbeSpec> probes;
+  std::vector<std::string> except;  ///< function patterns that the globs of `probes` leave out
+  CounterSpec counter;
+  std::int64_t born = 1;  ///< references that an init creates
+  std::string origin;     ///< file the family came from, or "command line"
+
+  [[nodiscard]] bool has_role(Role role) const;
+  /// True when `except` names the function; asked for functions that a glob of `probes` has matched.
+  [[nodiscard]] bool leaves_out(std::string_view linkage, std::string_view demangled) const;
+};
+
+}  // namespace refhist

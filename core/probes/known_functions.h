@@ -1,0 +1,23 @@
+// What is known of functions by their names alone: those that end a path, allocate, free, or add to a counter.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace refhist {
+
+/// Adds to the counter that argument 1 points at: `delta`, or what argument 2 says times `delta`.
+struct KnownAddition {
+  std::int64_t delta = 1;
+  bool times_argument_2 = false;
+  std::uint8_t size = 4;
+};
+
+std::optional<KnownAddition> known_addition(std::string_view function);
+/// abort and its kin, and reports of a broken precondition: what follows is not what the function is for.
+bool ends_the_path(std::string_view function);
+/// By name, argument 1 is given back: free itself and anything that is called free, destroy, finalize and the like.
+bool gives_back(std::string_view function);
+
+}  // namespace refhist

@@ -1,0 +1,125 @@
+#include "probes/refcount_evidence.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "probes/known_functions.h"
+
+namespace refhist {
+namespace {
+
+/// A counter in a bit field of k bits is lowered by adding 2^k - 1 under a mask.
+std::int64_t plain_step(const CounterChange& change) {
+  const auto up = static_cast<std::uint64_t>(change.delta) + 1;
+  return change.delta >= 255 && std::has_single_bit(up) ? -1 : change.delta;
+}
+
+/// Bytes that hold the counter: those of the bit field, where the put shows how wide it is.
+std::uint8_t counter_size(const CounterChange& up, const CounterChange& down) {
+  if (plain_step(down) == down.delta) return up.size;
+  const int bits = std::bit_width(static_cast<std::uint64_t>(down.delta));
+  return static_cast<std::uint8_t>(bits <= 8 ? 1 : bits <= 16 ? 2 : up.size);
+}
+
+bool is_step(std::int64_t delta) {
+  const auto size = static_cast<std::uint64_t>(std::llabs(delta));
+  return size <= 65536 && std::has_single_bit(size);
+}
+
+/// Does the put hand the object to something that frees, or to a function pointer (a destructor)?
+bool gives_object_back(const WalkedFunction& put, unsigned argument) {
+  return std::any_of(put.facts.calls.begin(), put.facts.calls.end(), [&](const CallFact& call) {
+    if (call.used_after || put.values.root_argument(call.first) != argument) return false;
+    if (put.values.path(call.first).size() != 1 || call.first.offset > 0) return false;
+    return call.indirect || gives_back(call.callee);
+  });
+}
+
+std::string spell(const std::vector<std::int64_t>& path, unsigned argument) {
+  std::string text = fmt::format("arg{}", argument);
+  for (const std::int64_t offset : path) {
+    text = offset == 0 ? fmt::format("[{}]", text)
+                       : fmt::format("[{}{}{}]", text, offset < 0 ? "-" : "+", std::llabs(offset));
+  }
+  return text;
+}
+
+struct Candidate {
+  CounterEvidence evidence;
+  unsigned depth = 0;
+
+  /// Smaller is better: in the object itself, known in both, near the surface.
+  [[nodiscard]] auto rank() const {
+    return std::make_tuple(evidence.path.size(), !evidence.place_known_in_put, depth);
+  }
+};
+
+std::optional<Candidate> match(const WalkedFunction& get, const CounterChange& up, const WalkedFunction& put,
+                               const CounterChange& down, bool strong) {
+  const std::int64_t step = plain_step(up);
+  if (plain_step(down) != -step || !is_step(step) || !up.cell.exact) return std::nullopt;
+  CounterEvidence evidence;
+  evidence.get_argument = get.values.root_argument(up.cell);
+  evidence.put_argument = put.values.root_argument(down.cell);
+  evidence.path = get.values.path(up.cell);
+  evidence.step = step;
+  evidence.size = counter_size(up, down);
+  const std::vector<std::int64_t> other = put.values.path(down.cell);
+  if (!down.cell.exact) {
+    if (!strong || other.size() != 1 || evidence.path.size() != 1) return std::nullopt;
+    evidence.place_known_in_put = false;
+  } else if (other != evidence.path || down.size != up.size) {
+    return std::nullopt;
+  }
+  // A counter behind a pointer is mostly somebody else's: a pool's, a table's.
+  if (evidence.path.size() > (strong ? 2U : 1U)) return std::nullopt;
+  if ((!strong || step < 0) && !gives_object_back(put, evidence.put_argument)) return std::nullopt;
+  evidence.what = fmt::format("get {} {} {} {}, put {} it{}", step > 0 ? "adds" : "subtracts", std::llabs(step),
+                              step > 0 ? "to" : "from", spell(evidence.path, evidence.get_argument),
+                              step > 0 ? "subtracts" : "adds",
+                              evidence.place_known_in_put ? "" : " at a place that is computed");
+  return Candidate{evidence, up.depth + down.depth};
+}
+
+}  // namespace
+
+std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put, bool strong) {
+  std::optional<Candidate> best;
+  for (const CounterChange& up : get.facts.changes) {
+    for (const CounterChange& down : put.facts.changes) {
+      const auto candidate = match(get, up, put, down, strong);
+      if (candidate && (!best || candidate->rank() < best->rank())) best = candidate;
+    }
+  }
+  if (!best) return std::nullopt;
+  return best->evidence;
+}
+
+bool changes_counter(const WalkedFunction& function, unsigned argument, const std::vector<std::int64_t>& path,
+                     std::int64_t step) {
+  return std::any_of(function.facts.changes.begin(), function.facts.changes.end(), [&](const CounterChange& c) {
+    return plain_step(c) == step && c.cell.exact && function.values.root_argument(c.cell) == argument &&
+           function.values.path(c.cell) == path;
+  });
+}
+
+bool sets_counter(const WalkedFunction& function, const std::vector<std::int64_t>& path) {
+  return std::any_of(function.facts.stores.begin(), function.facts.stores.end(), [&](const ConstantStore& s) {
+    return s.value == 1 && function.values.root_argument(s.cell) == 1 && function.values.path(s.cell) == path;
+  });
+}
+
+bool may_return_new_object(const WalkedFunction& function) {
+  const auto& results = function.facts.results;
+  if (results.empty()) return true;
+  return std::any_of(results.begin(), results.end(), [&](const Value& result) {
+    if (!result.known()) return true;
+    const bool argument = function.values.root_argument(result) != 0 && function.values.path(result).size() == 1;
+    return !argument && !function.values.is_constant(result);
+  });
+}
+
+}  // namespace refhist

@@ -1,0 +1,152 @@
+#include "reports/findings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kFingerprintFrames = 4;
+
+std::string hash_text(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return fmt::format("{:016x}", hash);
+}
+
+/// Function names of the innermost frames: no addresses, lines or clone suffixes.
+std::string normalised(SessionState& state, EventId id) {
+  if (!id.valid()) return {};
+  std::string text;
+  std::size_t used = 0;
+  for (const NamedFrame& frame : state.namer.stack(state.history.event(id).stack)) {
+    if (frame.function.empty() || used == kFingerprintFrames) break;
+    text += fmt::format("/{}", clone_base(frame.function));
+    ++used;
+  }
+  return text;
+}
+
+void add(std::vector<ReportedFinding>& all, ReportedFinding finding) {
+  const auto same = std::find_if(all.begin(), all.end(), [&](const ReportedFinding& other) {
+    return other.fingerprint == finding.fingerprint;
+  });
+  if (same == all.end()) {
+    if (finding.alike.empty()) finding.alike.push_back(finding.object);
+    all.push_back(std::move(finding));
+    return;
+  }
+  if (finding.alike.empty()) finding.alike.push_back(finding.object);
+  same->alike.insert(same->alike.end(), finding.alike.begin(), finding.alike.end());
+}
+
+std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family, std::initializer_list<EventId> events) {
+  std::string text = fmt::format("{}|{}", verdict_name(verdict), state.family_name(family));
+  for (const EventId id : events) text += "|" + normalised(state, id);
+  return hash_text(text);
+}
+
+void add_seen(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
+  LeakFinder finder(state.history, state.sites, state.namer);
+  for (const Finding& seen : state.history.findings()) {
+    const Object& object = state.history.object(seen.object);
+    if (!filter.wants(state.family_name(object.family))) continue;
+    ReportedFinding finding;
+    finding.verdict = seen.verdict;
+    finding.object = seen.object;
+    finding.event = seen.event;
+    finding.why = seen.why;
+    finding.references = {seen.event};
+    finding.fingerprint = fingerprint(state, seen.verdict, object.family, {object.born, seen.event});
+    if (seen.verdict != Verdict::undecidable) finding.suspects = finder.suspects_of(seen.object);
+    add(all, std::move(finding));
+  }
+}
+
+void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
+  for (LeakGroup& group : LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+    if (!filter.wants(state.family_name(group.family))) continue;
+    if (group.reach_known && group.reach == Reach::reachable && !filter.reachable) continue;
+    ReportedFinding finding;
+    finding.verdict = group.verdict;
+    finding.object = group.objects.front();
+    finding.references = group.references;
+    finding.suspects = group.suspects;
+    finding.why = group.why;
+    if (group.reach_known && group.reach == Reach::from_leaked) finding.why = "held only by leaked objects; " + group.why;
+    const Object& object = state.history.object(finding.object);
+    const EventId last = group.references.empty() ? EventId() : group.references.back();
+    finding.fingerprint = fingerprint(state, group.verdict, group.family, {object.born, last});
+    finding.alike = std::move(group.objects);
+    add(all, std::move(finding));
+  }
+}
+
+void add_unobserved(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
+  for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
+    const Object& object = state.history.object(ObjectId(i));
+    if (!object.moved_unobserved || !filter.wants(state.family_name(object.family))) continue;
+    const auto event = std::find_if(object.events.begin(), object.events.end(),
+                                    [&](EventId id) { return state.history.event(id).unobserved; });
+    if (event == object.events.end()) continue;
+    ReportedFinding finding;
+    finding.verdict = Verdict::unobserved_change;
+    finding.object = ObjectId(i);
+    finding.event = *event;
+    finding.why = fmt::format("the count went from {} to {} without a probe",
+                              state.history.event(*event).before.value_or(0),
+                              state.history.event(*event).after.value_or(0));
+    finding.fingerprint = fingerprint(state, Verdict::unobserved_change, object.family, {object.born});
+    add(all, std::move(finding));
+  }
+}
+
+}  // namespace
+
+bool FindingFilter::wants(const std::string& family) const {
+  return families.empty() || std::any_of(families.begin(), families.end(),
+                                         [&](const std::string& glob) { return glob_match(glob, family); });
+}
+
+std::vector<ReportedFinding> collect_findings(SessionState& state, const FindingFilter& filter) {
+  std::vector<ReportedFinding> all;
+  add_seen(state, filter, all);
+  add_leaks(state, filter, all);
+  add_unobserved(state, filter, all);
+  return all;
+}
+
+std::string object_title(const SessionState& state, ObjectId id) {
+  const Object& object = state.history.object(id);
+  std::string text = fmt::format("{} {:#x}", state.family_name(object.family), object.address);
+  if (object.generation > 1) text += fmt::format(" (generation {})", object.generation);
+  return text;
+}
+
+std::vector<std::string> caveats(SessionState& state) {
+  std::vector<std::string> lines = state.warnings;
+  if (state.lost_hits != 0) lines.push_back(fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
+  std::map<std::string, std::size_t> copies;
+  for (const Site& site : state.sites.all()) {
+    if (site.loaded && !site.why_not.empty()) ++copies[state.family_name(site.family)];
+  }
+  for (const auto& [family, count] : copies) {
+    lines.push_back(fmt::format("{}: {} of its functions not armed (refhist status --sites says why)", family,
+                                count == 1 ? "1 copy" : fmt::format("{} copies", count)));
+  }
+  if (state.recorder.truncated_stacks() != 0) {
+    lines.push_back(fmt::format("{} could not be walked to the end", plural(state.recorder.truncated_stacks(), "stack")));
+  }
+  if (state.recorder.excluded_calls() != 0) {
+    lines.push_back(fmt::format("{} left out by --exclude", plural(state.recorder.excluded_calls(), "call")));
+  }
+  if (!state.recording) lines.emplace_back("recording is off (refhist start)");
+  return lines;
+}
+
+}  // namespace refhist

@@ -1,0 +1,40 @@
+// All that is wrong, as findings: leaks as they stand, mistakes that were seen happening, unobserved changes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/leaks.h"
+#include "history/history.h"
+#include "session/session_state.h"
+
+namespace refhist {
+
+/// One finding, with everything that shares its fingerprint.
+struct ReportedFinding {
+  Verdict verdict = Verdict::leak;
+  ObjectId object;                    ///< the first of its kind
+  EventId event;                      ///< the event that was the mistake; invalid for leaks
+  std::vector<EventId> references;
+  std::vector<Suspect> suspects;
+  std::string why;
+  std::string fingerprint;            ///< 16 hex digits; the same after recompilation and at other addresses
+  std::vector<ObjectId> alike;        ///< all objects with this fingerprint, `object` first
+};
+
+struct FindingFilter {
+  std::vector<std::string> families;  ///< globs; empty: all
+  bool reachable = false;             ///< reachable objects are leaks as well
+  [[nodiscard]] bool wants(const std::string& family) const;
+};
+
+std::vector<ReportedFinding> collect_findings(SessionState& state, const FindingFilter& filter);
+
+/// "json_object 0x5555… (generation 2)".
+std::string object_title(const SessionState& state, ObjectId id);
+
+/// Lines that every report ends with: losses, blind spots, what was not scanned. Empty when there are none.
+std::vector<std::string> caveats(SessionState& state);
+
+}  // namespace refhist

@@ -1,0 +1,109 @@
+#include "reports/history_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "reports/findings.h"
+
+namespace refhist {
+
+namespace {
+
+std::string count_text(const Event& event) {
+  const auto show = [](const Count& count) { return count ? fmt::format("{}", *count) : std::string("?"); };
+  if (event.role == Role::init || event.role == Role::alloc) return fmt::format("-> {}", show(event.after));
+  if (event.role == Role::free) return event.before ? fmt::format("at {}", show(event.before)) : std::string();
+  if (event.failed) return fmt::format("{} (failed)", show(event.before));
+  const char* mark = event.after_source == CountSource::derived ? "" : event.after ? "=" : "";
+  return fmt::format("{} -> {}{}", show(event.before), show(event.after), mark);
+}
+
+std::string outstanding_line(const Object& object) {
+  if (object.state != ObjectState::live || !object.base_known) return {};
+  if (object.ledger <= 0) return "no reference is outstanding\n";
+  std::string text = fmt::format("{} outstanding", plural(static_cast<std::size_t>(object.ledger), "reference"));
+  if (object.before_seen > 0) text += fmt::format(", {} of them from before it was first seen", object.before_seen);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string state_text(const Object& object) {
+  switch (object.state) {
+    case ObjectState::live:
+      return object.base_known ? fmt::format("live, count {}", object.ledger) : "live, count unknown";
+    case ObjectState::dead:
+      return object.freed ? "dead, its memory was given back" : "dead";
+    case ObjectState::unknown:
+      return "end not seen";
+  }
+  return {};
+}
+
+std::string event_line(SessionState& state, EventId id) {
+  const Event& event = state.history.event(id);
+  const Thread& thread = state.history.thread(event.thread);
+  const double seconds = static_cast<double>(event.time_ns) / 1e9;
+  const std::string who = thread.name.empty() ? fmt::format("{}", thread.tid)
+                                              : fmt::format("{} \"{}\"", thread.tid, thread.name);
+  if (event.unobserved) {
+    return fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} the count moved without a probe", id.value, seconds, who,
+                       "unseen", count_text(event));
+  }
+  const std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
+  std::string line = fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who,
+                                 role_name(event.role), count_text(event), function);
+  if (event.stack.valid()) line += fmt::format(" <- {}", FrameNamer::text(state.namer.owner(event)));
+  if (event.during_death) line += " (inside its last put)";
+  return line;
+}
+
+std::string stack_lines(SessionState& state, EventId id, const std::string& indent) {
+  const Event& event = state.history.event(id);
+  if (!event.stack.valid()) return {};
+  std::string text;
+  std::size_t number = 0;
+  for (const NamedFrame& frame : state.namer.stack(event.stack)) {
+    text += fmt::format("{}{:<3} {}{}\n", indent, fmt::format("{}", number++), FrameNamer::text(frame),
+                        frame.inlined ? " [inlined]" : "");
+  }
+  if (state.history.stacks().truncated(event.stack)) text += indent + "... the stack could not be walked further\n";
+  return text;
+}
+
+std::string history_report(SessionState& state, ObjectId id, const HistoryReportOptions& options) {
+  const Object& object = state.history.object(id);
+  std::string text = fmt::format("{}: {}", object_title(state, id), state_text(object));
+  if (object.size != 0) text += fmt::format(", {} bytes", object.size);
+  if (!object.complete) text += "; incomplete: it lived before it was first seen";
+  text += "\n";
+  for (const EventId event : object.events) {
+    text += "  " + event_line(state, event) + "\n";
+    if (options.stacks) text += stack_lines(state, event, "         ");
+  }
+  if (!object.note.empty()) text += fmt::format("note: {}\n", object.note);
+  text += outstanding_line(object);
+  for (const ReportedFinding& finding : collect_findings(state, FindingFilter{{}, true})) {
+    const bool about = std::find(finding.alike.begin(), finding.alike.end(), id) != finding.alike.end();
+    if (!about) continue;
+    const auto reached = state.scan.objects.find(id);
+    const bool held = finding.verdict == Verdict::leak && reached != state.scan.objects.end() &&
+                      reached->second.reach == Reach::reachable;
+    if (held) {
+      text += fmt::format("not a leak: {} points at it\n", reached->second.where);
+      continue;
+    }
+    const bool maybe = finding.verdict == Verdict::leak && reached == state.scan.objects.end() && state.alive;
+    if (maybe) continue;  // outstanding while the program runs is normal
+    text += fmt::format("verdict: {}{}{}\n", verdict_name(finding.verdict), finding.why.empty() ? "" : ": ", finding.why);
+    for (const Suspect& suspect : finding.suspects) {
+      text += fmt::format("  suspect ({}): {} in {}: {}\n", suspect.confidence, suspect.what,
+                          FrameNamer::text(suspect.frame), suspect.why);
+    }
+  }
+  return text;
+}
+
+}  // namespace refhist

@@ -1,0 +1,22 @@
+// The life of one object as people read it.
+#pragma once
+
+#include <string>
+
+#include "session/session_state.h"
+
+namespace refhist {
+
+struct HistoryReportOptions {
+  bool stacks = false;   ///< the whole stack under each event
+};
+
+std::string history_report(SessionState& state, ObjectId id, const HistoryReportOptions& options);
+
+/// "#12  0.003s  thread 1 "main"  get  1 -> 2  json_object_get  conn_open (client.c:40)".
+std::string event_line(SessionState& state, EventId id);
+std::string stack_lines(SessionState& state, EventId id, const std::string& indent);
+/// "live, count 2", "dead", "its end was not seen".
+std::string state_text(const Object& object);
+
+}  // namespace refhist

@@ -1,0 +1,207 @@
+#include "reports/json_report.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/leak_report.h"
+
+namespace refhist {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSchema = "refhist/1";
+
+std::string hex(Address address) { return fmt::format("{:#x}", address); }
+
+Json count_json(const Count& count) { return count ? Json(*count) : Json(nullptr); }
+
+Json frame_json(const NamedFrame& frame) {
+  return {{"function", frame.function}, {"file", frame.file},    {"line", frame.line},
+          {"module", frame.module},     {"pc", hex(frame.pc)},   {"inlined", frame.inlined}};
+}
+
+Json event_json(SessionState& state, EventId id) {
+  if (!id.valid()) return nullptr;
+  const Event& event = state.history.event(id);
+  const Thread& thread = state.history.thread(event.thread);
+  Json stack = Json::array();
+  for (const NamedFrame& frame : state.namer.stack(event.stack)) stack.push_back(frame_json(frame));
+  const char* sources[] = {"unknown", "derived", "read"};
+  Json json{{"seq", id.value},
+            {"time_ns", event.time_ns},
+            {"thread", {{"id", thread.tid}, {"name", thread.name}}},
+            {"role", event.unobserved ? "unobserved" : role_name(event.role)},
+            {"family", state.family_name(state.history.object(event.object).family)},
+            {"site", event.site.valid() ? Json(state.sites.get(event.site).function) : Json(nullptr)},
+            {"count_before", count_json(event.before)},
+            {"count_after", count_json(event.after)},
+            {"count_after_is", sources[static_cast<int>(event.after_source)]},
+            {"stack", std::move(stack)},
+            {"truncated", event.stack.valid() && state.history.stacks().truncated(event.stack)}};
+  if (event.failed) json["failed"] = true;
+  return json;
+}
+
+Json object_json(SessionState& state, ObjectId id, bool with_events) {
+  const Object& object = state.history.object(id);
+  const char* states[] = {"live", "dead", "unknown"};
+  Json json{{"address", hex(object.address)},
+            {"generation", object.generation},
+            {"family", state.family_name(object.family)},
+            {"type", state.families[object.family.index()].family.counter.type},
+            {"size", object.size},
+            {"state", states[static_cast<int>(object.state)]},
+            {"count", object.base_known ? Json(object.ledger) : Json(nullptr)},
+            {"born", event_json(state, object.born)},
+            {"died", event_json(state, object.died)},
+            {"complete", object.complete}};
+  if (!object.note.empty()) json["note"] = object.note;
+  if (!with_events) return json;
+  Json events = Json::array();
+  for (const EventId event : object.events) events.push_back(event_json(state, event));
+  json["events"] = std::move(events);
+  return json;
+}
+
+Json suspect_json(const Suspect& suspect) {
+  return {{"function", suspect.frame.function}, {"file", suspect.frame.file}, {"line", suspect.frame.line},
+          {"what", suspect.what},               {"confidence", suspect.confidence}, {"why", suspect.why}};
+}
+
+Json finding_json(SessionState& state, const ReportedFinding& finding) {
+  Json references = Json::array();
+  for (const EventId id : finding.references) references.push_back(event_json(state, id));
+  Json suspects = Json::array();
+  for (const Suspect& suspect : finding.suspects) suspects.push_back(suspect_json(suspect));
+  return {{"verdict", verdict_name(finding.verdict)},
+          {"why", finding.why},
+          {"object", object_json(state, finding.object, true)},
+          {"references", std::move(references)},
+          {"suspects", std::move(suspects)},
+          {"fingerprint", finding.fingerprint},
+          {"alike", finding.alike.size()}};
+}
+
+Json findings_array(SessionState& state, const std::vector<ReportedFinding>& findings) {
+  Json array = Json::array();
+  for (const ReportedFinding& finding : findings) array.push_back(finding_json(state, finding));
+  return array;
+}
+
+Json totals_json(SessionState& state) {
+  std::size_t live = 0;
+  for (const Object& object : state.history.objects()) live += object.state == ObjectState::live ? 1 : 0;
+  return {{"events", state.history.events().size()},
+          {"objects", state.history.objects().size()},
+          {"live", live},
+          {"lost_events", state.lost_hits}};
+}
+
+std::string finish(Json json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+Json site_json(const SessionState& state, const Site& site) {
+  const LoadedModule* module = state.modules.get(site.module);
+  return {{"probe", site.function},
+          {"family", state.family_name(site.family)},
+          {"role", role_name(site.role)},
+          {"module", module == nullptr ? "" : module->module->path()},
+          {"address", hex(site.address)},
+          {"backend", site.armed ? Json("breakpoint") : Json(nullptr)},
+          {"inlined", site.inlined},
+          {"hits", site.hits},
+          {"why_not", site.why_not}};
+}
+
+Json rule_json(const StopRule& rule) {
+  return {{"number", rule.number}, {"rule", rule.describe()}, {"enabled", rule.enabled}, {"hits", rule.hits}};
+}
+
+}  // namespace
+
+std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects) {
+  Json array = Json::array();
+  for (const ObjectId id : objects) array.push_back(object_json(state, id, true));
+  return finish({{"schema", kSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
+}
+
+std::string findings_json(SessionState& state, const std::vector<ReportedFinding>& findings) {
+  return finish({{"schema", kSchema},
+                 {"totals", totals_json(state)},
+                 {"findings", findings_array(state, findings)},
+                 {"notes", caveats(state)}});
+}
+
+std::string leaks_json(SessionState& state, const FindingFilter& filter) {
+  const char* reaches[] = {"unreachable", "from-leaked", "reachable"};
+  Json groups = Json::array();
+  std::size_t reachable = 0;
+  for (const LeakGroup& group : LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+    if (!filter.wants(state.family_name(group.family))) continue;
+    if (group.reach_known && group.reach == Reach::reachable) reachable += group.objects.size();
+    if (group.reach_known && group.reach == Reach::reachable && !filter.reachable) continue;
+    Json objects = Json::array();
+    for (const ObjectId id : group.objects) objects.push_back(object_json(state, id, false));
+    Json references = Json::array();
+    for (const EventId id : group.references) references.push_back(event_json(state, id));
+    Json suspects = Json::array();
+    for (const Suspect& suspect : group.suspects) suspects.push_back(suspect_json(suspect));
+    groups.push_back({{"verdict", verdict_name(group.verdict)},
+                      {"family", state.family_name(group.family)},
+                      {"reach", group.reach_known ? Json(reaches[static_cast<int>(group.reach)]) : Json(nullptr)},
+                      {"born_by", group.born_by},
+                      {"born_in", frame_json(group.born)},
+                      {"clean_siblings", group.clean_siblings},
+                      {"suspects", std::move(suspects)},
+                      {"references", std::move(references)},
+                      {"why", group.why},
+                      {"objects", std::move(objects)}});
+  }
+  return finish({{"schema", kSchema},
+                 {"leaks", std::move(groups)},
+                 {"reachable", reachable},
+                 {"scan", {{"done", state.scan.done}, {"at_exit", state.scan.at_exit}, {"text", scan_line(state)}}},
+                 {"totals", totals_json(state)},
+                 {"notes", caveats(state)}});
+}
+
+std::string status_json(SessionState& state, DebuggerPort& port) {
+  Json families = Json::array();
+  for (const TrackedFamily& tracked : state.families) {
+    families.push_back({{"name", tracked.family.name},
+                        {"origin", tracked.family.origin},
+                        {"counter", tracked.counter.has_value()},
+                        {"counter_note", tracked.counter_note},
+                        {"null_calls", tracked.null_puts}});
+  }
+  Json sites = Json::array();
+  for (const Site& site : state.sites.all()) {
+    if (site.loaded) sites.push_back(site_json(state, site));
+  }
+  Json rules = Json::array();
+  for (const StopRule& rule : state.rules.all()) rules.push_back(rule_json(rule));
+  return finish({{"schema", kSchema},
+                 {"alive", state.alive},
+                 {"recording", state.recording},
+                 {"backend", "breakpoint"},
+                 {"families", std::move(families)},
+                 {"sites", std::move(sites)},
+                 {"rules", std::move(rules)},
+                 {"totals", totals_json(state)},
+                 {"memory_bytes", state.history.bytes()},
+                 {"truncated_stacks", state.recorder.truncated_stacks()},
+                 {"breakpoints_removed", state.alive ? state.armory.count_lost(port) : 0},
+                 {"notes", caveats(state)}});
+}
+
+std::string rules_json(const SessionState& state, RuleKind kind) {
+  Json rules = Json::array();
+  for (const StopRule& rule : state.rules.all()) {
+    if (rule.kind == kind) rules.push_back(rule_json(rule));
+  }
+  return finish({{"schema", kSchema}, {"rules", std::move(rules)}});
+}
+
+}  // namespace refhist

@@ -1,0 +1,125 @@
+#include "reports/leak_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "reports/history_report.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kListedAddresses = 8;
+
+std::string addresses(const SessionState& state, const std::vector<ObjectId>& objects) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(objects.size(), kListedAddresses); ++i) {
+    text += fmt::format(" {:#x}", state.history.object(objects[i]).address);
+  }
+  if (objects.size() > kListedAddresses) text += fmt::format(" and {} more", objects.size() - kListedAddresses);
+  return text;
+}
+
+std::string headline(const SessionState& state, const LeakGroup& group) {
+  const std::size_t n = group.objects.size();
+  std::string what;
+  if (!group.reach_known) {
+    what = state.alive ? "outstanding" : "never released";
+  } else if (group.reach == Reach::unreachable) {
+    what = n == 1 ? "leaked: nothing points at it" : "leaked: nothing points at them";
+  } else if (group.reach == Reach::from_leaked) {
+    what = "held only by leaked objects";
+  } else {
+    what = "outstanding, still reachable: not leaked";
+  }
+  if (group.verdict == Verdict::undecidable) what = "undecidable";
+  return fmt::format("{} {} {}", n, state.family_name(group.family), what);
+}
+
+std::string born_line(const SessionState& state, const LeakGroup& group) {
+  const Object& first = state.history.object(group.objects.front());
+  if (!first.born.valid()) return "  born before it was first seen\n";
+  const std::string place = FrameNamer::text(group.born);
+  return fmt::format("  born in {}{}\n", place, group.born_by.empty() ? "" : fmt::format(" by {}", group.born_by));
+}
+
+std::string suspect_lines(const std::vector<Suspect>& suspects, const std::string& indent) {
+  std::string text;
+  for (const Suspect& suspect : suspects) {
+    text += fmt::format("{}suspect ({}): {} in {}: {}\n", indent, suspect.confidence, suspect.what,
+                        FrameNamer::text(suspect.frame), suspect.why);
+  }
+  return text;
+}
+
+std::string group_text(SessionState& state, const LeakGroup& group, bool stacks) {
+  std::string text = headline(state, group) + "\n" + born_line(state, group);
+  text += suspect_lines(group.suspects, "  ");
+  if (!group.why.empty()) text += fmt::format("  {}\n", group.why);
+  if (!group.references.empty()) {
+    text += group.references.size() == 1 ? "  the reference not given back:\n"
+                                         : "  one of these references was not given back:\n";
+    for (const EventId id : group.references) {
+      text += "    " + event_line(state, id) + "\n";
+      if (stacks) text += stack_lines(state, id, "           ");
+    }
+  }
+  if (group.reach_known && group.reach != Reach::unreachable) {
+    const auto found = state.scan.objects.find(group.objects.front());
+    if (found != state.scan.objects.end()) text += fmt::format("  held by {}\n", found->second.where);
+  }
+  return text + fmt::format("  {}:{}\n", group.objects.size() == 1 ? "object" : "objects",
+                            addresses(state, group.objects));
+}
+
+}  // namespace
+
+std::string scan_line(const SessionState& state) {
+  const ReachScan& scan = state.scan;
+  if (!scan.done) {
+    return scan.why_not.empty() ? "reachability was not looked at: what is listed is outstanding, not necessarily leaked"
+                                : fmt::format("reachability is not known ({}): what is listed is outstanding, not "
+                                              "necessarily leaked",
+                                              scan.why_not);
+  }
+  std::string text = fmt::format("reachability as of event #{}{}", scan.at_event,
+                                 scan.at_exit ? ", when the program was about to end" : "");
+  if (!scan.why_not.empty()) text += "; " + scan.why_not;
+  return text;
+}
+
+std::string leak_report(SessionState& state, const LeakReportOptions& options) {
+  std::string text;
+  std::size_t reachable = 0;
+  std::size_t listed = 0;
+  for (const LeakGroup& group : LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+    if (!options.filter.wants(state.family_name(group.family))) continue;
+    if (group.reach_known && group.reach == Reach::reachable && !options.filter.reachable) {
+      reachable += group.objects.size();
+      continue;
+    }
+    listed += group.objects.size();
+    text += group_text(state, group, options.stacks) + "\n";
+  }
+  if (listed == 0) text += state.history.objects().empty() ? "no objects were seen\n" : "nothing is leaked\n";
+  if (reachable != 0) {
+    text += fmt::format("{} outstanding but reachable: not leaks (--reachable lists them)\n",
+                        plural(reachable, "object"));
+  }
+  if (!state.history.objects().empty()) text += scan_line(state) + "\n";
+  for (const std::string& line : caveats(state)) text += fmt::format("note: {}\n", line);
+  return text;
+}
+
+std::string finding_lines(SessionState& state, const ReportedFinding& finding) {
+  std::string text = fmt::format("{}: {}", verdict_name(finding.verdict), object_title(state, finding.object));
+  if (finding.alike.size() > 1) text += fmt::format(" and {} alike", finding.alike.size() - 1);
+  if (!finding.why.empty()) text += fmt::format(": {}", finding.why);
+  text += fmt::format(" [{}]\n", finding.fingerprint);
+  for (const EventId id : finding.references) text += "    " + event_line(state, id) + "\n";
+  return text + suspect_lines(finding.suspects, "  ");
+}
+
+}  // namespace refhist

@@ -1,0 +1,24 @@
+// Outstanding references as people read them, grouped, with the suspect put.
+#pragma once
+
+#include <string>
+
+#include "reports/findings.h"
+#include "session/session_state.h"
+
+namespace refhist {
+
+struct LeakReportOptions {
+  FindingFilter filter;
+  bool stacks = false;
+};
+
+std::string leak_report(SessionState& state, const LeakReportOptions& options);
+
+/// One line for each finding, with its suspects: what `check` prints.
+std::string finding_lines(SessionState& state, const ReportedFinding& finding);
+
+/// What is known about reachability, in one line: scanned when, or why not.
+std::string scan_line(const SessionState& state);
+
+}  // namespace refhist

@@ -1,0 +1,112 @@
+#include "reports/status_report.h"
+
+#include <fmt/core.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "base/text.h"
+#include "reports/findings.h"
+
+namespace refhist {
+
+namespace {
+
+std::string process_line(const SessionState& state) {
+  if (state.alive) {
+    return fmt::format("process {}: {}{}\n", state.process.pid, state.process.executable,
+                       state.recording ? "" : " (recording is off)");
+  }
+  if (!state.end.ended) return "no process yet\n";
+  if (state.end.detached) return "detached: the history is as it was then\n";
+  if (state.end.by_signal) {
+    return fmt::format("the process was ended by signal {} ({})\n", state.end.status, strsignal(state.end.status));
+  }
+  return fmt::format("the process exited with status {}\n", state.end.status);
+}
+
+struct Totals {
+  std::uint64_t events = 0;
+  std::size_t objects = 0;
+  std::size_t live = 0;
+  std::size_t incomplete = 0;
+};
+
+Totals totals_of(const SessionState& state, FamilyId family) {
+  Totals totals;
+  for (const Object& object : state.history.objects()) {
+    if (object.family != family) continue;
+    ++totals.objects;
+    totals.events += object.events.size();
+    if (object.state == ObjectState::live) ++totals.live;
+    if (!object.complete) ++totals.incomplete;
+  }
+  return totals;
+}
+
+std::string site_line(const SessionState& state, const Site& site) {
+  std::string module = "?";
+  if (const LoadedModule* loaded = state.modules.get(site.module)) module = file_name(loaded->module->path());
+  const std::string where = site.inlined ? fmt::format("inlined in {}", site.inlined_into) : site.function;
+  return fmt::format("    {:<8} {:#x} {} {} {}\n", role_name(site.role), site.address, module, where,
+                     site.armed ? fmt::format("breakpoint, {}", plural(site.hits, "hit"))
+                                : fmt::format("not armed: {}", site.why_not.empty() ? "the program does not run"
+                                                                                    : site.why_not));
+}
+
+std::string family_text(const SessionState& state, FamilyId id, bool all_sites) {
+  const TrackedFamily& tracked = state.families[id.index()];
+  const Totals totals = totals_of(state, id);
+  std::size_t armed = 0;
+  std::size_t left = 0;
+  std::string sites;
+  for (const Site& site : state.sites.all()) {
+    if (site.family != id || !site.loaded) continue;
+    ++(site.armed ? armed : left);
+    if (all_sites || site.armed) sites += site_line(state, site);
+  }
+  std::string text = fmt::format("{} ({}): {} armed by breakpoint{}; {}, {} ({} live{})\n", tracked.family.name,
+                                 tracked.family.origin, plural(armed, "site"),
+                                 left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
+                                 plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
+                                 totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life",
+                                                                           totals.incomplete));
+  if (!tracked.counter_note.empty()) text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);
+  if (tracked.null_puts != 0) text += fmt::format("    {} with a null pointer: no events\n", plural(tracked.null_puts, "call"));
+  return text + sites;
+}
+
+}  // namespace
+
+std::string status_report(SessionState& state, DebuggerPort& port, bool all_sites) {
+  std::string text = process_line(state);
+  if (state.families.empty()) text += "nothing is tracked: refhist track FAMILY\n";
+  for (std::size_t i = 0; i < state.families.size(); ++i) text += family_text(state, FamilyId(i), all_sites);
+  for (const StopRule& rule : state.rules.all()) {
+    text += fmt::format("rule {}: {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
+                        rule.enabled ? "" : " (disabled)");
+  }
+  text += fmt::format("{}, {}, {} of memory; stacks: {}\n", plural(state.history.events().size(), "event"),
+                      plural(state.history.stacks().size(), "stack node"),
+                      fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),
+                      state.recorder.options().stacks ? "full" : "none");
+  if (!state.families.empty()) {
+    text += "the global allocator is not tracked: size and end of an object's memory are known only where its "
+            "family has alloc and free\n";
+  }
+  if (state.alive) {
+    const std::size_t lost = state.armory.count_lost(port);
+    if (lost != 0) {
+      text += fmt::format("{} of ours {} removed or disabled by somebody else: refhist stop, then refhist start arms "
+                          "again\n",
+                          plural(lost, "breakpoint"), lost == 1 ? "was" : "were");
+    }
+  }
+  for (const UnreadModule& module : state.modules.unread()) {
+    text += fmt::format("not read: {}: {}\n", module.path, module.reason);
+  }
+  for (const std::string& line : caveats(state)) text += fmt::format("note: {}\n", line);
+  return text;
+}
+
+}  // namespace refhist

@@ -1,0 +1,197 @@
+#include "session/hit_handler.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+
+#include "base/text.h"
+#include "commands/command.h"
+
+namespace refhist {
+
+namespace {
+
+bool fatal(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTERM:
+    case SIGQUIT:
+    case SIGSYS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string count_text(const Count& count) { return count ? fmt::format("{}", *count) : std::string("?"); }
+
+bool changes_count(Role role) {
+  return role == Role::init || role == Role::get || role == Role::try_get || role == Role::put;
+}
+
+}  // namespace
+
+bool HitHandler::rule_applies(const StopRule& rule, const Object& object) const {
+  return rule.enabled && rule.wants_family(state_.family_name(object.family)) &&
+         (!rule.object || *rule.object == object.address);
+}
+
+void HitHandler::stop_for(StopRule& rule, const std::string& what) {
+  ++rule.hits;
+  if (!reason_.empty()) return;  // the first reason is told; the others count their hit
+  reason_ = fmt::format("refhist: {} (rule {}: {})", what, rule.number, rule.describe());
+}
+
+std::string HitHandler::place(const Recorded& recorded, long tid) {
+  const Site& site = state_.sites.get(recorded.site);
+  const Event& event = state_.history.event(recorded.outcome.event);
+  const std::string& name = state_.history.thread(event.thread).name;
+  return fmt::format("{} called by {}, thread {}{}", site.function, FrameNamer::text(state_.namer.owner(event)), tid,
+                     name.empty() ? std::string() : fmt::format(" \"{}\"", name));
+}
+
+void HitHandler::judge(const Recorded& recorded, long tid) {
+  if (!recorded.outcome.event.valid()) return;
+  const Object& object = state_.history.object(recorded.outcome.object);
+  const Event& event = state_.history.event(recorded.outcome.event);
+  const std::string name = fmt::format("{} {:#x}", state_.family_name(object.family), object.address);
+  const bool to_zero =
+      event.role == Role::put && (recorded.outcome.to_zero || (recorded.before && *recorded.before == 1));
+  // An unobserved change is recorded right before the event that revealed it.
+  const std::size_t position = object.events.size();
+  const bool moved = position >= 2 && state_.history.event(object.events[position - 2]).unobserved &&
+                     object.events[position - 2].value + 1 == recorded.outcome.event.value;
+  for (StopRule& rule : state_.rules.all()) {
+    if (!rule.after.empty() || !rule_applies(rule, object)) continue;
+    if (rule.kind == RuleKind::put_to_zero && to_zero) {
+      stop_for(rule, fmt::format("put to zero: {}, count {} -> 0, {}", name, count_text(event.before),
+                                 place(recorded, tid)));
+    } else if (rule.kind == RuleKind::imbalance && recorded.outcome.finding &&
+               recorded.outcome.finding->verdict != Verdict::undecidable) {
+      const Finding& finding = *recorded.outcome.finding;
+      stop_for(rule, fmt::format("{}: {}: {}, {}", verdict_name(finding.verdict), name, finding.why,
+                                 place(recorded, tid)));
+    } else if (rule.kind == RuleKind::imbalance && moved) {
+      const Event& change = state_.history.event(object.events[position - 2]);
+      stop_for(rule, fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
+                                 name, count_text(change.before), count_text(change.after), place(recorded, tid)));
+    }
+  }
+}
+
+void HitHandler::judge_watched(const PendingCall& call, long tid) {
+  const auto found = std::find_if(state_.rules.all().begin(), state_.rules.all().end(),
+                                  [&](const StopRule& rule) { return rule.number == call.watch; });
+  if (found == state_.rules.all().end() || !found->enabled) return;
+  std::int64_t net = 0;
+  std::size_t born = 0;
+  std::map<std::string, std::int64_t> by_object;
+  for (std::size_t i = call.first_inside.index(); i < state_.history.events().size(); ++i) {
+    const Event& event = state_.history.event(EventId(i));
+    const Object& object = state_.history.object(event.object);
+    if (state_.history.thread(event.thread).tid != tid || event.failed || !rule_applies(*found, object)) continue;
+    const bool birth = object.born.valid() && object.born.index() == i;
+    if (birth && object.state == ObjectState::live) ++born;
+    if (event.unobserved || !changes_count(event.role)) continue;
+    const std::int64_t delta = event.role == Role::put    ? -1
+                               : event.role == Role::init ? event.after.value_or(1)
+                                                          : 1;
+    net += delta;
+    by_object[fmt::format("{} {:#x}", state_.family_name(object.family), object.address)] += delta;
+  }
+  std::erase_if(by_object, [](const auto& entry) { return entry.second == 0; });
+  std::string names;
+  for (const auto& [name, delta] : by_object) {
+    if (names.size() > 120) continue;
+    names += fmt::format("{}{} {:+}", names.empty() ? ": " : ", ", name, delta);
+  }
+  if (found->kind == RuleKind::imbalance && net != found->expect) {
+    stop_for(*found, fmt::format("imbalance: {} returns with a net change of {:+}, expected {:+}{}, thread {}",
+                                 found->after, net, found->expect, names, tid));
+  } else if (found->kind == RuleKind::leak && born > 0) {
+    stop_for(*found, fmt::format("leak: {} returns and {} born inside still live{}{}, thread {}", found->after,
+                                 plural(born, "object"), born == 1 ? "s" : "", names, tid));
+  }
+}
+
+std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
+  count = 0;
+  std::map<std::string, std::size_t> by_family;
+  std::string first;
+  for (const LeakGroup& group : LeakFinder(state_.history, state_.sites, state_.namer).find(state_.scan.objects)) {
+    const bool leaked = !group.reach_known || group.reach != Reach::reachable || rule.reachable;
+    if (!leaked) continue;
+    for (const ObjectId id : group.objects) {
+      if (!rule_applies(rule, state_.history.object(id))) continue;
+      ++count;
+      ++by_family[state_.family_name(group.family)];
+      if (first.empty() && !group.suspects.empty()) first = "; " + group.suspects.front().why;
+    }
+  }
+  std::string text;
+  for (const auto& [family, n] : by_family) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, family);
+  return text + first;
+}
+
+void HitHandler::judge_exit(DebuggerPort& port) {
+  scan_now(state_, port, true);
+  for (StopRule& rule : state_.rules.all()) {
+    if (rule.kind != RuleKind::leak || !rule.after.empty() || !rule.enabled) continue;
+    std::size_t count = 0;
+    const std::string what = leak_summary(rule, count);
+    if (count == 0) continue;
+    stop_for(rule, fmt::format("leak: the program is about to end and {} still live{}{}: {}; refhist leaks tells more",
+                               plural(count, "object"), count == 1 ? "s" : "",
+                               rule.reachable ? "" : " that nothing points at", what));
+  }
+}
+
+void HitHandler::judge_stop(DebuggerPort& port, int signal) {
+  if (!fatal(signal) || !state_.rules.any_enabled(RuleKind::leak)) return;
+  scan_now(state_, port, false);
+  for (StopRule& rule : state_.rules.all()) {
+    if (rule.kind != RuleKind::leak || !rule.after.empty() || !rule.enabled) continue;
+    std::size_t count = 0;
+    const std::string what = leak_summary(rule, count);
+    if (count != 0) port.print(fmt::format("refhist: leak: at signal {}: {}; refhist leaks tells more\n", signal, what));
+  }
+}
+
+bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
+  reason_.clear();
+  const ProgramAccess access(port, state_.process, state_.tracer_here);
+  std::optional<Registers> registers = access.registers(tid);
+  if (!registers) {
+    ++state_.lost_hits;
+    return false;
+  }
+  (*registers)[kRip] = pc;
+  if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
+  if (tracker_.is_return_point(pc)) {
+    const Recorder::Returned returned = state_.recorder.on_return(access, tid, *registers);
+    for (const Recorded& recorded : returned.recorded) judge(recorded, tid);
+    for (const PendingCall& call : returned.watched) judge_watched(call, tid);
+  }
+  const SiteId site = state_.sites.at(pc);
+  if (site.valid() && state_.recording) {
+    std::optional<Address> arm_return;
+    const auto recorded = state_.recorder.on_entry(access, tid, *registers, site, arm_return);
+    if (arm_return) tracker_.arm_return(port, *arm_return);
+    if (recorded) judge(*recorded, tid);
+  }
+  for (const int watch : tracker_.watches_at(pc)) {
+    std::optional<Address> arm_return;
+    state_.recorder.on_watched_entry(access, tid, *registers, watch, arm_return);
+    if (arm_return) tracker_.arm_return(port, *arm_return);
+  }
+  if (tracker_.is_exit_watch(pc)) judge_exit(port);
+  return !reason_.empty();
+}
+
+}  // namespace refhist

@@ -1,0 +1,72 @@
+// One debugging session: what is tracked, what is armed, what was seen. The door that both front ends use.
+//
+// Threading: every member may be called from any thread; calls are serialised inside. `hit` is called
+// while the thread is stopped at a breakpoint of ours; it never throws and never runs the program.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "port/debugger_port.h"
+
+namespace refhist {
+
+struct SessionOptions {
+  std::string families_folder;   ///< shipped TOML files
+};
+
+/// What a command gives back. `text` ends with a newline unless empty.
+struct CommandResult {
+  bool ok = true;
+  std::string text;        ///< output, or the one-line error when !ok
+  int quit_status = -1;    ///< 0 or more: the front end ends the debugger with this exit status
+};
+
+enum class Notice {
+  started,      ///< a process exists and is stopped: launch or attach; plan and arm
+  modules,      ///< libraries may have come or gone
+  stopped,      ///< the user sees a stop (detail: signal number or 0)
+  exited,       ///< detail: exit status
+  signalled,    ///< ended by a signal (detail: its number)
+  detached,
+  executed,     ///< exec: another program in the same process
+};
+
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// `line` is what the user typed after "refhist". Never throws.
+  CommandResult execute(DebuggerPort& port, std::string_view line);
+
+  /// A thread stands at a breakpoint of ours. True: stop the program and show `stop_reason()`.
+  bool hit(DebuggerPort& port, long tid, Address pc);
+  /// One line: what stopped the program on our account and why; empty when nothing did.
+  [[nodiscard]] std::string stop_reason() const;
+
+  void notify(DebuggerPort& port, Notice notice, std::int64_t detail);
+
+  /// Words that may stand at the end of `line`.
+  [[nodiscard]] std::vector<std::string> complete(std::string_view line) const;
+
+  [[nodiscard]] std::vector<std::string> verbs() const;
+  /// Help of one verb; of everything when `verb` is empty.
+  [[nodiscard]] std::string help(std::string_view verb) const;
+
+  /// True when something is tracked (the front end then watches for the next launch).
+  [[nodiscard]] bool tracking() const;
+  /// The ledger of the live object at the address; -1 when none. For $refhist_count.
+  [[nodiscard]] std::int64_t count_of(Address address) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace refhist

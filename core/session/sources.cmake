@@ -1,0 +1,1 @@
+target_sources(refhist_core PRIVATE session/hit_handler.cpp session/session.cpp session/stop_rules.cpp session/tracker.cpp)

@@ -1,0 +1,47 @@
+// The user's stop rules: break-on-leak, break-on-imbalance, break-on-put-to-zero.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "events/recorder.h"
+#include "history/history.h"
+
+namespace refhist {
+
+enum class RuleKind : std::uint8_t { leak, imbalance, put_to_zero };
+
+std::string_view rule_verb(RuleKind kind);  ///< "break-on-leak"
+
+struct StopRule {
+  int number = 0;
+  RuleKind kind = RuleKind::leak;
+  std::vector<std::string> families;   ///< globs; empty: every tracked family
+  std::optional<Address> object;       ///< only this object's address
+  std::string after;                   ///< function at whose return it looks; empty: not tied to a call
+  std::int64_t expect = 0;             ///< net change that is right for `after`
+  bool reachable = false;              ///< break-on-leak: reachable objects count as well
+  bool enabled = true;
+  std::uint64_t hits = 0;
+
+  [[nodiscard]] bool wants_family(const std::string& name) const;
+  [[nodiscard]] std::string describe() const;
+};
+
+class StopRules {
+ public:
+  StopRule& add(StopRule rule);
+  /// Throws Error when there is no rule with this number.
+  StopRule& get(int number);
+  void remove(int number);
+  [[nodiscard]] const std::vector<StopRule>& all() const { return rules_; }
+  std::vector<StopRule>& all() { return rules_; }
+  [[nodiscard]] bool any_enabled(RuleKind kind) const;
+
+ private:
+  std::vector<StopRule> rules_;
+  int next_ = 1;
+};
+
+}  // namespace refhist

@@ -1,0 +1,317 @@
+#include "session/tracker.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "probes/function_pattern.h"
+#include "sites/planner.h"
+
+namespace refhist {
+
+namespace {
+
+std::vector<const LoadedModule*> known_modules(const SessionState& state) { return state.modules.loaded(); }
+
+}  // namespace
+
+void Tracker::check_conflicts(const Family& family) const {
+  for (const TrackedFamily& other : state_.families) {
+    if (other.family.name == family.name) {
+      fail("{} is tracked already: refhist status shows its sites", family.name);
+    }
+    for (const ProbeSpec& theirs : other.family.probes) {
+      for (const ProbeSpec& ours : family.probes) {
+        if (theirs.function != ours.function) continue;
+        fail("{} is claimed by two families, {} ({}) and {} ({}): leave it out of one of them", ours.function,
+             other.family.name, theirs.origin, family.name, ours.origin);
+      }
+    }
+  }
+}
+
+void Tracker::infer_counter_type(Family& family) const {
+  if (family.counter.path.empty() || !family.counter.type.empty()) return;
+  for (const LoadedModule* module : known_modules(state_)) {
+    if (!module->module->has_debug_info()) continue;
+    for (const ProbeSpec& probe : family.probes) {
+      for (const FunctionSymbol& function : module->module->functions_named(probe.function)) {
+        const auto signature = module->module->signature(function);
+        if (!signature) continue;
+        const bool from_result = probe.object.from == ObjectSource::From::result;
+        if (from_result) {
+          family.counter.type = signature->result_pointee;
+        } else if (probe.object.argument <= signature->parameters.size()) {
+          family.counter.type = signature->parameters[probe.object.argument - 1].pointee;
+        }
+        if (!family.counter.type.empty()) return;
+      }
+    }
+  }
+}
+
+void Tracker::settle_family(TrackedFamily& tracked) {
+  infer_counter_type(tracked.family);
+  const auto modules = known_modules(state_);
+  tracked.counter = place_counter(tracked.family, modules);
+  tracked.object_size = object_size(tracked.family, modules);
+  tracked.traits.has_init = tracked.family.has_role(Role::init);
+  tracked.traits.born = tracked.family.born;
+  if (tracked.counter) {
+    tracked.counter_note.clear();
+  } else if (!tracked.family.counter.known()) {
+    tracked.counter_note = "its place is not given (--count MEMBER or --count-offset N)";
+  } else if (tracked.family.counter.type.empty()) {
+    tracked.counter_note = fmt::format("the type that has {} is not known: no debug information for its functions "
+                                       "(give --count-offset N)",
+                                       tracked.family.counter.path);
+  } else {
+    tracked.counter_note = fmt::format("no loaded module has debug information for {} (give --count-offset N)",
+                                       tracked.family.counter.type);
+  }
+}
+
+void Tracker::check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const {
+  const auto modules = known_modules(state_);
+  if (modules.empty()) return;
+  const bool typed = tracked.family.origin == "command line";
+  std::vector<std::string> missing;
+  for (const ProbeSpec& probe : tracked.family.probes) {
+    const bool found = std::any_of(modules.begin(), modules.end(),
+                                   [&](const LoadedModule* module) { return defines_function(*module->module, probe.function); });
+    if (!found) missing.push_back(probe.function);
+  }
+  if (missing.empty()) return;
+  const bool all_missing = missing.size() == tracked.family.probes.size();
+  if (typed) {
+    const std::vector<std::string> names = function_names(modules);
+    for (const std::string& name : missing) {
+      const auto near = nearest(name, names);
+      if (near || (state_.alive && all_missing)) {
+        fail("no function {} in {}{}", name, plural(modules.size(), "loaded module"),
+             near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions");
+      }
+      notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
+    }
+  } else if (all_missing) {
+    notes.push_back(fmt::format("no function of {} is in the {} loaded: armed when one is", tracked.family.name,
+                                modules.size() == 1 ? "module" : "modules"));
+  }
+}
+
+std::string Tracker::track(DebuggerPort& port, Family family) {
+  check_conflicts(family);
+  if (!state_.alive) state_.modules.update(port);
+  TrackedFamily tracked;
+  tracked.family = std::move(family);
+  settle_family(tracked);
+  std::vector<std::string> notes;
+  check_functions(tracked, notes);
+  if (!tracked.counter && state_.alive) {
+    notes.push_back(fmt::format("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note));
+  }
+  state_.families.push_back(std::move(tracked));
+  const FamilyId id(state_.families.size() - 1);
+  std::size_t armed = 0;
+  if (state_.alive) {
+    TrackedFamily& added = state_.families.back();
+    added.traits.births_seen = added.traits.has_init && at_first_instruction(port);
+    for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
+    for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
+  }
+  std::string text = state_.alive
+                         ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
+                         : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
+  for (const std::string& note : notes) text += "  " + note + "\n";
+  return text;
+}
+
+void Tracker::arm_site(DebuggerPort& port, SiteId id) {
+  const Site& site = state_.sites.get(id);
+  if (!site.why_not.empty() || !state_.recording) return;
+  const SiteId other = state_.sites.at(site.address);
+  if (other.valid() && other != id) {
+    const std::string name = state_.family_name(state_.sites.get(other).family);
+    state_.sites.set_armed(id, false, fmt::format("the same code is armed for {}", name));
+    return;
+  }
+  if (state_.armory.arm(port, site.address)) {
+    state_.sites.set_armed(id, true);
+  } else {
+    state_.sites.set_armed(id, false, fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address));
+  }
+}
+
+void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module) {
+  TrackedFamily& tracked = state_.families[id.index()];
+  for (Site& site : plan_sites(id, tracked.family, module)) {
+    const bool runs_unseen = site.inlined || site.clone == CloneKind::part;
+    const SiteId added = state_.sites.add(std::move(site));
+    arm_site(port, added);
+    if (runs_unseen) tracked.traits.blind = true;
+  }
+}
+
+void Tracker::arm_special(DebuggerPort& port, const LoadedModule& module) {
+  // The dynamic linker calls this empty function whenever it has mapped or unmapped a library.
+  for (const FunctionSymbol& function : module.module->functions_named("_dl_debug_state")) {
+    const Address address = function.address + module.bias;
+    const bool is_linker = file_name(module.module->path()).starts_with("ld-");
+    if (is_linker && module_watch_ == 0 && state_.armory.arm(port, address)) module_watch_ = address;
+  }
+  for (const char* name : {"_exit", "_Exit"}) {
+    for (const FunctionSymbol& function : module.module->functions_named(name)) {
+      const Address address = function.address + module.bias;
+      if (!exit_watch_.contains(address) && state_.armory.arm(port, address)) exit_watch_.insert(address);
+    }
+  }
+}
+
+void Tracker::plan_module(DebuggerPort& port, const LoadedModule& module) {
+  arm_special(port, module);
+  for (std::size_t i = 0; i < state_.families.size(); ++i) plan_family_in(port, FamilyId(i), module);
+}
+
+void Tracker::process_started(DebuggerPort& port) {
+  state_.process = port.process();
+  state_.alive = state_.process.pid != 0 || state_.process.state == ProcessState::stopped;
+  state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
+  modules_changed(port);
+  const bool from_start = at_first_instruction(port);
+  for (TrackedFamily& family : state_.families) family.traits.births_seen = from_start && family.traits.has_init;
+}
+
+bool Tracker::at_first_instruction(DebuggerPort& port) const {
+  const std::vector<ThreadInfo> threads = port.threads();
+  if (threads.size() != 1) return false;
+  const auto registers = port.registers(threads.front().tid);
+  const LoadedModule* module = registers ? state_.modules.at(registers->pc()) : nullptr;
+  if (module == nullptr) return false;
+  const bool in_linker = file_name(module->module->path()).starts_with("ld-");
+  return in_linker || module->module->entry_point() + module->bias == registers->pc();
+}
+
+void Tracker::begin_late(DebuggerPort& port) {
+  forget_history();
+  state_.end = ProcessEnd{};
+  state_.scan = ReachScan{};
+  ++state_.runs;
+  process_started(port);
+}
+
+void Tracker::forget_history() {
+  state_.history.clear();
+  state_.recorder.forget_process();
+  state_.scan = ReachScan{};
+  for (TrackedFamily& family : state_.families) family.traits.births_seen = false;
+}
+
+void Tracker::modules_changed(DebuggerPort& port) {
+  if (!state_.alive) return;
+  const ModuleMap::Change change = state_.modules.update(port);
+  if (change.loaded.empty() && change.unloaded.empty()) return;
+  state_.unwinder.modules_changed();
+  state_.recorder.modules_changed();
+  for (const ModuleId id : change.unloaded) {
+    const LoadedModule* module = state_.modules.get(id);
+    state_.sites.unload(id);
+    state_.armory.drop(port, module->begin, module->end);
+    std::erase_if(return_points_, [&](Address a) { return module->begin <= a && a < module->end; });
+    std::erase_if(exit_watch_, [&](Address a) { return module->begin <= a && a < module->end; });
+    std::erase_if(function_watches_, [&](const auto& watch) {
+      return module->begin <= watch.first && watch.first < module->end;
+    });
+  }
+  for (TrackedFamily& tracked : state_.families) settle_family(tracked);
+  for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
+  watch_functions(port);
+}
+
+void Tracker::process_gone() {
+  const ModuleMap::Change change = state_.modules.clear();
+  for (const ModuleId id : change.unloaded) state_.sites.unload(id);
+  state_.armory.forget();
+  return_points_.clear();
+  exit_watch_.clear();
+  function_watches_.clear();
+  module_watch_ = 0;
+  state_.recorder.forget_process();
+  state_.unwinder.modules_changed();
+  state_.alive = false;
+  state_.process = ProcessInfo{};
+}
+
+void Tracker::pause(DebuggerPort& port) {
+  state_.recording = false;
+  // What happens while nothing is armed is not seen: whoever lives now may be taken, put or freed meanwhile.
+  for (std::size_t i = 0; i < state_.history.objects().size(); ++i) {
+    Object& object = state_.history.object(ObjectId(i));
+    if (object.state != ObjectState::live) continue;
+    object.complete = false;
+    object.note = "recording was paused during its life";
+  }
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.get(SiteId(i));
+    if (!site.armed) continue;
+    state_.armory.disarm(port, site.address);
+    state_.sites.set_armed(SiteId(i), false);
+  }
+  for (const Address address : return_points_) state_.armory.disarm(port, address);
+  return_points_.clear();
+  state_.recorder.forget_process();
+}
+
+void Tracker::resume(DebuggerPort& port) {
+  state_.recording = true;
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.get(SiteId(i));
+    if (site.loaded && !site.armed) arm_site(port, SiteId(i));
+  }
+}
+
+void Tracker::arm_return(DebuggerPort& port, Address address) {
+  if (return_points_.contains(address)) return;
+  if (state_.armory.arm(port, address)) {
+    return_points_.insert(address);
+  } else {
+    state_.warnings.push_back(fmt::format("calls that return to {:#x} are not seen: {} refused a breakpoint", address,
+                                          port.name()));
+  }
+}
+
+std::string Tracker::watch_functions(DebuggerPort& port) {
+  std::string unseen;
+  for (const StopRule& rule : state_.rules.all()) {
+    if (rule.after.empty()) continue;
+    const FunctionPattern pattern(rule.after);
+    bool found = false;
+    for (const LoadedModule* module : state_.modules.loaded()) {
+      for (const FunctionSymbol& function : module->module->functions()) {
+        if (!pattern.matches(function.name, demangle(function.name))) continue;
+        if (clone_kind(function.name) == CloneKind::cold) continue;
+        found = true;
+        if (!state_.alive) continue;
+        const Address address = function.address + module->bias;
+        std::vector<int>& numbers = function_watches_[address];
+        if (std::count(numbers.begin(), numbers.end(), rule.number) != 0) continue;
+        if (numbers.empty() && !state_.armory.arm(port, address)) continue;
+        numbers.push_back(rule.number);
+      }
+    }
+    if (!found) unseen = rule.after;
+  }
+  return unseen;
+}
+
+std::string Tracker::nearest_function(const std::string& name) const {
+  return suggestion(name, function_names(known_modules(state_)));
+}
+
+std::vector<int> Tracker::watches_at(Address pc) const {
+  const auto found = function_watches_.find(pc);
+  return found == function_watches_.end() ? std::vector<int>{} : found->second;
+}
+
+}  // namespace refhist

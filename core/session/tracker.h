@@ -1,0 +1,64 @@
+// Plans and arms: brings the breakpoints in the program in line with the families, rules and modules.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "session/session_state.h"
+
+namespace refhist {
+
+class Tracker {
+ public:
+  explicit Tracker(SessionState& state) : state_(state) {}
+
+  /// Starts following a family. Returns lines to print. Throws Error: two families with one name or one
+  /// function, a wrong member path, no such function (with the nearest one).
+  std::string track(DebuggerPort& port, Family family);
+
+  void process_started(DebuggerPort& port);
+  /// A process that was there before anything was tracked: births before now were not seen.
+  void begin_late(DebuggerPort& port);
+  /// Forgets objects and events; what is armed stays.
+  void forget_history();
+  void process_gone();
+  void modules_changed(DebuggerPort& port);
+
+  /// Takes every breakpoint of ours out, or puts them in again (`refhist stop`, `start`).
+  void pause(DebuggerPort& port);
+  void resume(DebuggerPort& port);
+
+  void arm_return(DebuggerPort& port, Address address);
+  /// Arms the functions of the rules' --after. Returns a line when none is found yet.
+  std::string watch_functions(DebuggerPort& port);
+  /// " (did you mean X?)" for a function that no loaded module has; empty when none is near.
+  [[nodiscard]] std::string nearest_function(const std::string& name) const;
+
+  [[nodiscard]] bool is_return_point(Address pc) const { return return_points_.contains(pc); }
+  [[nodiscard]] bool is_module_watch(Address pc) const { return pc != 0 && pc == module_watch_; }
+  [[nodiscard]] bool is_exit_watch(Address pc) const { return exit_watch_.contains(pc); }
+  /// Numbers of the rules that watch the function which begins here.
+  [[nodiscard]] std::vector<int> watches_at(Address pc) const;
+
+ private:
+  void plan_module(DebuggerPort& port, const LoadedModule& module);
+  void plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module);
+  void settle_family(TrackedFamily& tracked);
+  void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
+  void check_conflicts(const Family& family) const;
+  void arm_site(DebuggerPort& port, SiteId id);
+  void arm_special(DebuggerPort& port, const LoadedModule& module);
+  /// Has the program not executed an instruction of its own yet? Then no birth can have been missed.
+  [[nodiscard]] bool at_first_instruction(DebuggerPort& port) const;
+  void infer_counter_type(Family& family) const;
+
+  SessionState& state_;
+  std::unordered_set<Address> return_points_;
+  std::unordered_set<Address> exit_watch_;
+  std::unordered_map<Address, std::vector<int>> function_watches_;
+  Address module_watch_ = 0;
+};
+
+}  // namespace refhist

@@ -1,0 +1,148 @@
+#include "sites/planner.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "probes/function_pattern.h"
+
+namespace refhist {
+
+namespace {
+
+bool wants_module(const Family& family, const Module& module) {
+  if (family.modules.empty()) return true;
+  const std::string name = file_name(module.path());
+  return std::any_of(family.modules.begin(), family.modules.end(),
+                     [&](const std::string& glob) { return glob_match(glob, name); });
+}
+
+Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) {
+  Site site;
+  site.family = id;
+  site.role = probe.role;
+  site.object = probe.object;
+  site.success = probe.success;
+  site.pool_argument = probe.pool_argument;
+  site.size_argument = probe.size_argument;
+  site.module = module.id;
+  return site;
+}
+
+std::string why_clone_is_left(CloneKind kind) {
+  switch (kind) {
+    case CloneKind::part:
+      return "a split-off part of the function: whether it changes the counter is not known";
+    case CloneKind::cold:
+      return "a cold part of the function, reached only from inside it";
+    default:
+      return "a clone whose arguments may differ from the function's";
+  }
+}
+
+/// Functions whose symbol is `name` or a clone of it; the list is sorted by name.
+std::span<const FunctionSymbol> with_clones(const std::vector<FunctionSymbol>& functions, const std::string& name) {
+  const auto before = [](const FunctionSymbol& function, const std::string& text) { return function.name < text; };
+  const auto begin = std::lower_bound(functions.begin(), functions.end(), name, before);
+  auto end = begin;
+  while (end != functions.end() && end->name.starts_with(name)) ++end;
+  return {begin, end};
+}
+
+/// The functions that the pattern can match at all: few for a plain C name, else all.
+std::span<const FunctionSymbol> candidates(const Module& module, const std::string& pattern) {
+  const std::vector<FunctionSymbol>& functions = module.functions();
+  const bool plain_name = !is_glob(pattern) && pattern.find_first_of(":( ") == std::string::npos;
+  return plain_name ? with_clones(functions, pattern) : std::span(functions);
+}
+
+void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, const LoadedModule& module,
+                   std::map<Address, Site>& by_address) {
+  const FunctionPattern pattern(probe.function);
+  for (const FunctionSymbol& function : candidates(*module.module, probe.function)) {
+    const std::string demangled = demangle(function.name);
+    if (!pattern.matches(function.name, demangled)) continue;
+    if (pattern.is_glob() && family.leaves_out(function.name, demangled)) continue;
+    Site site = make_site(id, probe, module);
+    site.file_address = function.address;
+    site.address = function.address + module.bias;
+    site.size = function.size;
+    site.function = demangled;
+    site.clone = clone_kind(function.name);
+    if (function.ifunc) site.why_not = "an indirect function: the one that runs is chosen at load time";
+    if (site.clone != CloneKind::whole) site.why_not = why_clone_is_left(site.clone);
+    by_address.try_emplace(function.address, std::move(site));  // an alias at the same address is the same code
+  }
+}
+
+void add_inlined(FamilyId id, const ProbeSpec& probe, const LoadedModule& module, std::vector<Site>& sites) {
+  if (is_glob(probe.function) || !module.module->has_debug_info()) return;
+  for (const InlinedCopy& copy : module.module->inlined_copies(probe.function)) {
+    Site site = make_site(id, probe, module);
+    site.file_address = copy.address;
+    site.address = copy.address + module.bias;
+    site.function = probe.function;
+    site.inlined = true;
+    site.inlined_into = fmt::format("{} ({}:{})", copy.into, file_name(copy.file), copy.line);
+    site.why_not = fmt::format("an inlined copy in {}", site.inlined_into);
+    sites.push_back(std::move(site));
+  }
+}
+
+}  // namespace
+
+std::vector<Site> plan_sites(FamilyId id, const Family& family, const LoadedModule& module) {
+  std::vector<Site> sites;
+  if (!wants_module(family, *module.module)) return sites;
+  std::map<Address, Site> by_address;
+  for (const ProbeSpec& probe : family.probes) add_functions(id, family, probe, module, by_address);
+  for (auto& [address, site] : by_address) sites.push_back(std::move(site));
+  for (const ProbeSpec& probe : family.probes) add_inlined(id, probe, module, sites);
+  return sites;
+}
+
+std::optional<MemberPlace> place_counter(const Family& family, const std::vector<const LoadedModule*>& modules) {
+  const CounterSpec& counter = family.counter;
+  if (!counter.path.empty() && !counter.type.empty()) {
+    for (const LoadedModule* module : modules) {
+      if (!module->module->has_debug_info()) continue;
+      if (const auto place = module->module->member(counter.type, counter.path)) return place;
+    }
+  }
+  if (!counter.offset) return std::nullopt;
+  return MemberPlace{*counter.offset, counter.size, true};
+}
+
+std::uint64_t object_size(const Family& family, const std::vector<const LoadedModule*>& modules) {
+  if (family.counter.type.empty()) return 0;
+  for (const LoadedModule* module : modules) {
+    if (!module->module->has_debug_info()) continue;
+    if (const auto size = module->module->type_size(family.counter.type)) return *size;
+  }
+  return 0;
+}
+
+bool defines_function(const Module& module, const std::string& pattern) {
+  const FunctionPattern compiled(pattern);
+  const auto functions = candidates(module, pattern);
+  return std::any_of(functions.begin(), functions.end(), [&](const FunctionSymbol& function) {
+    return compiled.matches(function.name, demangle(function.name));
+  });
+}
+
+std::vector<std::string> function_names(const std::vector<const LoadedModule*>& modules) {
+  std::set<std::string> names;
+  for (const LoadedModule* module : modules) {
+    for (const FunctionSymbol& function : module->module->functions()) {
+      if (clone_kind(function.name) == CloneKind::whole) names.insert(function_part(demangle(function.name)));
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace refhist

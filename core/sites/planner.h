@@ -1,0 +1,30 @@
+// Finds the functions of the tracked families in a module and says at which addresses to arm them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "probes/family.h"
+#include "sites/site.h"
+#include "symbols/module_map.h"
+
+namespace refhist {
+
+/// Sites of one family in one module: one for each function address, plus the copies that cannot be
+/// armed (inlined copies, clones) with the reason. Nothing is armed here.
+std::vector<Site> plan_sites(FamilyId id, const Family& family, const LoadedModule& module);
+
+/// Where the counter is, by debug information of any of the modules or by the family's offset; nothing
+/// when neither is known. Throws Error when the type is known and has no such member.
+std::optional<MemberPlace> place_counter(const Family& family, const std::vector<const LoadedModule*>& modules);
+
+/// sizeof of the family's type where debug information tells it; 0 when unknown.
+std::uint64_t object_size(const Family& family, const std::vector<const LoadedModule*>& modules);
+
+/// True when a function of the module matches the pattern.
+bool defines_function(const Module& module, const std::string& pattern);
+
+/// Names of functions in the modules, for suggestions (display names, sorted, each once).
+std::vector<std::string> function_names(const std::vector<const LoadedModule*>& modules);
+
+}  // namespace refhist

@@ -1,0 +1,30 @@
+// All sites of the session, by id and by the address where they are armed now.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "sites/site.h"
+
+namespace refhist {
+
+class SiteTable {
+ public:
+  SiteId add(Site site);
+  Site& get(SiteId id) { return sites_[id.index()]; }
+  [[nodiscard]] const Site& get(SiteId id) const { return sites_[id.index()]; }
+  /// The site armed at the address; invalid when none is.
+  [[nodiscard]] SiteId at(Address address) const;
+  [[nodiscard]] const std::vector<Site>& all() const { return sites_; }
+
+  void set_armed(SiteId id, bool armed, std::string why_not = {});
+  /// The module is gone: its sites stay for the histories that name them, but nothing is armed there.
+  void unload(ModuleId module);
+  [[nodiscard]] std::size_t armed_count() const { return by_address_.size(); }
+
+ private:
+  std::vector<Site> sites_;
+  std::unordered_map<Address, SiteId> by_address_;
+};
+
+}  // namespace refhist

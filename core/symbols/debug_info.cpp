@@ -1,0 +1,63 @@
+#include "symbols/debug_info.h"
+
+#include <algorithm>
+
+#include "symbols/type_spelling.h"
+
+namespace refhist {
+
+std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
+  Dwarf* dwarf = dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr);
+  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf));
+}
+
+DebugInfo::DebugInfo(Dwarf* dwarf) : dwarf_(dwarf), units_(dwarf), sources_(units_) {}
+
+DebugInfo::~DebugInfo() { dwarf_end(dwarf_); }
+
+const NameIndex& DebugInfo::names() {
+  if (names_ == nullptr) names_ = std::make_unique<NameIndex>(units_);
+  return *names_;
+}
+
+std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
+  std::vector<InlinedCopy> copies;
+  for (const Dwarf_Die& function : names().inlined_functions(name)) {
+    // Function bodies are only walked once a name is known to be inlined somewhere.
+    if (inlined_ == nullptr) inlined_ = std::make_unique<InlineIndex>(units_);
+    for (const InlinedEntry& entry : inlined_->copies(function)) {
+      const auto address = die_entry(entry.copy_die());
+      if (!address) continue;
+      InlinedCopy copy;
+      copy.address = *address;
+      copy.into = sources_.function_name(entry.parent_die());
+      SourceFinder::set_call_place(entry.copy_die(), copy.file, copy.line);
+      copies.push_back(std::move(copy));
+    }
+  }
+  std::sort(copies.begin(), copies.end(),
+            [](const InlinedCopy& a, const InlinedCopy& b) { return a.address < b.address; });
+  return copies;
+}
+
+std::optional<Signature> DebugInfo::signature(const std::string& linkage_name, Address entry) {
+  DebugUnit* unit = units_.at(entry);
+  const Dwarf_Die* function = unit == nullptr ? nullptr : unit->function_at(entry);
+  if (function == nullptr || die_entry(*function) != entry) return std::nullopt;
+  const TypeSpelling types(names(), is_c(*function));
+  Signature signature{.function = linkage_name,
+                      .result_type = types.spell(die_type(*function)),
+                      .result_pointee = types.pointee(die_type(*function)),
+                      .parameters = {}};
+  // The abstract instance has the parameters as they were written; a clone's own may be fewer.
+  const Dwarf_Die written = die_reference(*function, DW_AT_abstract_origin).value_or(*function);
+  for_each_child(written, [&](const Dwarf_Die& child) {
+    if (die_tag(child) != DW_TAG_formal_parameter) return;
+    const auto type = die_type(child);
+    signature.parameters.push_back(
+        {.name = std::string(die_name(child)), .type = types.spell(type), .pointee = types.pointee(type)});
+  });
+  return signature;
+}
+
+}  // namespace refhist

@@ -1,0 +1,40 @@
+// What a module's DWARF tells, each part read on first need.
+#pragma once
+
+#include <memory>
+
+#include "symbols/elf_file.h"
+#include "symbols/inline_index.h"
+#include "symbols/module.h"
+#include "symbols/name_index.h"
+#include "symbols/source_finder.h"
+
+namespace refhist {
+
+class DebugInfo {
+ public:
+  /// `file` has to stay open as long as this object. nullptr when libdw cannot read it.
+  static std::unique_ptr<DebugInfo> open(const ElfFile& file);
+  ~DebugInfo();
+  DebugInfo(const DebugInfo&) = delete;
+  DebugInfo& operator=(const DebugInfo&) = delete;
+
+  /// What is in .debug_frame; nullptr when there is none.
+  [[nodiscard]] Dwarf_CFI* call_frames() const { return dwarf_getcfi(dwarf_); }
+  std::vector<SourceFrame> source_frames(Address address) { return sources_.frames(address); }
+  std::vector<InlinedCopy> inlined_copies(std::string_view name);
+  /// `entry` is the function's first address. Nothing when no function of the debug information begins there.
+  std::optional<Signature> signature(const std::string& linkage_name, Address entry);
+  const NameIndex& names();
+
+ private:
+  explicit DebugInfo(Dwarf* dwarf);
+
+  Dwarf* dwarf_ = nullptr;
+  DebugUnits units_;
+  SourceFinder sources_;
+  std::unique_ptr<NameIndex> names_;
+  std::unique_ptr<InlineIndex> inlined_;
+};
+
+}  // namespace refhist

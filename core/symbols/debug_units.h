@@ -1,0 +1,59 @@
+// The units of a module's debug information: its own, those of its alternative (dwz) file, and split ones.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "symbols/dwarf_die.h"
+#include "symbols/interval_table.h"
+
+namespace refhist {
+
+class DebugUnit {
+ public:
+  explicit DebugUnit(Dwarf_CU* cu);
+
+  /// The unit's own entry: the skeleton of a split unit, which has the code ranges and the line table.
+  [[nodiscard]] const Dwarf_Die& skeleton() const { return skeleton_; }
+  /// The entry whose children are the functions and types. Opens the .dwo file of a split unit on first need.
+  [[nodiscard]] const Dwarf_Die& contents();
+  /// The function whose code holds the address; nullptr when none of this unit does.
+  [[nodiscard]] const Dwarf_Die* function_at(Address address);
+
+ private:
+  void collect_functions(const Dwarf_Die& scope);
+
+  Dwarf_CU* cu_ = nullptr;
+  Dwarf_Die skeleton_{};
+  std::unique_ptr<Dwarf_Die> contents_;
+  std::unique_ptr<IntervalTable<Dwarf_Die>> functions_;
+};
+
+class DebugUnits {
+ public:
+  explicit DebugUnits(Dwarf* dwarf) : dwarf_(dwarf) {}
+
+  std::deque<DebugUnit>& all();
+  /// The unit whose code holds the address; nullptr when none does.
+  DebugUnit* at(Address address);
+
+ private:
+  void list(Dwarf* dwarf);
+
+  Dwarf* dwarf_ = nullptr;
+  std::deque<DebugUnit> units_;
+  std::unique_ptr<IntervalTable<DebugUnit*>> ranges_;
+};
+
+/// Calls `visit(begin, end)` for every run of code of the entry.
+template <class Visit>
+void for_each_range(const Dwarf_Die& die, Visit&& visit) {
+  Dwarf_Die copy = die;
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&copy, at, &base, &begin, &end)) > 0;) visit(begin, end);
+}
+
+}  // namespace refhist

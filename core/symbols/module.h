@@ -1,0 +1,129 @@
+// One ELF file with what its symbol tables, debug information and call frame information tell.
+// All addresses here are file addresses (no load bias). Immutable after open, apart from caches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "symbols/unwind_rule.h"
+
+namespace refhist {
+
+/// What GCC and clang make of a function beside the whole of it.
+enum class CloneKind { whole, part, isra, constprop, cold, other };
+
+struct FunctionSymbol {
+  std::string name;  ///< as in the symbol table: mangled, with .part.0, without @VERSION
+  Address address = 0;
+  std::uint64_t size = 0;
+  bool exported = false;  ///< found in .dynsym
+  bool ifunc = false;
+};
+
+struct SourceFrame {
+  std::string function;  ///< demangled; empty when unknown
+  std::string file;      ///< full path; empty when unknown
+  unsigned line = 0;
+  bool inlined = false;
+};
+
+struct MemberPlace {
+  std::uint64_t offset = 0;  ///< from the start of the object, bytes
+  std::uint32_t size = 0;    ///< bytes
+  bool is_signed = false;
+};
+
+struct Parameter {
+  std::string name;
+  std::string type;     ///< as C spells it: "struct conn *"
+  std::string pointee;  ///< struct/class/typedef name that it points at; empty when no pointer to one
+};
+
+struct Signature {
+  std::string function;  ///< linkage name
+  std::string result_type;
+  std::string result_pointee;
+  std::vector<Parameter> parameters;
+};
+
+struct InlinedCopy {
+  Address address = 0;  ///< first address of the copy
+  std::string into;     ///< the function it was inlined into (demangled)
+  std::string file;     ///< of the call
+  unsigned line = 0;
+};
+
+struct Segment {
+  Address address = 0;
+  std::uint64_t memory_size = 0;
+  std::uint64_t file_offset = 0;
+  std::uint64_t file_size = 0;
+  bool writable = false;
+  bool executable = false;
+};
+
+class Module {
+ public:
+  /// Opens an ELF file and its separate debug file if there is one. Throws Error (not found, not
+  /// ELF, other machine than x86-64).
+  static std::shared_ptr<const Module> open(const std::string& path);
+  /// The same for a file that goes by another name than it can be opened by (/proc/PID/root/…).
+  static std::shared_ptr<const Module> open(const std::string& file, const std::string& path);
+  /// The same from memory, for the vdso. `path` is only a name.
+  static std::shared_ptr<const Module> from_image(const std::string& path, std::vector<std::uint8_t> image);
+  virtual ~Module() = default;
+
+  [[nodiscard]] virtual const std::string& path() const = 0;
+  [[nodiscard]] virtual const std::string& build_id() const = 0;  ///< hex; empty when none
+  [[nodiscard]] virtual Address entry_point() const = 0;
+  [[nodiscard]] virtual bool position_independent() const = 0;  ///< ET_DYN
+  [[nodiscard]] virtual bool has_debug_info() const = 0;
+  [[nodiscard]] virtual std::string interpreter() const = 0;  ///< PT_INTERP; empty when static
+  [[nodiscard]] virtual const std::vector<Segment>& segments() const = 0;
+
+  /// Function symbols of .symtab, .dynsym, the separate debug file and .gnu_debugdata; one entry for
+  /// each (name, address), sorted by name.
+  [[nodiscard]] virtual const std::vector<FunctionSymbol>& functions() const = 0;
+  [[nodiscard]] virtual std::vector<FunctionSymbol> functions_named(std::string_view linkage_name) const = 0;
+  /// The function symbol that covers the address.
+  [[nodiscard]] virtual std::optional<FunctionSymbol> function_at(Address address) const = 0;
+  /// An object (data) symbol's address, as for `_r_debug`.
+  [[nodiscard]] virtual std::optional<Address> data_symbol(std::string_view name) const = 0;
+
+  /// Source frames at an address, innermost (most inlined) first; never empty when a symbol covers it.
+  [[nodiscard]] virtual std::vector<SourceFrame> source_frames(Address address) const = 0;
+
+  /// All inlined copies of the function with this linkage or plain name.
+  [[nodiscard]] virtual std::vector<InlinedCopy> inlined_copies(std::string_view name) const = 0;
+
+  /// The signature by debug information; nothing when there is none.
+  [[nodiscard]] virtual std::optional<Signature> signature(const FunctionSymbol& function) const = 0;
+
+  /// Place of `path` ("refs.counter") in the named struct, class or typedef. Base classes, anonymous
+  /// and nested members included. Nothing when the type is unknown here; throws Error with the nearest
+  /// member when the type is known and the path is wrong.
+  [[nodiscard]] virtual std::optional<MemberPlace> member(std::string_view type,
+                                                          std::string_view path) const = 0;
+  /// sizeof(type) by debug information.
+  [[nodiscard]] virtual std::optional<std::uint64_t> type_size(std::string_view type) const = 0;
+
+  /// Call frame rule for the address, from .eh_frame or .debug_frame; null when none covers it. Cached.
+  [[nodiscard]] virtual const UnwindRule* unwind_rule(Address address) const = 0;
+
+  /// Code bytes from the file (never from memory, where breakpoints are inserted).
+  [[nodiscard]] virtual bool read_code(Address address, void* out, std::size_t size) const = 0;
+};
+
+/// "ns::f<int>(char)" of a mangled name; the name itself when it is not mangled.
+std::string demangle(const std::string& name);
+/// Kind of the clone that the name tells ("f.part.0" is part).
+CloneKind clone_kind(std::string_view name);
+/// The name without clone suffixes ("f.part.0" -> "f").
+std::string_view clone_base(std::string_view name);
+
+}  // namespace refhist

@@ -1,0 +1,259 @@
+// Which files are mapped comes from /proc/PID/maps: it needs no running program, no dynamic linker data and
+// no debugger, and it is right for static programs, dlmopen and code that was mapped by hand.
+#include "symbols/module_map.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "symbols/elf_file.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::string_view kVdso = "[vdso]";
+constexpr Address kPage = 4096;
+
+using Extent = std::pair<Address, Address>;
+
+/// Lowest and highest+1 file address of what is loaded.
+Extent extent(const Module& module) {
+  Extent all{~Address{0}, 0};
+  for (const Segment& segment : module.segments()) {
+    all.first = std::min(all.first, segment.address & ~(kPage - 1));
+    all.second = std::max(all.second, segment.address + segment.memory_size);
+  }
+  return all;
+}
+
+using FileIdentity = std::pair<dev_t, ino_t>;
+
+std::optional<FileIdentity> identity(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileIdentity{status.st_dev, status.st_ino};
+}
+
+struct MappedFile {
+  std::string file;   ///< what to open; empty when it can no longer be opened
+  bool sure = false;  ///< it is the very file that is mapped
+};
+
+/// /proc/PID/map_files opens the mapped file whatever became of its name, but not everybody may use it. The
+/// file's own name comes first, so that debug files beside it are found.
+MappedFile locate(long pid, const MappedRegion& region) {
+  const std::string in_root = fmt::format("/proc/{}/root{}", pid, region.path);
+  const std::string mapped = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, region.begin, region.end);
+  const std::optional<FileIdentity> direct = identity(mapped);
+  const FileIdentity wanted = direct.value_or(FileIdentity{region.device, region.inode});
+  for (const std::string& path : {region.path, in_root}) {
+    if (identity(path) == wanted) return {path, true};
+  }
+  if (direct) return {mapped, true};
+  if (region.deleted || !identity(in_root)) return {};
+  return {in_root, false};  // some file systems number files otherwise in /proc/PID/maps
+}
+
+/// False when the program holds another build than the file: the notes in memory tell. True when unknown.
+bool same_build_in_memory(DebuggerPort& port, const Module& module, Address bias) {
+  if (module.build_id().empty() || module.segments().empty()) return true;
+  std::vector<char> head(kPage);
+  const Address begin = (module.segments().front().address & ~(kPage - 1)) + bias;
+  Elf64_Ehdr header;
+  if (!port.read_memory(begin, head.data(), head.size())) return true;
+  std::memcpy(&header, head.data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return true;
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr phdr;
+    const std::uint64_t at = header.e_phoff + std::uint64_t{i} * sizeof phdr;
+    if (at > head.size() - sizeof phdr) break;
+    std::memcpy(&phdr, head.data() + at, sizeof phdr);
+    if (phdr.p_type != PT_NOTE || phdr.p_offset > head.size() || phdr.p_filesz > head.size() - phdr.p_offset)
+      continue;
+    const std::string id = build_id_in_notes({head.data() + phdr.p_offset, phdr.p_filesz});
+    if (!id.empty()) return id == module.build_id();
+  }
+  return true;
+}
+
+/// Load bias of the copy of the file that this executable mapping belongs to.
+std::optional<Address> bias_of(const Module& module, const MemoryRegion& region) {
+  for (const Segment& segment : module.segments()) {
+    if (!segment.executable) continue;
+    const std::uint64_t begin = segment.file_offset & ~(kPage - 1);
+    if (region.file_offset < begin || region.file_offset >= segment.file_offset + segment.file_size) continue;
+    return region.begin - region.file_offset + segment.file_offset - segment.address;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ModuleMap::Change ModuleMap::update(DebuggerPort& port) {
+  unread_.clear();
+  const ProcessInfo process = port.process();
+  const bool alive = process.state == ProcessState::stopped || process.state == ProcessState::running;
+  if (alive && process.local && process.pid != 0) return replace(find_local(port, process.pid));
+  if (alive || process.state == ProcessState::core) return replace(find_remote(port));
+  return replace(find_executable(process));
+}
+
+ModuleMap::Change ModuleMap::clear() {
+  unread_.clear();
+  return replace({});
+}
+
+std::vector<ModuleMap::Found> ModuleMap::find_local(DebuggerPort& port, long pid) {
+  std::vector<Found> found;
+  std::vector<MappedRegion> regions = read_mapped_regions(pid);
+  std::erase_if(regions, [](const MappedRegion& r) { return !r.executable; });
+  // All executable mappings of one file together, in the order of the first.
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    if (regions[i].path == kVdso) add_vdso(port, regions[i], found);
+    if (regions[i].inode == 0) continue;
+    std::vector<MappedRegion> same{regions[i]};
+    for (std::size_t j = i + 1; j < regions.size(); ++j) {
+      if (regions[j].inode != same[0].inode || regions[j].device != same[0].device) continue;
+      same.push_back(regions[j]);
+      regions[j].inode = 0;
+    }
+    add_mapped_file(port, pid, same, found);
+  }
+  return found;
+}
+
+void ModuleMap::add_mapped_file(DebuggerPort& port, long pid, const std::vector<MappedRegion>& regions,
+                                std::vector<Found>& found) {
+  const MappedRegion& first = regions.front();
+  const MappedFile located = locate(pid, first);
+  if (located.file.empty()) {
+    unread_.push_back({first.path, "deleted or replaced on disk since it was loaded"});
+    return;
+  }
+  try {
+    const auto module = open_cached(located.file, first.path);
+    std::set<Address> biases;
+    for (const MappedRegion& region : regions) {
+      const std::optional<Address> bias = bias_of(*module, region);
+      if (!bias || !biases.insert(*bias).second) continue;
+      if (!located.sure && !same_build_in_memory(port, *module, *bias))
+        fail("replaced on disk since it was loaded");
+      found.push_back({module, *bias});
+    }
+  } catch (const Error& error) {
+    unread_.push_back({first.path, error.what()});
+  }
+}
+
+void ModuleMap::add_vdso(DebuggerPort& port, const MemoryRegion& region, std::vector<Found>& found) {
+  const std::string name(kVdso);
+  std::shared_ptr<const Module>& module = cache_[name + std::to_string(region.end - region.begin)];
+  try {
+    if (module == nullptr) {
+      std::vector<std::uint8_t> image(region.end - region.begin);
+      if (!port.read_memory(region.begin, image.data(), image.size())) fail("its memory cannot be read");
+      module = Module::from_image(name, std::move(image));
+    }
+    found.push_back({module, region.begin - extent(*module).first});
+  } catch (const Error& error) {
+    unread_.push_back({name, error.what()});
+  }
+}
+
+std::vector<ModuleMap::Found> ModuleMap::find_remote(DebuggerPort& port) {
+  std::vector<Found> found;
+  for (const ModuleInfo& info : port.modules()) {
+    try {
+      const auto module = open_cached(info.path, info.path);
+      if (!same_build_in_memory(port, *module, info.bias)) {
+        fail("the file on this machine is another build than the one loaded");
+      }
+      found.push_back({module, info.bias});
+    } catch (const Error& error) {
+      unread_.push_back({info.path, error.what()});
+    }
+  }
+  for (const MemoryRegion& region : port.regions()) {
+    if (region.path == kVdso) add_vdso(port, region, found);
+  }
+  return found;
+}
+
+std::vector<ModuleMap::Found> ModuleMap::find_executable(const ProcessInfo& process) {
+  std::vector<Found> found;
+  if (process.executable.empty()) return found;
+  try {
+    found.push_back({open_cached(process.executable, process.executable), 0});
+  } catch (const Error& error) {
+    unread_.push_back({process.executable, error.what()});
+  }
+  return found;
+}
+
+std::shared_ptr<const Module> ModuleMap::open_cached(const std::string& file, const std::string& path) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) fail("{}: {}", path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) fail("{}: not a regular file", path);
+  const std::string key = fmt::format("{}|{}|{}|{}.{}", path, status.st_ino, status.st_size,
+                                      status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  std::shared_ptr<const Module>& module = cache_[key];
+  if (module == nullptr) {
+    try {
+      module = Module::open(file, path);
+    } catch (...) {
+      cache_.erase(key);
+      throw;
+    }
+  }
+  return module;
+}
+
+ModuleMap::Change ModuleMap::replace(const std::vector<Found>& found) {
+  Change change;
+  std::map<Address, ModuleId> now;
+  for (const Found& next : found) {
+    const auto [low, high] = extent(*next.module);
+    if (high <= low) continue;
+    const Address begin = low + next.bias;
+    const auto old = by_begin_.find(begin);
+    if (old != by_begin_.end() && get(old->second)->module == next.module) {
+      now.emplace(begin, old->second);
+      continue;
+    }
+    const ModuleId id(all_.size());
+    if (!now.emplace(begin, id).second) continue;
+    all_.push_back(
+        {.id = id, .module = next.module, .bias = next.bias, .begin = begin, .end = high + next.bias});
+    change.loaded.push_back(id);
+  }
+  for (const auto& [begin, id] : by_begin_) {
+    const auto kept = now.find(begin);
+    if (kept == now.end() || kept->second != id) change.unloaded.push_back(id);
+  }
+  by_begin_ = std::move(now);
+  return change;
+}
+
+const LoadedModule* ModuleMap::at(Address address) const {
+  auto next = by_begin_.upper_bound(address);
+  if (next == by_begin_.begin()) return nullptr;
+  const LoadedModule* module = get(std::prev(next)->second);
+  return address < module->end ? module : nullptr;
+}
+
+const LoadedModule* ModuleMap::get(ModuleId id) const {
+  return id.index() < all_.size() ? &all_[id.index()] : nullptr;
+}
+
+std::vector<const LoadedModule*> ModuleMap::loaded() const {
+  std::vector<const LoadedModule*> modules;
+  for (const auto& [begin, id] : by_begin_) modules.push_back(get(id));
+  return modules;
+}
+
+}  // namespace refhist

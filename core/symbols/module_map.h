@@ -1,0 +1,68 @@
+// The modules of the process as they are loaded now, and what lies at an address.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "port/debugger_port.h"
+#include "symbols/mapped_region.h"
+#include "symbols/module.h"
+
+namespace refhist {
+
+struct LoadedModule {
+  ModuleId id;  ///< never reused: the same file loaded again gets a new id
+  std::shared_ptr<const Module> module;
+  Address bias = 0;
+  Address begin = 0;  ///< lowest and highest+1 loaded address
+  Address end = 0;
+};
+
+struct UnreadModule {
+  std::string path;
+  std::string reason;
+};
+
+class ModuleMap {
+ public:
+  struct Change {
+    std::vector<ModuleId> loaded;
+    std::vector<ModuleId> unloaded;
+  };
+
+  /// Brings the map up to date: from /proc/PID/maps of a local process, else from port.modules().
+  /// Without a process only the executable is listed, at bias 0.
+  Change update(DebuggerPort& port);
+  /// Everything is unloaded (the process ended or was replaced).
+  Change clear();
+
+  [[nodiscard]] const LoadedModule* at(Address address) const;  ///< nullptr outside every module
+  [[nodiscard]] const LoadedModule* get(
+      ModuleId id) const;  ///< also of unloaded ones: histories outlive dlclose
+  [[nodiscard]] std::vector<const LoadedModule*> loaded() const;  ///< in load order (by address)
+  [[nodiscard]] const std::vector<UnreadModule>& unread() const { return unread_; }
+
+ private:
+  struct Found {
+    std::shared_ptr<const Module> module;
+    Address bias = 0;
+  };
+  std::vector<Found> find_local(DebuggerPort& port, long pid);
+  std::vector<Found> find_remote(DebuggerPort& port);
+  std::vector<Found> find_executable(const ProcessInfo& process);
+  void add_mapped_file(DebuggerPort& port, long pid, const std::vector<MappedRegion>& regions,
+                       std::vector<Found>& found);
+  void add_vdso(DebuggerPort& port, const MemoryRegion& region, std::vector<Found>& found);
+  std::shared_ptr<const Module> open_cached(const std::string& file, const std::string& path);
+  Change replace(const std::vector<Found>& found);
+
+  std::deque<LoadedModule> all_;          // by ModuleId; a deque, so that pointers to them stay valid
+  std::map<Address, ModuleId> by_begin_;  // only those loaded now
+  std::vector<UnreadModule> unread_;
+  std::map<std::string, std::shared_ptr<const Module>> cache_;  // by path, inode, size and mtime
+};
+
+}  // namespace refhist

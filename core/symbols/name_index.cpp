@@ -1,0 +1,122 @@
+#include "symbols/name_index.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace refhist {
+
+namespace {
+
+const std::vector<Dwarf_Die> kNone;
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// Two definitions that differ here are worth keeping both.
+bool look_alike(const Dwarf_Die& a, const Dwarf_Die& b) {
+  return die_tag(a) == die_tag(b) && die_number(a, DW_AT_byte_size) == die_number(b, DW_AT_byte_size) &&
+         die_number(a, DW_AT_decl_line) == die_number(b, DW_AT_decl_line);
+}
+
+}  // namespace
+
+std::string normal_type_name(std::string_view name) {
+  std::string normal;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool separates =
+        !normal.empty() && is_word(normal.back()) && i + 1 < name.size() && is_word(name[i + 1]);
+    if (name[i] != ' ' || separates) normal += name[i];
+  }
+  return normal;
+}
+
+NameIndex::NameIndex(DebugUnits& units) {
+  for (DebugUnit& unit : units.all()) {
+    walk(unit.contents(), {}, is_c(unit.contents()));
+    declared_.clear();
+  }
+}
+
+void NameIndex::walk(const Dwarf_Die& scope, std::string_view prefix, bool c) {
+  for_each_child(scope, [&](const Dwarf_Die& child) {
+    switch (die_tag(child)) {
+      case DW_TAG_structure_type:
+      case DW_TAG_class_type:
+      case DW_TAG_union_type:
+        add_type(child, prefix);
+        if (!c) walk_named(child, prefix, c);
+        return;
+      case DW_TAG_typedef:
+        return add_type(child, prefix);
+      case DW_TAG_subprogram:
+        return add_function(child, prefix);
+      case DW_TAG_namespace:
+      case DW_TAG_module:
+        return walk_named(child, prefix, c);
+      default:
+        return;
+    }
+  });
+}
+
+void NameIndex::walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c) {
+  walk(scope, keep(std::string(prefix) + scope_name(scope) + "::"), c);
+}
+
+/// What lies outside its class or namespace refers to its declaration inside.
+std::string_view NameIndex::scope_around(const Dwarf_Die& die, std::string_view prefix) const {
+  const auto declaration = die_reference(die, DW_AT_specification);
+  if (!declaration) return prefix;
+  for (const auto* table : {&scopes_, &declared_}) {
+    const auto found = table->find(declaration->addr);
+    if (found != table->end()) return found->second;
+  }
+  return prefix;
+}
+
+void NameIndex::add_type(const Dwarf_Die& die, std::string_view prefix) {
+  std::string_view name = die_name(die);
+  if (name.empty()) return;
+  prefix = scope_around(die, prefix);
+  if (!prefix.empty()) scopes_.emplace(die.addr, prefix);
+  if (die_flag(die, DW_AT_declaration)) return;
+  if (!prefix.empty() || name.find('<') != std::string_view::npos) {
+    name = keep(normal_type_name(std::string(prefix) + std::string(name)));
+  }
+  std::vector<Dwarf_Die>& known = types_[name];
+  if (std::none_of(known.begin(), known.end(),
+                   [&](const Dwarf_Die& other) { return look_alike(die, other); })) {
+    known.push_back(die);
+  }
+}
+
+void NameIndex::add_function(const Dwarf_Die& die, std::string_view prefix) {
+  if (!prefix.empty()) declared_.emplace(die.addr, prefix);
+  const auto inlining = die_number(die, DW_AT_inline);
+  if (inlining != DW_INL_inlined && inlining != DW_INL_declared_inlined) return;
+  const std::string_view name = die_name(die);
+  const std::string_view linkage = die_linkage_name(die);
+  if (!linkage.empty() && linkage != name) functions_[linkage].push_back(die);
+  if (name.empty()) return;
+  functions_[name].push_back(die);
+  const std::string_view around = scope_around(die, prefix);
+  if (!around.empty()) functions_[keep(std::string(around) + std::string(name))].push_back(die);
+}
+
+std::string_view NameIndex::keep(std::string text) { return *owned_.insert(std::move(text)).first; }
+
+const std::vector<Dwarf_Die>& NameIndex::types(std::string_view name) const {
+  const auto found = types_.find(name);
+  return found == types_.end() ? kNone : found->second;
+}
+
+const std::vector<Dwarf_Die>& NameIndex::inlined_functions(std::string_view name) const {
+  const auto found = functions_.find(name);
+  return found == functions_.end() ? kNone : found->second;
+}
+
+std::string_view NameIndex::scope_of(const Dwarf_Die& type) const {
+  const auto found = scopes_.find(type.addr);
+  return found == scopes_.end() ? std::string_view() : found->second;
+}
+
+}  // namespace refhist

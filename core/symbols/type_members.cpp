@@ -1,0 +1,224 @@
+#include "symbols/type_members.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr int kMaxDepth = 16;  // of members in members; broken debug information can nest without end
+
+struct Found {
+  Dwarf_Die member;
+  std::uint64_t offset = 0;
+};
+
+bool is_static_member(const Dwarf_Die& die) {
+  return die_flag(die, DW_AT_external) || die_flag(die, DW_AT_declaration);
+}
+
+/// Nothing for a virtual base, whose place is only known at run time.
+std::optional<std::uint64_t> own_offset(const Dwarf_Die& die, const Dwarf_Die& parent) {
+  Dwarf_Die copy = die;
+  if (dwarf_hasattr(&copy, DW_AT_data_member_location) != 0)
+    return die_number(die, DW_AT_data_member_location);
+  if (const auto bits = die_number(die, DW_AT_data_bit_offset)) return *bits / 8;
+  return die_tag(parent) == DW_TAG_union_type || die_tag(die) == DW_TAG_member
+             ? std::optional<std::uint64_t>(0)
+             : std::nullopt;
+}
+
+/// What is looked into without being named: base classes and nameless struct and union members.
+bool is_transparent(const Dwarf_Die& child) {
+  return die_tag(child) == DW_TAG_inheritance || (die_tag(child) == DW_TAG_member && die_name(child).empty());
+}
+
+/// The definition of a struct that a type refers to; nothing when it is no struct.
+std::optional<Dwarf_Die> struct_of(std::optional<Dwarf_Die> type) {
+  type = strip_typedefs(type);
+  return type && is_struct_like(*type) ? type : std::nullopt;
+}
+
+std::optional<Found> find_member(const Dwarf_Die& type, std::string_view name, int depth = 0) {
+  std::optional<Found> found;
+  if (depth > kMaxDepth) return found;
+  for_each_child(type, [&](const Dwarf_Die& child) {
+    if (found) return;
+    const int tag = die_tag(child);
+    if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(child)) return;
+    const auto offset = own_offset(child, type);
+    if (!offset) return;
+    if (tag == DW_TAG_member && die_name(child) == name) {
+      found = Found{child, *offset};
+    } else if (is_transparent(child)) {
+      const auto inner = struct_of(die_type(child));
+      if (inner) found = find_member(*inner, name, depth + 1);
+      if (found) found->offset += *offset;
+    }
+  });
+  return found;
+}
+
+void collect_paths(const Dwarf_Die& type, const std::string& prefix, int depth,
+                   std::vector<std::string>& paths) {
+  if (depth > 3 || paths.size() > 2000) return;  // enough for a suggestion
+  for_each_child(type, [&](const Dwarf_Die& child) {
+    const int tag = die_tag(child);
+    if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(child)) return;
+    const auto inner = struct_of(die_type(child));
+    std::string path = prefix;
+    if (!is_transparent(child)) {
+      path += (prefix.empty() ? "" : ".") + std::string(die_name(child));
+      paths.push_back(path);
+    }
+    if (inner) collect_paths(*inner, path, depth + 1, paths);
+  });
+}
+
+/// The path as it should have been: spelled alike, or the same last member at another place.
+std::string suggest(const Dwarf_Die& type, std::string_view path) {
+  std::vector<std::string> paths;
+  collect_paths(type, {}, 0, paths);
+  std::optional<std::string> best = nearest(path, paths);
+  const std::string_view last =
+      path.substr(path.rfind('.') == std::string_view::npos ? 0 : path.rfind('.') + 1);
+  for (const std::string& candidate : paths) {
+    const std::size_t dot = candidate.rfind('.');
+    if (!best && dot != std::string::npos && candidate.substr(dot + 1) == last) best = candidate;
+  }
+  return best ? fmt::format(" (did you mean \"{}\"?)", *best) : std::string();
+}
+
+std::string label(const Dwarf_Die& type, std::string_view asked) {
+  const std::string_view name = die_name(type);
+  if (name.empty()) return std::string(asked);
+  const std::string bare(asked.substr(asked.find(' ') == std::string_view::npos ? 0 : asked.find(' ') + 1));
+  switch (die_tag(type)) {
+    case DW_TAG_structure_type:
+      return "struct " + bare;
+    case DW_TAG_class_type:
+      return "class " + bare;
+    case DW_TAG_union_type:
+      return "union " + bare;
+    default:
+      return std::string(asked);
+  }
+}
+
+/// A struct that wraps one scalar, as atomic_t and std::atomic<int> do, counts as that scalar.
+std::optional<Dwarf_Die> unwrapped(std::optional<Dwarf_Die> type) {
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    type = strip_typedefs(type);
+    if (!type || !is_struct_like(*type)) return type;
+    std::optional<Dwarf_Die> only;
+    int members = 0;
+    for_each_child(*type, [&](const Dwarf_Die& child) {
+      const int tag = die_tag(child);
+      if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && !is_static_member(child)) {
+        ++members;
+        only = die_type(child);
+      }
+    });
+    if (members != 1) return type;
+    type = only;
+  }
+  return type;
+}
+
+bool is_signed(std::optional<Dwarf_Die> type) {
+  type = unwrapped(type);
+  if (type && die_tag(*type) == DW_TAG_enumeration_type) type = strip_typedefs(die_type(*type));
+  if (!type || die_tag(*type) != DW_TAG_base_type) return false;
+  const auto encoding = die_number(*type, DW_AT_encoding);
+  return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+}
+
+std::optional<std::uint64_t> size_of(const Dwarf_Die& type) {
+  Dwarf_Die copy = type;
+  Dwarf_Word size = 0;
+  return dwarf_aggregate_size(&copy, &size) == 0 ? std::optional<std::uint64_t>(size) : std::nullopt;
+}
+
+std::optional<MemberPlace> walk_path(const Dwarf_Die& start, std::string_view path,
+                                     const std::string& type_label) {
+  Dwarf_Die type = start;
+  MemberPlace place;
+  std::string_view rest = path;
+  auto found = find_member(type, rest);
+  while (!found) {  // compilers make names with a dot ("_vptr.Base"), hence the whole rest first
+    const std::size_t dot = rest.find('.');
+    const auto outer = dot == std::string_view::npos ? std::nullopt : find_member(type, rest.substr(0, dot));
+    const auto inner = outer ? struct_of(die_type(outer->member)) : std::nullopt;
+    if (!inner) return std::nullopt;
+    place.offset += outer->offset;
+    type = *inner;
+    rest.remove_prefix(dot + 1);
+    found = find_member(type, rest);
+  }
+  place.offset += found->offset;
+  if (die_number(found->member, DW_AT_bit_size)) {
+    fail("{} member \"{}\" is a bit-field; give the offset and size of the bytes that hold it", type_label,
+         path);
+  }
+  const auto member_type = die_type(found->member);
+  place.size = static_cast<std::uint32_t>(member_type ? size_of(*member_type).value_or(0) : 0);
+  place.is_signed = is_signed(member_type);
+  return place;
+}
+
+}  // namespace
+
+std::vector<Dwarf_Die> TypeMembers::find(std::string_view type) const {
+  type = trim(type);
+  std::optional<int> tag;
+  for (const auto& [word, value] : {std::pair<std::string_view, int>{"struct ", DW_TAG_structure_type},
+                                    {"class ", DW_TAG_class_type},
+                                    {"union ", DW_TAG_union_type}}) {
+    if (!type.starts_with(word)) continue;
+    type = trim(type.substr(word.size()));
+    tag = value;
+  }
+  if (type.starts_with("::")) type.remove_prefix(2);
+  std::vector<Dwarf_Die> found = names_.types(normal_type_name(type));
+  // "struct" and "class" are one to C++; a typedef has neither before it.
+  if (tag) std::erase_if(found, [](const Dwarf_Die& die) { return !is_struct_like(die); });
+  std::stable_partition(found.begin(), found.end(), [](const Dwarf_Die& die) { return is_struct_like(die); });
+  return found;
+}
+
+std::optional<MemberPlace> TypeMembers::member(std::string_view type, std::string_view path) const {
+  std::optional<Dwarf_Die> known;
+  for (const Dwarf_Die& candidate : find(type)) {
+    const auto definition = struct_of(candidate);
+    if (!definition || die_flag(*definition, DW_AT_declaration)) continue;
+    if (const auto place = walk_path(*definition, trim(path), label(*definition, trim(type)))) return place;
+    if (!known) known = definition;
+  }
+  if (!known) {
+    // typedef of a struct that this unit only declares: its definition may be in another unit.
+    for (const Dwarf_Die& candidate : find(type)) {
+      const auto declared = strip_typedefs(candidate);
+      if (!declared || !is_struct_like(*declared) || die_name(*declared).empty()) continue;
+      const std::string name = std::string(names_.scope_of(*declared)) + std::string(die_name(*declared));
+      if (name != type && !find("struct " + name).empty()) return member("struct " + name, path);
+    }
+    return std::nullopt;
+  }
+  fail("{} has no member \"{}\"{}", label(*known, trim(type)), trim(path), suggest(*known, trim(path)));
+}
+
+std::optional<std::uint64_t> TypeMembers::size(std::string_view type) const {
+  for (const Dwarf_Die& candidate : find(type)) {
+    const auto definition = strip_typedefs(candidate);
+    if (!definition) continue;
+    if (!die_flag(*definition, DW_AT_declaration)) return size_of(*definition);
+    const std::string name = std::string(names_.scope_of(*definition)) + std::string(die_name(*definition));
+    for (const Dwarf_Die& other : find("struct " + name)) return size_of(other);
+  }
+  return std::nullopt;
+}
+
+}  // namespace refhist

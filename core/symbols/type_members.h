@@ -1,0 +1,28 @@
+// Places of members in struct, class and union types.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "symbols/module.h"
+#include "symbols/name_index.h"
+
+namespace refhist {
+
+class TypeMembers {
+ public:
+  explicit TypeMembers(const NameIndex& names) : names_(names) {}
+
+  /// As Module::member.
+  [[nodiscard]] std::optional<MemberPlace> member(std::string_view type, std::string_view path) const;
+  /// As Module::type_size.
+  [[nodiscard]] std::optional<std::uint64_t> size(std::string_view type) const;
+
+ private:
+  [[nodiscard]] std::vector<Dwarf_Die> find(std::string_view type) const;
+
+  const NameIndex& names_;
+};
+
+}  // namespace refhist

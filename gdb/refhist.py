@@ -1,0 +1,43 @@
+"""refhist for GDB: source this file, or put `source .../refhist.py` into ~/.gdbinit."""
+
+import os
+import sys
+
+import gdb
+
+
+class _Unusable(Exception):
+    """The message says what is missing and what to do."""
+
+
+def _load(folder):
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        import ctypes  # noqa: F401: the package needs it; a GDB without it gets a sentence instead of a traceback
+    except ImportError:
+        raise _Unusable(
+            "the Python inside this GDB has no ctypes module; use a GDB that is linked with a complete "
+            "Python (on Debian: the package gdb, not gdb-minimal)"
+        )
+    import refhist_gdb
+
+    problem = refhist_gdb.load(folder)
+    if problem:
+        raise _Unusable(problem)
+
+
+def _source():
+    # A symbolic link to this file is followed only when the package is not beside the link.
+    here = os.path.abspath(__file__)
+    for file in (here, os.path.realpath(here)):
+        folder = os.path.dirname(file)
+        if os.path.isdir(os.path.join(folder, "refhist_gdb")):
+            return _load(folder)
+    raise _Unusable(f"the folder refhist_gdb is missing beside {here}; install refhist again")
+
+
+try:
+    _source()
+except _Unusable as _problem:  # raised further, it would be shown as a traceback
+    gdb.write(f"refhist: not loaded: {_problem}\n", gdb.STDERR)

@@ -1,0 +1,40 @@
+"""The GDB front end: GDB's Python API on one side, refhist's C ABI on the other, no logic of its own.
+
+  library.py      where the parts lie
+  abi.py          types and signatures of refhist.h
+  session.py      the core's session and the process that it follows
+  port.py         what the core asks of the debugger
+  mappings.py     what is loaded where on targets that the core cannot read itself (elf.py: in their files)
+  breakpoints.py  breakpoints of ours: internal, silent, one for each address
+  link_map.py     dlopen and dlclose, seen in time
+  events.py       GDB's events -> notices for the core, stop reasons -> the screen
+  commands.py     refhist and break-on-...
+  values.py       what a GDB value means as an address
+  parameters.py   set/show refhist ...
+  function.py     $refhist_count(ADDRESS)
+"""
+
+from . import abi, commands, events, function, library, parameters
+from .session import Session
+
+_loaded = None
+
+
+def load(folder):
+    """Makes the session and registers commands, parameters and events; loading twice changes nothing.
+
+    Returns why it cannot be done, None when it is.
+    """
+    global _loaded
+    if _loaded is not None:
+        return None
+    try:
+        session = Session(abi.open_library(library.find(folder)), library.families_folder(folder))
+    except abi.AbiError as error:
+        return str(error)
+    commands.register(session)
+    parameters.register(session)
+    function.register(session)
+    events.connect(session)
+    _loaded = session
+    return None

@@ -1,0 +1,57 @@
+"""Breakpoints of ours: internal and silent, one for each address.
+
+They are made at raw addresses, which GDB would try to insert again into the next process (and fail). So
+all of them are deleted when the process ends or executes another program; the core arms anew.
+"""
+
+import gdb
+
+
+class OurBreakpoint(gdb.Breakpoint):
+    def __init__(self, address, hit):
+        """`hit(address)` tells whether the program shall stop; it raises nothing."""
+        super().__init__(f"*{address:#x}", internal=True)
+        self.silent = True
+        self._address = address
+        self._hit = hit
+
+    def stop(self):
+        return self._hit(self._address)
+
+
+class Breakpoints:
+    def __init__(self, hit):
+        self._hit = hit
+        self._placed = {}
+        self._retired = {}
+
+    def place(self, address):
+        if address in self._placed:
+            return
+        kept = self._retired.pop(address, None)
+        if kept is None or not kept.is_valid():
+            kept = OurBreakpoint(address, self._hit)
+        self._placed[address] = kept
+
+    def remove(self, address, standing_at):
+        """`standing_at`: where a stop() of ours is running. GDB does not survive the deletion of that one."""
+        breakpoint = self._placed.pop(address, None)
+        if breakpoint is None:
+            return
+        self._retired[address] = breakpoint
+        self.delete_retired(standing_at)
+
+    def alive(self, address):
+        breakpoint = self._placed.get(address)
+        return breakpoint is not None and breakpoint.is_valid() and breakpoint.enabled
+
+    def delete_retired(self, standing_at=None):
+        for address in [a for a in self._retired if a != standing_at]:
+            breakpoint = self._retired.pop(address)
+            if breakpoint.is_valid():
+                breakpoint.delete()
+
+    def delete_all(self):
+        self._retired.update(self._placed)
+        self._placed.clear()
+        self.delete_retired()

@@ -1,0 +1,45 @@
+"""The commands: the core's table, rendered into GDB."""
+
+import gdb
+
+_TOP_LEVEL = "break-on-"  # verbs of this kind are commands of their own as well
+
+
+def register(session):
+    Command(session, "refhist", "")
+    for verb in session.verbs():
+        if verb.startswith(_TOP_LEVEL):
+            Command(session, verb, verb)
+
+
+class Command(gdb.Command):
+    def __init__(self, session, name, verb):
+        self._session = session
+        self._verb = verb
+        self.__doc__ = session.help(verb).rstrip("\n")
+        super().__init__(name, gdb.COMMAND_DATA)
+
+    def _line(self, arguments):
+        return f"{self._verb} {arguments}" if self._verb else arguments
+
+    def invoke(self, arguments, from_tty):
+        self.dont_repeat()
+        done, text, status = self._session.execute(self._line(arguments))
+        if not done:
+            raise gdb.GdbError(text.rstrip("\n"))
+        gdb.write(text)
+        if status >= 0:
+            _quit(status)
+
+    def complete(self, text, word):
+        if word is None:
+            return gdb.COMPLETE_NONE  # GDB only asks how to split the line
+        start = text.rpartition(" ")[2]
+        skipped = len(start) - len(word)  # GDB's word begins after '-', '.', ':'; the core's after a blank
+        return [found[skipped:] for found in self._session.complete(self._line(text)) if found.startswith(start)]
+
+
+def _quit(status):
+    gdb.flush()
+    gdb.execute("set confirm off")  # the script has said that it wants to leave, whatever still runs
+    gdb.execute(f"quit {status}")

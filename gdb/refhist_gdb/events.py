@@ -1,0 +1,138 @@
+"""GDB's events, told to the core as notices; and why the program stopped, told to the user.
+
+GDB 13 has no event for a launch, an attach, exec, detach or a fork. They are recognised so:
+  launch, attach   the first file of symbols that is loaded into a process
+  exec             all symbols are thrown away while the user sees the program running
+  detach           an end without status or signal whose process lives on
+  fork             an inferior that appears while the user sees the program running; its first thread
+                   appears once GDB has decided which of both to follow
+"""
+
+import signal
+
+import gdb
+
+from . import abi
+from .link_map import LinkMapWatch
+
+
+def connect(session):
+    handlers = _Handlers(session)
+    for name in ("new_objfile", "free_objfile", "clear_objfiles", "exited", "stop", "new_inferior", "new_thread",
+                 "inferior_deleted"):
+        getattr(gdb.events, name).connect(getattr(handlers, name))
+
+
+class _Handlers:
+    def __init__(self, session):
+        self._session = session
+        self._link_map = LinkMapWatch(session)
+        self._executed = False  # exec was seen, the new program's first file not yet
+        self._fork = None  # an inferior that a fork has made and that has no thread yet
+
+    # Files
+
+    def new_objfile(self, event):
+        session = self._session
+        if not session.tracking:
+            return
+        space = event.new_objfile.progspace
+        if session.pid == 0:
+            self._meet(space)
+        elif space == session.inferior.progspace:
+            session.notify(abi.NOTICE_EXECUTED if self._executed else abi.NOTICE_MODULES)
+            self._executed = False
+            self._link_map.place()
+
+    def _meet(self, space):
+        for inferior in gdb.inferiors():
+            if inferior.progspace == space and inferior.pid and inferior.threads() and not _is_core(inferior):
+                self._session.follow(inferior)
+
+    def free_objfile(self, event):
+        # In the middle of this event GDB's symbol tables are half gone, and placing a breakpoint ends in an
+        # internal error. Nothing of the library runs any more, so the core may hear of it at the next hit.
+        session = self._session
+        if session.pid and event.objfile.progspace == session.inferior.progspace:
+            session.modules_left = True
+
+    def clear_objfiles(self, event):
+        session = self._session
+        if session.pid == 0 or event.progspace != session.inferior.progspace or self._fork is not None:
+            return
+        if any(thread.is_running() for thread in session.inferior.threads()):
+            self._executed = True
+            self._link_map.remove()
+            session.breakpoints.delete_all()
+
+    # Processes
+
+    def new_inferior(self, event):
+        followed = self._session.pid and self._session.inferior
+        if followed and event.inferior.pid and any(thread.is_running() for thread in followed.threads()):
+            self._fork = event.inferior
+
+    def new_thread(self, event):
+        if self._fork is None or event.inferior_thread.inferior != self._fork:
+            return
+        child, self._fork = self._fork, None
+        if gdb.parameter("follow-fork-mode") == "child":
+            self._session.follow_fork(child)
+
+    def exited(self, event):
+        session = self._session
+        if session.pid == 0 or event.inferior != session.inferior:
+            return
+        pid, self._executed = session.pid, False
+        self._link_map.remove()
+        killed_by = gdb.convenience_variable("_exitsignal")
+        if hasattr(event, "exit_code"):
+            session.lost_process(abi.NOTICE_EXITED, event.exit_code)
+        elif killed_by is not None:
+            session.lost_process(abi.NOTICE_SIGNALLED, int(killed_by))
+        elif _lives(event.inferior, pid):
+            session.lost_process(abi.NOTICE_DETACHED)
+        else:
+            session.lost_process(abi.NOTICE_SIGNALLED, signal.SIGKILL)
+
+    def inferior_deleted(self, event):
+        if event.inferior == self._session.inferior and self._session.pid == 0:
+            self._session.inferior = None
+
+    # Stops
+
+    def stop(self, event):
+        session = self._session
+        session.breakpoints.delete_retired()
+        if session.pid == 0 and session.tracking:
+            session.meet_process()
+        if session.pid and gdb.selected_inferior() == session.inferior:
+            session.notify(abi.NOTICE_STOPPED, _signal_number(event))
+        reason = session.take_stop()
+        if reason:
+            gdb.write(reason + "\n")
+            if not any(breakpoint.visible for breakpoint in getattr(event, "breakpoints", ())):
+                gdb.execute("frame")  # breakpoints of ours are silent: nobody has shown the place yet
+
+
+def _is_core(inferior):
+    return inferior.connection is not None and inferior.connection.type == "core"
+
+
+def _lives(inferior, pid):
+    """Whether the process goes on after GDB has let go of it; of a remote one nothing is known: it may."""
+    if inferior.connection is None or inferior.connection.type != "native":
+        return True
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def _signal_number(event):
+    name = getattr(event, "stop_signal", "")
+    try:
+        return signal.Signals[name].value
+    except KeyError:
+        return int(name[3:]) if name.startswith("SIG") and name[3:].isdigit() else 0

@@ -1,0 +1,22 @@
+"""$refhist_count(ADDRESS)"""
+
+import gdb
+
+from .values import address_of
+
+
+def register(session):
+    Count(session)
+
+
+class Count(gdb.Function):
+    """$refhist_count(ADDRESS): references to the object at this address, by what was recorded; -1 when unknown.
+
+    It may stand in a condition: break conn_use if $refhist_count(conn) > 3"""
+
+    def __init__(self, session):
+        super().__init__("refhist_count")
+        self._session = session
+
+    def invoke(self, value):
+        return self._session.count_of(address_of(value))

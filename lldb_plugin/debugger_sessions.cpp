@@ -1,0 +1,105 @@
+#include "debugger_sessions.h"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <mutex>
+
+#include "families_folder.h"
+
+namespace refhist {
+
+namespace {
+constexpr const char* kResumingCommands[] = {"process continue", "process attach",        "process connect",
+                                             "process detach",   "process signal",        "thread continue",
+                                             "thread step-in",   "thread step-over",      "thread step-out",
+                                             "thread step-inst", "thread step-inst-over", "thread until"};
+constexpr const char* kKillingCommands[] = {"process launch", "process kill"};
+
+// LLDB's commands keep the number of their debugger and not a pointer to its sessions: the user can delete
+// the refhist command, and these objects with it.
+struct Registry {
+  std::mutex mutex;
+  std::map<lldb::user_id_t, DebuggerSessions*> sessions;
+
+  DebuggerSessions* find(lldb::user_id_t debugger_id) {
+    const std::lock_guard lock(mutex);
+    const auto found = sessions.find(debugger_id);
+    return found == sessions.end() ? nullptr : found->second;
+  }
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+}  // namespace
+
+DebuggerSessions::DebuggerSessions(lldb::SBDebugger& debugger)
+    : debugger_id_(debugger.GetID()), options_{families_folder()} {
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().sessions[debugger_id_] = this;
+  }
+  watch_commands(debugger);
+}
+
+DebuggerSessions::~DebuggerSessions() {
+  const std::lock_guard lock(registry().mutex);
+  registry().sessions.erase(debugger_id_);
+}
+
+bool DebuggerSessions::exist(lldb::SBDebugger& debugger) {
+  return registry().find(debugger.GetID()) != nullptr;
+}
+
+CommandResult DebuggerSessions::execute(lldb::SBDebugger& debugger, const std::string& line) {
+  return selected(debugger).execute(debugger, line);
+}
+
+TargetSession& DebuggerSessions::selected(lldb::SBDebugger& debugger) {
+  const lldb::SBTarget target = debugger.GetSelectedTarget();
+  for (const auto& session : sessions_) {
+    if (session->is_for(target)) return *session;
+  }
+  // Sessions of deleted targets go, but the one that waits for its first target stays.
+  std::erase_if(sessions_, [](const auto& session) { return session->lost_target(); });
+  const auto waiting = std::find_if(sessions_.begin(), sessions_.end(),
+                                    [](const auto& session) { return session->waits_for_target(); });
+  TargetSession& session = waiting != sessions_.end()
+                               ? **waiting
+                               : *sessions_.emplace_back(std::make_unique<TargetSession>(options_));
+  if (target.IsValid()) session.adopt(target);
+  return session;
+}
+
+void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
+  lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
+  void* id = reinterpret_cast<void*>(static_cast<std::uintptr_t>(debugger_id_));
+  for (const char* command : kResumingCommands)
+    interpreter.SetCommandOverrideCallback(command, &before_resume, id);
+  for (const char* command : kKillingCommands)
+    interpreter.SetCommandOverrideCallback(command, &before_kill, id);
+}
+
+bool DebuggerSessions::before_resume(void* debugger_id, const char**) {
+  catch_up(debugger_id, false);
+  return false;  // LLDB goes on with its command
+}
+
+bool DebuggerSessions::before_kill(void* debugger_id, const char**) {
+  catch_up(debugger_id, true);
+  return false;
+}
+
+void DebuggerSessions::catch_up(void* debugger_id, bool kill_expected) {
+  const lldb::user_id_t id = reinterpret_cast<std::uintptr_t>(debugger_id);
+  DebuggerSessions* self = registry().find(id);
+  lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(id));
+  if (self == nullptr || self->sessions_.empty() || !debugger.IsValid()) return;
+  TargetSession& session = self->selected(debugger);
+  session.catch_up(ProcessObserver::Occasion::command);
+  if (kill_expected) session.expect_kill();
+}
+
+}  // namespace refhist

@@ -1,0 +1,43 @@
+// The sessions of one debugger: one for each target that refhist was used with.
+#pragma once
+
+#include <lldb/API/LLDB.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "session/session.h"
+#include "target_session.h"
+
+namespace refhist {
+
+class DebuggerSessions {
+ public:
+  explicit DebuggerSessions(lldb::SBDebugger& debugger);
+  ~DebuggerSessions();
+  DebuggerSessions(const DebuggerSessions&) = delete;
+  DebuggerSessions& operator=(const DebuggerSessions&) = delete;
+
+  /// True when the plugin is at home in this debugger already.
+  static bool exist(lldb::SBDebugger& debugger);
+
+  CommandResult execute(lldb::SBDebugger& debugger, const std::string& line);
+
+ private:
+  /// Has LLDB's own commands that run or end a process look here first: what happened to the process
+  /// since the last look must be known to the core, and acted on, before the program goes on.
+  void watch_commands(lldb::SBDebugger& debugger);
+  static bool before_resume(void* debugger_id, const char** words);
+  static bool before_kill(void* debugger_id, const char** words);
+  static void catch_up(void* debugger_id, bool kill_expected);
+
+  /// The session of the selected target. The first target takes over what was said before there was one.
+  TargetSession& selected(lldb::SBDebugger& debugger);
+
+  lldb::user_id_t debugger_id_;
+  SessionOptions options_;
+  std::vector<std::unique_ptr<TargetSession>> sessions_;
+};
+
+}  // namespace refhist

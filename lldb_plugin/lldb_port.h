@@ -1,0 +1,64 @@
+// What the core asks of a debugger, asked of LLDB. Made for one call into the core, on the stack.
+#pragma once
+
+#include <lldb/API/LLDB.h>
+
+#include <string>
+#include <vector>
+
+#include "port/debugger_port.h"
+#include "process_access.h"
+#include "site_breakpoints.h"
+
+namespace refhist {
+
+class LldbPort : public DebuggerPort {
+ public:
+  LldbPort(const lldb::SBDebugger& debugger, const lldb::SBTarget& target, ProcessAccess& access,
+           SiteBreakpoints& breakpoints)
+      : debugger_(debugger), target_(target), access_(access), breakpoints_(breakpoints) {
+    process_ = target_.GetProcess();
+  }
+  /// For a breakpoint hit: LLDB hands over the process and the thread.
+  LldbPort(const lldb::SBDebugger& debugger, const lldb::SBTarget& target, const lldb::SBProcess& process,
+           const lldb::SBThread& thread, ProcessAccess& access, SiteBreakpoints& breakpoints)
+      : debugger_(debugger),
+        target_(target),
+        process_(process),
+        thread_(thread),
+        access_(access),
+        breakpoints_(breakpoints) {}
+
+  [[nodiscard]] std::string_view name() const override { return "lldb"; }
+  ProcessInfo process() override { return access_.info(target_, process_); }
+
+  bool read_memory(Address address, void* out, std::size_t size) override {
+    return access_.read_memory(target_, process_, address, out, size);
+  }
+  std::optional<Registers> registers(long tid) override;
+  std::vector<ThreadInfo> threads() override;
+  std::vector<ModuleInfo> modules() override;
+  std::vector<MemoryRegion> regions() override;
+  std::vector<Address> backtrace(long tid, std::size_t limit) override;
+
+  bool place_breakpoint(Address address) override { return breakpoints_.place(target_, address); }
+  void remove_breakpoint(Address address) override { breakpoints_.remove(address); }
+  bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
+
+  Address evaluate(const std::string& expression) override;
+
+  void print(std::string_view text) override;
+  bool interrupted() override;
+
+ private:
+  lldb::SBThread thread(long tid);
+
+  lldb::SBDebugger debugger_;
+  lldb::SBTarget target_;
+  lldb::SBProcess process_;
+  lldb::SBThread thread_;  // the one that hit a breakpoint, if any
+  ProcessAccess& access_;
+  SiteBreakpoints& breakpoints_;
+};
+
+}  // namespace refhist

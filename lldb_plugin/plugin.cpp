@@ -1,0 +1,30 @@
+// What LLDB calls when the user says `plugin load librefhist_lldb.so`.
+#include <lldb/API/LLDB.h>
+
+#include <string>
+
+#include "debugger_sessions.h"
+#include "refhist_command.h"
+#include "version.h"
+#include "write_line.h"
+
+namespace lldb {
+[[gnu::visibility("default")]] bool PluginInitialize(SBDebugger debugger);
+}
+
+bool lldb::PluginInitialize(SBDebugger debugger) {
+  const char* version = SBDebugger::GetVersionString();
+  const std::string problem = refhist::version_problem(version == nullptr ? "" : version);
+  if (!problem.empty()) {
+    refhist::write_line(debugger.GetErrorFile(), problem);
+    return false;
+  }
+  if (refhist::DebuggerSessions::exist(debugger)) return true;
+
+  SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
+  return interpreter
+      .AddCommand("refhist", new refhist::RefhistCommand(debugger),
+                  "Reference counts: who took, who gave back.",
+                  "refhist ADDRESS | VERB [ARGUMENTS]; see `refhist help`")
+      .IsValid();
+}

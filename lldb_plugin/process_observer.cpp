@@ -1,0 +1,102 @@
+#include "process_observer.h"
+
+#include <csignal>
+
+#include "file_path.h"
+
+namespace refhist {
+
+namespace {
+bool is_alive(lldb::StateType state) {
+  switch (state) {
+    case lldb::eStateStopped:
+    case lldb::eStateSuspended:
+    case lldb::eStateCrashed:
+    case lldb::eStateRunning:
+    case lldb::eStateStepping:
+    case lldb::eStateAttaching:
+    case lldb::eStateLaunching:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_stopped(lldb::StateType state) {
+  return state == lldb::eStateStopped || state == lldb::eStateSuspended || state == lldb::eStateCrashed;
+}
+}  // namespace
+
+bool ProcessObserver::knows(lldb::SBProcess& process) const {
+  return known_ && process.GetUniqueID() == process_id_;
+}
+
+Observation ProcessObserver::end_of_unseen() {
+  // LLDB kills a process that it replaces. One that ended before, between two looks, has taken its exit
+  // status with it: -1.
+  if (kill_expected_) return {Notice::signalled, SIGKILL};
+  return {Notice::exited, -1};
+}
+
+Observation ProcessObserver::end_of(lldb::SBProcess& process) {
+  if (process.GetState() != lldb::eStateExited) return {Notice::detached, 0};
+  // The status of a process that died by a signal is the bare signal number in LLDB. It is taken for one
+  // when the user was shown that very signal at the last stop, or has had the process killed.
+  const int status = process.GetExitStatus();
+  const char* description = process.GetExitDescription();
+  const bool told = description != nullptr && *description != '\0';
+  const bool by_signal =
+      (last_signal_ != 0 && status == last_signal_) || (status == SIGKILL && (told || kill_expected_));
+  return {by_signal ? Notice::signalled : Notice::exited, status};
+}
+
+Observation ProcessObserver::stop_of(lldb::SBProcess& process) {
+  last_signal_ = 0;
+  bool replaced = false;
+  const std::uint32_t count = process.GetNumThreads();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    lldb::SBThread thread = process.GetThreadAtIndex(i);
+    const lldb::StopReason reason = thread.GetStopReason();
+    if (reason == lldb::eStopReasonExec) replaced = true;
+    if (reason == lldb::eStopReasonSignal && last_signal_ == 0) {
+      last_signal_ = static_cast<int>(thread.GetStopReasonDataAtIndex(0));
+    }
+  }
+  if (replaced) return {Notice::executed, 0};
+  return {Notice::stopped, last_signal_};
+}
+
+void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& process, Occasion occasion,
+                                   std::vector<Observation>& seen) {
+  const std::string executable = path_of(target.GetExecutable());
+  if (!known_) {
+    seen.push_back({Notice::started, 0});
+    known_ = true;
+    process_id_ = process.GetUniqueID();
+    last_signal_ = 0;
+  } else if (executable != executable_) {
+    seen.push_back({Notice::executed, 0});
+  } else if (occasion == Occasion::command && process.GetStopID() != stop_id_) {
+    seen.push_back(stop_of(process));
+  }
+  executable_ = executable;
+  if (occasion == Occasion::command) stop_id_ = process.GetStopID();
+}
+
+std::vector<Observation> ProcessObserver::look(lldb::SBTarget& target, Occasion occasion) {
+  std::vector<Observation> seen;
+  lldb::SBProcess process = target.GetProcess();
+  const lldb::StateType state = process.IsValid() ? process.GetState() : lldb::eStateInvalid;
+  if (known_ && (!process.IsValid() || process.GetUniqueID() != process_id_)) {
+    seen.push_back(end_of_unseen());
+    known_ = false;
+  } else if (known_ && !is_alive(state)) {
+    seen.push_back(end_of(process));
+    known_ = false;
+  }
+  if (!known_) kill_expected_ = false;
+  if (process.IsValid() && is_stopped(state)) look_at_stop(target, process, occasion, seen);
+  return seen;
+}
+
+}  // namespace refhist

@@ -1,0 +1,82 @@
+#include "target_session.h"
+
+#include <exception>
+
+namespace refhist {
+
+TargetSession::TargetSession(const SessionOptions& options)
+    : sites_(&on_site, this), launch_(&on_launch, this), session_(options) {}
+
+TargetSession::~TargetSession() {
+  // The callbacks must not outlive this object.
+  sites_.clear(target_);
+  launch_.disarm(target_);
+}
+
+void TargetSession::adopt(const lldb::SBTarget& target) {
+  target_ = target;
+  adopted_ = true;
+}
+
+CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::string& line) {
+  catch_up(ProcessObserver::Occasion::command);
+  LldbPort port(debugger, target_, access_, sites_);
+  CommandResult result = session_.execute(port, line);
+  catch_up(ProcessObserver::Occasion::command);  // the command may have begun to track something: the next
+                                                 // launch must be seen
+  return result;
+}
+
+void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
+  if (!target_.IsValid()) return;
+  LldbPort port = this->port();
+  for (const Observation& seen : observer_.look(target_, occasion)) {
+    // The addresses are those of the process, or program, that is gone.
+    if (seen.notice != Notice::started && seen.notice != Notice::stopped) sites_.clear(target_);
+    session_.notify(port, seen.notice, seen.detail);
+  }
+  if (session_.tracking()) launch_.arm(target_);
+}
+
+bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
+                        lldb::SBBreakpointLocation& location) {
+  if (!observer_.knows(process)) catch_up(ProcessObserver::Occasion::breakpoint);
+  LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_);
+  if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;
+  port.print(session_.stop_reason());
+  return true;
+}
+
+bool TargetSession::launched(lldb::SBProcess& process) {
+  const bool known = observer_.knows(process);
+  catch_up(ProcessObserver::Occasion::breakpoint);
+  // The process stopped before its libraries were mapped (`process launch --stop-at-entry`): now they are.
+  LldbPort port = this->port();
+  if (known) session_.notify(port, Notice::modules, 0);
+  return false;
+}
+
+// LLDB is no place for an exception. What failed is said, and the program goes on.
+template <class Work>
+bool TargetSession::guarded(Work&& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    port().print(std::string("refhist: ") + error.what());
+    return false;
+  }
+}
+
+bool TargetSession::on_site(void* self, lldb::SBProcess& process, lldb::SBThread& thread,
+                            lldb::SBBreakpointLocation& location) {
+  auto& session = *static_cast<TargetSession*>(self);
+  return session.guarded([&] { return session.hit(process, thread, location); });
+}
+
+bool TargetSession::on_launch(void* self, lldb::SBProcess& process, lldb::SBThread&,
+                              lldb::SBBreakpointLocation&) {
+  auto& session = *static_cast<TargetSession*>(self);
+  return session.guarded([&] { return session.launched(process); });
+}
+
+}  // namespace refhist

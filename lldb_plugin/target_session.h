@@ -1,0 +1,57 @@
+// One target of LLDB with the core's session for it, and our breakpoints in it.
+#pragma once
+
+#include <lldb/API/LLDB.h>
+
+#include <string>
+
+#include "launch_breakpoint.h"
+#include "lldb_port.h"
+#include "process_access.h"
+#include "process_observer.h"
+#include "session/session.h"
+#include "site_breakpoints.h"
+
+namespace refhist {
+
+class TargetSession {
+ public:
+  /// Without a target at first: families can be chosen before there is a program.
+  explicit TargetSession(const SessionOptions& options);
+  ~TargetSession();
+  TargetSession(const TargetSession&) = delete;
+  TargetSession& operator=(const TargetSession&) = delete;
+
+  void adopt(const lldb::SBTarget& target);
+  [[nodiscard]] bool waits_for_target() const { return !adopted_; }
+  [[nodiscard]] bool lost_target() const { return adopted_ && !target_.IsValid(); }
+  [[nodiscard]] bool is_for(const lldb::SBTarget& target) const { return adopted_ && target_ == target; }
+
+  CommandResult execute(lldb::SBDebugger& debugger, const std::string& line);
+  /// Tells the core what became of the process since the last time, and prepares for the next launch.
+  void catch_up(ProcessObserver::Occasion occasion);
+  /// LLDB is about to end the process.
+  void expect_kill() { observer_.expect_kill(); }
+
+ private:
+  static bool on_site(void* self, lldb::SBProcess& process, lldb::SBThread& thread,
+                      lldb::SBBreakpointLocation& location);
+  static bool on_launch(void* self, lldb::SBProcess& process, lldb::SBThread& thread,
+                        lldb::SBBreakpointLocation& location);
+  bool hit(lldb::SBProcess& process, lldb::SBThread& thread, lldb::SBBreakpointLocation& location);
+  bool launched(lldb::SBProcess& process);
+  template <class Work>
+  bool guarded(Work&& work);
+  LldbPort port() { return {target_.GetDebugger(), target_, access_, sites_}; }
+
+  // No SBDebugger is kept: it would own the debugger that owns this object.
+  lldb::SBTarget target_;
+  bool adopted_ = false;
+  ProcessAccess access_;
+  ProcessObserver observer_;
+  SiteBreakpoints sites_;
+  LaunchBreakpoint launch_;
+  Session session_;
+};
+
+}  // namespace refhist

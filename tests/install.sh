@@ -1,0 +1,37 @@
+#!/bin/sh
+# Installs the Debian 12 packages that building and testing need. Does nothing, quickly, when none is missing.
+set -eu
+
+packages="
+  g++ cmake ninja-build pkg-config git ca-certificates
+  gdb gdbserver lldb-19 liblldb-19-dev python3-lldb-19 python3
+  libfmt-dev libdw-dev libelf-dev libtomlplusplus-dev libzydis-dev nlohmann-json3-dev doctest-dev
+  libjson-c-dev libglib2.0-dev libdbus-1-3 libssl3
+  binutils clang-format-14
+"
+
+missing=""
+for package in $packages; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "missing packages (install them as root):$missing" >&2; exit 1; }
+  as_root=sudo
+fi
+echo "installing:$missing"
+log=$(mktemp)
+install() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $missing
+}
+# The package lists of a fresh system are empty or old: fetch them first, but only once a package is missing.
+if ! { $as_root apt-get -qq update && install; } >"$log" 2>&1; then
+  cat "$log" >&2
+  rm -f "$log"
+  echo "could not install:$missing" >&2
+  exit 1
+fi
+rm -f "$log"

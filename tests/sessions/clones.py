@@ -1,0 +1,31 @@
+"""Functions of which the compiler made several copies: each execution is counted once, never twice."""
+
+from harness.checks import contains, equal, matches
+from harness.shapes import roles
+
+
+def test_counted_once(d):
+    d.track("--init node_new --get node_get --put node_put --put node_release --count refs")
+    d.break_at("checkpoint")
+    d.run()
+    subject = d.object("subject")
+    equal(roles(subject).count("get"), d.printed("gets"), "gets")
+    equal(roles(subject).count("put"), d.printed("puts"), "puts")
+    equal(subject["count"], d.value("subject->refs"), "count")
+
+
+def test_inlined_copies_are_listed(d):
+    d.track("--init node_new --get node_get --get node_hold --put node_put --put node_release --count refs")
+    d.break_at("checkpoint")
+    d.run()
+    text = d.refhist("status --sites")
+    contains(text, "node_hold", "status")
+    matches(text, "(?i)inline", "status")
+
+
+def test_a_family_with_unseen_copies_is_not_accused(d):
+    """The get that is inlined in main is not seen: its change is unobserved, no mistake of the program."""
+    d.track("--init node_new --get node_get --get node_hold --put node_put --put node_release --count refs")
+    d.refhist("break-on-imbalance")
+    d.run("hold")
+    d.expect_exit(0)

@@ -1,0 +1,50 @@
+"""Assertions of the session scripts."""
+
+import os
+import re
+
+
+class SessionFailure(AssertionError):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise SessionFailure(message)
+
+
+def equal(actual, expected, what):
+    check(actual == expected, f"{what}: {actual!r} instead of {expected!r}")
+
+
+def contains(text, part, what="output"):
+    check(part in text, f"{what} lacks {part!r}:\n{text}")
+
+
+def lacks(text, part, what="output"):
+    check(part not in text, f"{what} has {part!r}:\n{text}")
+
+
+def matches(text, pattern, what="output"):
+    check(re.search(pattern, text), f"{what} does not match {pattern!r}:\n{text}")
+
+
+def normalised(text):
+    """Without what differs from run to run: addresses, times, thread ids, folders."""
+    text = re.sub(r"\b0x[0-9a-f]{3,}\b", "0xADDR", text)
+    text = re.sub(r"\b\d+(\.\d+)? ?(ns|us|ms|s)\b", "TIME", text)
+    text = re.sub(r"(?i)\bthread \d+", "thread TID", text)
+    text = re.sub(r"(/[\w.+-]+)+/(?=[\w.+-]+)", "", text)
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+def golden(path, text):
+    """The screen must be as in the file. REFHIST_UPDATE_GOLDEN=1 writes the file instead."""
+    actual = normalised(text)
+    if os.environ.get("REFHIST_UPDATE_GOLDEN"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(actual)
+        return
+    with open(path, encoding="utf-8") as file:
+        expected = file.read()
+    check(actual == expected, f"{os.path.basename(path)} differs; is:\n{actual}\nshould be:\n{expected}")

@@ -1,0 +1,98 @@
+"""Runs inside LLDB: answers the driver's questions as one line of JSON."""
+
+import json
+
+import lldb
+
+
+def _process():
+    return lldb.debugger.GetSelectedTarget().GetProcess()
+
+
+def _stopped(process):
+    thread = process.GetSelectedThread()
+    reason = thread.GetStopReason()
+    numbers = []
+    if reason == lldb.eStopReasonBreakpoint:
+        numbers = [thread.GetStopReasonDataAtIndex(i) for i in range(0, thread.GetStopReasonDataCount(), 2)]
+    signal = None
+    if reason == lldb.eStopReasonSignal:
+        signal = process.GetUnixSignals().GetSignalAsCString(thread.GetStopReasonDataAtIndex(0))
+    frames = [thread.GetFrameAtIndex(i) for i in range(min(thread.GetNumFrames(), 64))]
+    return {
+        "state": "stopped",
+        "pid": process.GetProcessID(),
+        "thread": thread.GetThreadID(),
+        "signal": signal,
+        "user_breakpoints": [n for n in numbers if _listed(n)],
+        "frames": [_plain_name(f) for f in frames],
+        "pc": frames[0].GetPC() if frames else None,
+    }
+
+
+def _plain_name(frame):
+    """The name as GDB gives it: C++ without parameters, C as it is."""
+    name = frame.GetFunctionName() or ""
+    symbol = frame.GetSymbol()
+    mangled = (frame.GetFunction().GetMangledName() or symbol.GetMangledName() or "") if not frame.IsInlined() else ""
+    return name.split("(")[0] if "(" in name or mangled.startswith("_Z") else name
+
+
+def _listed(number):
+    """True for breakpoints that `breakpoint list` shows."""
+    found = lldb.debugger.GetSelectedTarget().FindBreakpointByID(number)
+    result = lldb.SBCommandReturnObject()
+    lldb.debugger.GetCommandInterpreter().HandleCommand(f"breakpoint list {number}", result)
+    return found.IsValid() and result.Succeeded() and bool(result.GetOutput())
+
+
+def _state():
+    process = _process()
+    state = process.GetState() if process.IsValid() else lldb.eStateInvalid
+    if state == lldb.eStateExited:
+        return _exited(process)
+    if state in (lldb.eStateStopped, lldb.eStateCrashed, lldb.eStateSuspended):
+        return _stopped(process)
+    if state in (lldb.eStateRunning, lldb.eStateStepping):
+        return {"state": "running", "pid": process.GetProcessID()}
+    return {"state": "none", "exit_status": None, "exit_signal": None}
+
+
+def _exited(process):
+    """LLDB tells a signal only by its name in the exit description."""
+    description = process.GetExitDescription() or ""
+    signals = process.GetUnixSignals()
+    number = signals.GetSignalNumberFromName(description.split(" ")[-1]) if "SIG" in description else None
+    if number is not None and number > 0:
+        return {"state": "exited", "exit_status": None, "exit_signal": number}
+    return {"state": "exited", "exit_status": process.GetExitStatus(), "exit_signal": None}
+
+
+def answer_state():
+    print(json.dumps(_state()))
+
+
+def answer_execute(line):
+    """Runs a command; the answer tells whether it succeeded and what it printed."""
+    result = lldb.SBCommandReturnObject()
+    lldb.debugger.GetCommandInterpreter().HandleCommand(line, result)
+    error = result.GetError() or ""
+    if result.Succeeded():
+        answer = {"ok": True, "text": (result.GetOutput() or "")}
+    else:
+        answer = {"ok": False, "text": error.removeprefix("error: ").rstrip("\n")}
+    print(json.dumps(answer))
+
+
+def answer_value(expression):
+    target = lldb.debugger.GetSelectedTarget()
+    frame = target.GetProcess().GetSelectedThread().GetSelectedFrame()
+    text = f"(unsigned long)({expression})"
+    value = frame.EvaluateExpression(text) if frame.IsValid() else target.EvaluateExpression(text)
+    if value.GetError().Fail():
+        raise ValueError(value.GetError().GetCString())
+    print(json.dumps(value.GetValueAsUnsigned()))
+
+
+def answer_threads():
+    print(json.dumps([t.GetThreadID() for t in _process()]))

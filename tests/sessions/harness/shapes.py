@@ -1,0 +1,64 @@
+"""Reading the JSON answers of refhist (schema refhist/1)."""
+
+import json
+
+from .checks import check, equal
+
+
+def roles(thing):
+    return [event["role"] for event in thing["events"]]
+
+
+def counts(thing):
+    """(before, after) of every event."""
+    return [(event["count_before"], event["count_after"]) for event in thing["events"]]
+
+
+def functions(event):
+    return [frame["function"] for frame in event["stack"]]
+
+
+def called_from(event, function):
+    check(function in functions(event), f"{event['role']} was not called from {function}: {functions(event)}")
+
+
+def role_totals(things):
+    """How many events of each role the objects have together."""
+    totals = {}
+    for thing in things:
+        for role in roles(thing):
+            totals[role] = totals.get(role, 0) + 1
+    return totals
+
+
+def in_order(thing):
+    """Events stand in event order, with growing sequence numbers and times that never go back."""
+    numbers = [event["seq"] for event in thing["events"]]
+    times = [event["time_ns"] for event in thing["events"]]
+    equal(numbers, sorted(set(numbers)), "sequence numbers")
+    equal(times, sorted(times), "times")
+
+
+def objects(d, options=""):
+    return d.refhist_json(f"objects {options}".strip())["objects"]
+
+
+def leaks(d, options=""):
+    """Groups of objects that are alike: {"verdict", "objects", "references", "suspects", …}."""
+    return d.refhist_json(f"leaks {options}".strip())["leaks"]
+
+
+def only(things, what):
+    equal(len(things), 1, f"number of {what}")
+    return things[0]
+
+
+def check_findings(d, options="--fail-on leak,imbalance,unobserved-change,undecidable"):
+    """`refhist check --json`, which ends the debugger: (exit status, findings)."""
+    status, text = d.ending_command(f"refhist check --json {options}")
+    answer = json.loads(text[text.index("{"): text.rindex("}") + 1])
+    return status, answer["findings"]
+
+
+def verdicts(found):
+    return sorted(finding["verdict"] for finding in found)

@@ -1,0 +1,139 @@
+"""Run, run again, kill, detach, attach, crash: breakpoints and rules stay, histories are right."""
+
+import signal
+
+from harness.checks import check, contains, equal
+from harness.shapes import objects, roles
+
+
+def stop_at_checkpoint(d, *arguments):
+    d.track_conn()
+    d.break_at("checkpoint")
+    d.run(*arguments)
+    d.expect_stop(function="checkpoint")
+
+
+def expect_fresh_history(d):
+    subject = d.object("subject")
+    equal((roles(subject), subject["generation"]), (["init", "get"], 1), "history of the new run")
+    equal(len(objects(d, "--all")), 1, "objects of the new run")
+
+
+def test_run_again_while_alive(d):
+    stop_at_checkpoint(d)
+    expect_fresh_history(d)
+    d.run()
+    d.expect_stop(function="checkpoint")
+    expect_fresh_history(d)
+
+
+def test_run_again_when_dead(d):
+    stop_at_checkpoint(d)
+    d.delete_breakpoints()
+    d.cont()
+    d.expect_exit(3)
+    d.break_at("checkpoint")
+    d.run()
+    d.expect_stop(function="checkpoint")
+    expect_fresh_history(d)
+
+
+def test_rules_stay(d):
+    d.track_conn()
+    d.refhist("break-on-put-to-zero")
+    for _ in range(2):
+        d.run()
+        d.expect_stop(function="conn_put", caller="main")
+        d.cont()
+        d.expect_exit(3)
+
+
+def test_track_at_a_stop(d):
+    d.break_at("checkpoint")
+    d.run()
+    d.track_conn()
+    d.cont()
+    subject = d.object("subject")
+    equal(subject["complete"], False, "completeness of an object that was born before")
+    equal(roles(subject).count("get"), 50, "gets")
+    equal(subject["count"], 2, "count")
+
+
+def test_kill(d):
+    stop_at_checkpoint(d)
+    subject = d.value("subject")
+    d.kill()
+    d.expect_no_process()
+    equal(roles(d.object(f"{subject:#x}")), ["init", "get"], "the history after the kill")
+    d.run()
+    d.expect_stop(function="checkpoint")
+    expect_fresh_history(d)
+
+
+def test_crash(d):
+    stop_at_checkpoint(d, "crash")
+    d.delete_breakpoints()
+    d.cont()
+    d.expect_stop(function="crash", signal="SIGSEGV")
+    equal(roles(d.object("subject")).count("put"), 50, "puts before the crash")
+    subject = d.value("subject")
+    d.cont()
+    d.expect_killed_by(signal.SIGSEGV)
+    equal(roles(d.object(f"{subject:#x}")).count("put"), 50, "puts, after the crash")
+
+
+def start_program(d):
+    process = d.spawn("wait", d.ready_path())
+    d.wait_ready()
+    return process
+
+
+def test_attach(d):
+    process = start_program(d)
+    d.track_conn()
+    d.attach(process.pid)
+    d.break_at("checkpoint")
+    d.pass_signal("SIGUSR1")
+    process.send_signal(signal.SIGUSR1)
+    d.cont()
+    d.expect_stop(function="checkpoint")
+    subject = d.object("subject")
+    equal(subject["complete"], False, "completeness of an object that was born before")
+    equal((roles(subject).count("get"), roles(subject).count("put")), (50, 50), "gets and puts")
+    equal(subject["count"], 2, "count")
+    d.delete_breakpoints()
+    d.cont()
+    d.expect_exit(3)
+    contains(d.output(), "done 1", "output")
+
+
+def test_track_after_attach(d):
+    process = start_program(d)
+    d.attach(process.pid)
+    d.track_conn()
+    d.break_at("checkpoint")
+    d.pass_signal("SIGUSR1")
+    process.send_signal(signal.SIGUSR1)
+    d.cont()
+    d.expect_stop(function="checkpoint")
+    equal(roles(d.object("subject")).count("get"), 50, "gets")
+
+
+def test_the_program_runs_on_after_detach(d):
+    process = start_program(d)
+    d.track_conn()
+    d.attach(process.pid)
+    d.detach()
+    d.expect_no_process()
+    process.send_signal(signal.SIGUSR1)
+    equal(d.wait_for(process), 3, "end of the detached program")
+    contains(d.output(), "done 1", "output")
+
+
+def test_history_stays_after_detach(d):
+    stop_at_checkpoint(d)
+    d.delete_breakpoints()
+    subject = d.value("subject")
+    d.detach()
+    equal(roles(d.object(f"{subject:#x}")), ["init", "get"], "history")
+    check(d.refhist("status"), "no status after detach")

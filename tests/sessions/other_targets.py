@@ -1,0 +1,34 @@
+"""Core files and gdbserver on loopback."""
+
+from harness.checks import equal, matches
+from harness.shapes import called_from, counts, roles
+
+
+def test_core_file(d):
+    d.break_at("checkpoint")
+    d.run()
+    subject = d.value("subject")
+    path = d.save_core()
+    d.kill()
+    d.open_core(path)
+    matches(d.refhist_error("track --get conn_get --put conn_put"), "(?i)core", "track on a core file")
+    matches(d.refhist_error(f"{subject:#x}"), r"\S", "an object that was never seen")
+    d.refhist("status")
+
+
+def test_gdbserver(d):
+    d.track_conn()
+    d.connect_to_server()
+    d.break_at("checkpoint")
+    d.cont()
+    d.cont()
+    d.cont()
+    d.expect_stop(function="checkpoint")
+    subject = d.object("subject")
+    equal(roles(subject), ["init", "get", "get", "put"], "roles")
+    equal([after for _, after in counts(subject)], [1, 2, 3, 2], "counts")
+    called_from(subject["events"][1], "take")
+    called_from(subject["events"][1], "main")
+    d.delete_breakpoints()
+    d.cont()
+    d.expect_exit(0)
