@@ -28,13 +28,13 @@ def _load(folder):
 
 
 def _source():
-    # A symbolic link to this file is followed only when the package is not beside the link.
-    here = os.path.abspath(__file__)
-    for file in (here, os.path.realpath(here)):
-        folder = os.path.dirname(file)
-        if os.path.isdir(os.path.join(folder, "refhist_gdb")):
-            return _load(folder)
-    raise _Unusable(f"the folder refhist_gdb is missing beside {here}; install refhist again")
+    # The package lies beside this file, or beside what a symbolic link to this file points at.
+    file = here = os.path.abspath(__file__)
+    while not os.path.isdir(os.path.join(os.path.dirname(file), "refhist_gdb")):
+        if not os.path.islink(file):
+            raise _Unusable(f"the folder refhist_gdb is missing beside {here}; install refhist again")
+        file = os.path.join(os.path.dirname(file), os.readlink(file))
+    _load(os.path.dirname(file))
 
 
 try:

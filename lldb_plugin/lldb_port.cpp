@@ -14,9 +14,8 @@ lldb::SBThread LldbPort::thread(long tid) {
 }
 
 std::optional<Registers> LldbPort::registers(long tid) {
-  lldb::SBFrame frame = thread(tid).GetFrameAtIndex(0);
-  if (!frame.IsValid()) return std::nullopt;
-  return read_registers(frame);
+  lldb::SBThread of = thread(tid);
+  return read_registers(debugger_, of);
 }
 
 std::vector<ThreadInfo> LldbPort::threads() {

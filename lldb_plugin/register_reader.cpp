@@ -1,6 +1,9 @@
 #include "register_reader.h"
 
-#include <cstring>
+#include <fmt/core.h>
+
+#include <charconv>
+#include <string>
 #include <string_view>
 
 namespace refhist {
@@ -10,18 +13,57 @@ constexpr std::array<std::string_view, kRegisterCount> kNames = {"rax", "rdx", "
                                                                  "rbp", "rsp", "r8",  "r9",  "r10", "r11",
                                                                  "r12", "r13", "r14", "r15", "rip"};
 
+// lldb-server's numbers for the same registers.
+constexpr std::array<unsigned, kRegisterCount> kServerOrder = {
+    kRax, kRbx, kRcx, kRdx, kRdi, kRsi, kRbp, kRsp, kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15, kRip};
+
 unsigned register_named(const char* name) {
   for (unsigned i = 0; name != nullptr && i < kNames.size(); ++i) {
     if (kNames[i] == name) return i;
   }
   return kRegisterCount;
 }
-}  // namespace
 
-std::optional<Registers> read_registers(lldb::SBFrame& frame) {
+// Eight bytes in memory order, two digits each.
+std::optional<Address> little_endian(std::string_view digits) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  if (digits.size() != 16 || error != std::errc() || end != digits.data() + digits.size())
+    return std::nullopt;
+  return __builtin_bswap64(value);
+}
+
+// "…;00:0100000000000000;01:…;": hexadecimal number of the register, and its bytes.
+std::optional<Registers> parse_stop_reply(std::string_view reply) {
+  Registers registers;
+  for (unsigned i = 0; i < kRegisterCount; ++i) {
+    const std::string field = fmt::format(";{:02x}:", i);
+    const std::size_t at = reply.find(field);
+    if (at == std::string_view::npos) return std::nullopt;
+    const auto value = little_endian(reply.substr(at + field.size(), 16));
+    if (!value) return std::nullopt;
+    registers[kServerOrder[i]] = *value;
+  }
+  return registers;
+}
+
+std::optional<Registers> ask_server(lldb::SBDebugger& debugger, lldb::SBThread& thread) {
+  const char* plugin = thread.GetProcess().GetPluginName();
+  if (plugin == nullptr || std::string_view(plugin) != "gdb-remote") return std::nullopt;
+  // The command goes to the selected target's process.
+  if (debugger.GetSelectedTarget() != thread.GetProcess().GetTarget()) return std::nullopt;
+  const std::string command =
+      fmt::format("process plugin packet send qThreadStopInfo{:x}", thread.GetThreadID());
+  lldb::SBCommandReturnObject result;
+  debugger.GetCommandInterpreter().HandleCommand(command.c_str(), result);
+  const char* output = result.GetOutput();
+  return output == nullptr ? std::nullopt : parse_stop_reply(output);
+}
+
+std::optional<Registers> ask_lldb(lldb::SBFrame& frame) {
   Registers registers;
   unsigned found = 0;
-  // The general purpose set is the first one, and the 17 stand at its beginning.
+  // The general purpose set is the first one.
   lldb::SBValue general = frame.GetRegisters().GetValueAtIndex(0);
   const std::uint32_t count = general.GetNumChildren();
   for (std::uint32_t i = 0; i < count && found < kRegisterCount; ++i) {
@@ -35,6 +77,15 @@ std::optional<Registers> read_registers(lldb::SBFrame& frame) {
   }
   if (found != kRegisterCount) return std::nullopt;
   return registers;
+}
+}  // namespace
+
+std::optional<Registers> read_registers(lldb::SBDebugger& debugger, lldb::SBThread& thread) {
+  lldb::SBFrame frame = thread.GetFrameAtIndex(0);
+  if (!frame.IsValid()) return std::nullopt;
+  const auto registers = ask_server(debugger, thread);
+  if (registers && registers->pc() == frame.GetPC() && registers->sp() == frame.GetSP()) return registers;
+  return ask_lldb(frame);
 }
 
 }  // namespace refhist

@@ -1,3 +1,9 @@
+// The general registers of a stopped thread, in as few round trips to the debug server as can be.
+//
+// At a stop LLDB keeps only pc, sp and fp; asked for the others through its values it fetches them one by
+// one: 14 round trips, more than the whole rest of a breakpoint hit. lldb-server gives all of them in one
+// answer to qThreadStopInfo, so that is asked first. Other debug servers, core files and answers that do
+// not fit what LLDB knows of the thread take the slow way.
 #pragma once
 
 #include <lldb/API/LLDB.h>
@@ -8,7 +14,7 @@
 
 namespace refhist {
 
-/// The general registers of a frame; nothing when one of them is not known there.
-std::optional<Registers> read_registers(lldb::SBFrame& frame);
+/// Nothing when the thread is not stopped or one of the registers is not known.
+std::optional<Registers> read_registers(lldb::SBDebugger& debugger, lldb::SBThread& thread);
 
 }  // namespace refhist

@@ -15,12 +15,14 @@ const std::vector<NamedFrame>& FrameNamer::name(const StackFrame& frame) {
     names.push_back(NamedFrame{{}, {}, 0, {}, frame.pc, false});
     return names;
   }
-  const Address where = frame.exact ? frame.pc : frame.pc - 1;  // a return address may belong to the next line
+  const Address where =
+      frame.exact ? frame.pc : frame.pc - 1;  // a return address may belong to the next line
   for (const SourceFrame& source : module->module->source_frames(where)) {
     names.push_back(NamedFrame{source.function, source.file, source.line, module->module->path(),
                                frame.pc + module->bias, source.inlined});
   }
-  if (names.empty()) names.push_back(NamedFrame{{}, {}, 0, module->module->path(), frame.pc + module->bias, false});
+  if (names.empty())
+    names.push_back(NamedFrame{{}, {}, 0, module->module->path(), frame.pc + module->bias, false});
   return names;
 }
 
@@ -38,8 +40,8 @@ NamedFrame FrameNamer::owner(const Event& event) {
   if (frames.empty()) return {};
   const ModuleId defined_in = event.site.valid() ? sites_.get(event.site).module : ModuleId();
   const LoadedModule* module = defined_in.valid() ? modules_.get(defined_in) : nullptr;
-  const bool library = module != nullptr && module->module->interpreter().empty() &&
-                       module->module->position_independent();
+  const bool library =
+      module != nullptr && module->module->interpreter().empty() && module->module->position_independent();
   std::size_t chosen = frames.size() > 1 ? 1 : 0;
   if (library) {
     for (std::size_t i = 1; i < frames.size(); ++i) {

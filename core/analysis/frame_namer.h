@@ -12,11 +12,11 @@
 namespace refhist {
 
 struct NamedFrame {
-  std::string function;   ///< demangled; empty when unknown
-  std::string file;       ///< full path; empty when unknown
+  std::string function;  ///< demangled; empty when unknown
+  std::string file;      ///< full path; empty when unknown
   unsigned line = 0;
-  std::string module;     ///< path; empty when in no module
-  Address pc = 0;         ///< in memory while the module is loaded, else in the file
+  std::string module;  ///< path; empty when in no module
+  Address pc = 0;      ///< in memory while the module is loaded, else in the file
   bool inlined = false;
 };
 

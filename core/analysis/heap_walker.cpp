@@ -7,6 +7,7 @@
 #include "analysis/heap_arenas.h"
 #include "analysis/heap_chunks.h"
 #include "analysis/heap_free_lists.h"
+#include "analysis/heap_layout.h"
 #include "analysis/heap_mapped.h"
 
 namespace refhist {
@@ -26,6 +27,8 @@ class HeapWalker {
       for (const ArenaHeap& heap : arena.heaps) memory_.progress().expect(2 * heap.memory.size());
     }
     for (const Arena& arena : arenas_.arenas) {
+      // Its bins point at the headers of free chunks, and a header's first word belongs to the block before.
+      heap_.map.add_used({arena.state, arena.state + malloc_layout::kArenaSize});
       for (const ArenaHeap& heap : arena.heaps) walk_arena_heap(arena, heap);
     }
     // Without an arena there is no glibc malloc that could have mapped chunks.

@@ -86,7 +86,8 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const st
   if (clean.empty()) {
     group.why = "which put is missing cannot be decided: no object born at the same place was released clean";
   } else {
-    std::map<std::string, std::size_t> more_often;  // put place -> clean siblings put there more often than these
+    std::map<std::string, std::size_t>
+        more_often;  // put place -> clean siblings put there more often than these
     for (const Profile& sibling : clean) {
       for (const auto& [place, count] : sibling.put) {
         if (count > times(leaked.put, place)) ++more_often[place];
@@ -97,26 +98,28 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const st
       if (missing_put.empty() || siblings > more_often[missing_put]) missing_put = place;
     }
     if (!missing_put.empty()) {
-      group.suspects.push_back(
-          Suspect{example_of(missing_put, group.family, true), "missing put", "candidate",
-                  fmt::format("{} of {} released objects were put in {}; {} not", more_often[missing_put],
-                              clean.size(), missing_put,
-                              group.objects.size() == 1 ? std::string("this one was")
-                                                        : fmt::format("these {} were", group.objects.size()))});
+      group.suspects.push_back(Suspect{
+          example_of(missing_put, group.family, true), "missing put", "candidate",
+          fmt::format("{} of {} released objects were put in {}; {} not", more_often[missing_put],
+                      clean.size(), missing_put,
+                      group.objects.size() == 1 ? std::string("this one was")
+                                                : fmt::format("these {} were", group.objects.size()))});
     }
     for (const auto& [place, count] : leaked.acquired) {
       const auto as_often = std::count_if(clean.begin(), clean.end(), [&, n = count](const Profile& sibling) {
         return times(sibling.acquired, place) >= n;
       });
       if (as_often != 0) continue;
-      group.suspects.push_back(Suspect{example_of(place, group.family, false), "missing put", "candidate",
-                                       fmt::format("a reference was taken in {} that none of {} released objects "
-                                                   "had; nothing gave it back",
-                                                   place, clean.size())});
+      group.suspects.push_back(
+          Suspect{example_of(place, group.family, false), "missing put", "candidate",
+                  fmt::format("a reference was taken in {} that none of {} released objects "
+                              "had; nothing gave it back",
+                              place, clean.size())});
     }
     if (group.suspects.empty()) {
-      group.why = fmt::format("which put is missing cannot be decided: {} released siblings differ among themselves",
-                              clean.size());
+      group.why =
+          fmt::format("which put is missing cannot be decided: {} released siblings differ among themselves",
+                      clean.size());
     }
   }
   group.references = candidate_references(first, leaked, clean, missing_put);
@@ -127,7 +130,8 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const std::string place = birth_key(object);
   std::vector<Profile> clean;
   for (std::size_t i = 0; i < history_.objects().size(); ++i) {
-    if (ObjectId(i) != id && released_clean(ObjectId(i)) && birth_key(history_.object(ObjectId(i))) == place) {
+    if (ObjectId(i) != id && released_clean(ObjectId(i)) &&
+        birth_key(history_.object(ObjectId(i))) == place) {
       clean.push_back(profile(history_.object(ObjectId(i))));
     }
   }
@@ -138,10 +142,10 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
       return times(sibling.put, function) >= n;
     });
     if (as_often != 0) continue;
-    suspects.push_back(Suspect{example_of(function, object.family, true), "extra put", "candidate",
-                               fmt::format("{} put it {}; none of {} released objects was put there that often",
-                                           function, count == 1 ? "once" : fmt::format("{} times", count),
-                                           clean.size())});
+    suspects.push_back(
+        Suspect{example_of(function, object.family, true), "extra put", "candidate",
+                fmt::format("{} put it {}; none of {} released objects was put there that often", function,
+                            count == 1 ? "once" : fmt::format("{} times", count), clean.size())});
   }
   return suspects;
 }
@@ -150,7 +154,8 @@ bool LeakFinder::released_clean(ObjectId id) const {
   const Object& object = history_.object(id);
   const auto& findings = history_.findings();
   return object.state == ObjectState::dead && object.complete && !object.moved_unobserved &&
-         std::none_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.object == id; });
+         std::none_of(findings.begin(), findings.end(),
+                      [&](const Finding& finding) { return finding.object == id; });
 }
 
 std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
@@ -190,8 +195,9 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       if (std::get<1>(kind)) {
         group.verdict = Verdict::undecidable;
         group.suspects.clear();
-        group.why = first.base_known ? "the count moved without an event: references were taken or given back unseen"
-                                     : "the count is unknown: the counter cannot be read and the birth was not seen";
+        group.why = first.base_known
+                        ? "the count moved without an event: references were taken or given back unseen"
+                        : "the count is unknown: the counter cannot be read and the birth was not seen";
       }
       groups.push_back(std::move(group));
     }

@@ -23,15 +23,15 @@ struct Suspect {
 struct LeakGroup {
   Verdict verdict = Verdict::leak;
   FamilyId family;
-  std::vector<ObjectId> objects;      ///< in order of birth
+  std::vector<ObjectId> objects;  ///< in order of birth
   Reach reach = Reach::unreachable;
   bool reach_known = false;
-  NamedFrame born;                    ///< the owner frame of the birth; empty for objects first seen in mid-life
-  std::string born_by;                ///< the function that made it: "json_object_new_object"
-  std::vector<EventId> references;    ///< of the first object: those that may be the one not given back
+  NamedFrame born;      ///< the owner frame of the birth; empty for objects first seen in mid-life
+  std::string born_by;  ///< the function that made it: "json_object_new_object"
+  std::vector<EventId> references;  ///< of the first object: those that may be the one not given back
   std::vector<Suspect> suspects;
   std::size_t clean_siblings = 0;
-  std::string why;                    ///< what could not be decided, or how it is held
+  std::string why;  ///< what could not be decided, or how it is held
 };
 
 using ReachByObject = std::map<ObjectId, ReachOfObject>;
@@ -43,7 +43,8 @@ class LeakFinder {
 
   /// Outstanding objects in groups, largest first. `reach` may be empty (not scanned).
   std::vector<LeakGroup> find(const ReachByObject& reach);
-  /// For an object that was put too often or used after its end: the puts that none of its clean siblings had.
+  /// For an object that was put too often or used after its end: the puts that none of its clean siblings
+  /// had.
   std::vector<Suspect> suspects_of(ObjectId id);
 
  private:
@@ -58,7 +59,8 @@ class LeakFinder {
   std::string birth_key(const Object& object);
   void name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean);
   std::vector<EventId> candidate_references(const Object& object, const Profile& leaked,
-                                            const std::vector<Profile>& clean, const std::string& missing_put);
+                                            const std::vector<Profile>& clean,
+                                            const std::string& missing_put);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
 
   const History& history_;

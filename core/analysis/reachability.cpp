@@ -20,9 +20,6 @@ namespace refhist {
 
 namespace {
 
-// Heap contents kept in memory during a scan.
-constexpr std::size_t kImageBudget = std::size_t{512} << 20;
-
 class ReachabilityScan {
  public:
   ReachabilityScan(DebuggerPort& port, const ModuleMap& modules, Unwinder& unwinder,
@@ -67,7 +64,7 @@ class ReachabilityScan {
     const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
     const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), threads());
     TrackedCells cells(blocks_, heap.map, readable(regions));
-    HeapImage image(memory_, heap.map, kImageBudget);
+    HeapImage image(memory_, heap.map, options_.cache_bytes);
     mark(roots, heap.map, cells, image);
     LeakedSweep(heap.map, cells, image).run();
     tell(cells, HolderPlaces(modules_, layout, roots, heap.map));

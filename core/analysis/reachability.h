@@ -56,6 +56,7 @@ struct ReachOptions {
   /// The process is in its last call (_exit): frames of the exit machinery and dead registers are no roots.
   bool at_exit = false;
   std::function<bool(std::size_t done, std::size_t total)> progress;  ///< bytes; false interrupts
+  std::size_t cache_bytes = std::size_t{512} << 20;  ///< heap contents kept in memory here during the scan
 };
 
 struct ReachResult {

@@ -2,6 +2,11 @@
 
 namespace refhist {
 
+namespace {
+// Reading a window costs as much as reading about this many blocks one by one.
+constexpr std::size_t kWorthAWindow = 512;
+}  // namespace
+
 ReachabilityMarker::ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapImage& image)
     : heap_(heap),
       cells_(cells),
@@ -50,7 +55,7 @@ void ReachabilityMarker::point(Address target, Address holder, std::uint32_t reg
   // Whoever holds an object in a slab holds the slab: its other objects are not reached by that.
   if (!span->live[granule]) return;
   span->live[granule] = false;
-  work_.push_back({span->address(granule), false});
+  work_.push_back({span->address(granule), false, false});
 }
 
 void ReachabilityMarker::reach_cell(TrackedCell& cell, Address holder, std::uint32_t register_root) {
@@ -59,7 +64,7 @@ void ReachabilityMarker::reach_cell(TrackedCell& cell, Address holder, std::uint
   cell.reach = Reach::reachable;
   cell.holder = holder;
   cell.register_root = register_root;
-  if (!cell.whole) work_.push_back({cell.range.begin, true});
+  if (!cell.whole) work_.push_back({cell.range.begin, true, false});
 }
 
 void ReachabilityMarker::run() {
@@ -76,7 +81,7 @@ void ReachabilityMarker::follow(const Work& work) {
   const HeapSpan& span = *heap_.span_at(work.begin);
   const AddressRange range = work.cell ? cells_.at(work.begin)->range
                                        : AddressRange{work.begin, span.block_end(span.granule(work.begin))};
-  if (!image_.alone(span, range)) {
+  if (!work.direct && !image_.alone(span, range)) {
     const std::size_t window = image_.window_of(span, work.begin);
     if (!image_.loaded(window)) {
       if (!image_.has_room(window)) return defer(window, work);
@@ -106,25 +111,24 @@ void ReachabilityMarker::scan_around_cells(const HeapSpan& span, AddressRange ra
 }
 
 void ReachabilityMarker::defer(std::size_t window, const Work& work) {
+  if (deferred_[window].empty()) waiting_.push_back(window);
   const Address offset = work.begin - image_.window_begin(window);
   deferred_[window].push_back(static_cast<std::uint32_t>(offset << 1 | (work.cell ? 1 : 0)));
 }
 
-// Windows in turn, so that each is read again only after all others had theirs.
+// The window that waits longest is next: by then much may have come together for it.
 bool ReachabilityMarker::resume() {
-  for (std::size_t n = 0; n < deferred_.size(); ++n) {
-    cursor_ = (cursor_ + 1) % deferred_.size();
-    std::vector<std::uint32_t>& waiting = deferred_[cursor_];
-    if (waiting.empty()) continue;
-    if (!image_.loaded(cursor_)) image_.load(cursor_);
-    for (const std::uint32_t item : waiting) {
-      work_.push_back({image_.window_begin(cursor_) + (item >> 1), (item & 1) != 0});
-    }
-    waiting.clear();
-    waiting.shrink_to_fit();
-    return true;
+  if (waiting_.empty()) return false;
+  const std::size_t window = waiting_.front();
+  waiting_.pop_front();
+  std::vector<std::uint32_t> items;
+  items.swap(deferred_[window]);
+  const bool direct = !image_.loaded(window) && items.size() < kWorthAWindow;
+  if (!direct && !image_.loaded(window)) image_.load(window);
+  for (const std::uint32_t item : items) {
+    work_.push_back({image_.window_begin(window) + (item >> 1), (item & 1) != 0, direct});
   }
-  return false;
+  return true;
 }
 
 }  // namespace refhist

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "analysis/heap_image.h"
@@ -28,6 +29,7 @@ class ReachabilityMarker {
   struct Work {
     Address begin = 0;
     bool cell = false;
+    bool direct = false;  ///< to be read for itself, without its window
   };
   void scan_words(Address at, const Word* words, std::size_t count);
   void point(Address target, Address holder, std::uint32_t register_root = TrackedCell::kNoRegister);
@@ -45,7 +47,7 @@ class ReachabilityMarker {
   Address extent_;
   std::vector<Work> work_;
   std::vector<std::vector<std::uint32_t>> deferred_;  // by window: offset in it, twice, plus one for a cell
-  std::size_t cursor_ = 0;
+  std::deque<std::size_t> waiting_;  // windows with deferred work
 };
 
 }  // namespace refhist

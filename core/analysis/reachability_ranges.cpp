@@ -15,6 +15,7 @@ void append(std::vector<AddressRange>& out, Address begin, Address end) {
 }  // namespace
 
 std::vector<AddressRange> subtract(std::vector<AddressRange> from, std::vector<AddressRange> holes) {
+  std::erase_if(holes, [](const AddressRange& hole) { return hole.begin >= hole.end; });
   std::sort(from.begin(), from.end(), by_begin);
   std::sort(holes.begin(), holes.end(), by_begin);
   std::vector<AddressRange> left;

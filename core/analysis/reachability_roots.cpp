@@ -90,9 +90,7 @@ bool RootSet::in_a_stack(Address address) const {
 
 void RootSet::add_ranges(const MemoryLayout& layout, const HeapMap& heap) {
   std::vector<AddressRange> holes = heap.used();
-  for (const AddressRange& dead : dead_) {
-    if (dead.begin < dead.end) holes.push_back(dead);
-  }
+  holes.insert(holes.end(), dead_.begin(), dead_.end());
   std::vector<RootRange> stacks = std::move(ranges_);
   ranges_.clear();
   for (const Backing backing : {Backing::module, Backing::anonymous, Backing::file}) {

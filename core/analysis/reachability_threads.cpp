@@ -50,7 +50,7 @@ Address lowest_tls(ScanMemory& memory, Address control, Address limit) {
   for (std::size_t i = 1; i <= length; ++i) {
     Address storage = 0;
     if (!memory.read_value(vector + 16 * i, storage)) break;
-    if (storage >= limit && storage < lowest) lowest = storage;
+    if (storage != 0 && storage >= limit && storage < lowest) lowest = storage;
   }
   return lowest;
 }
@@ -62,11 +62,19 @@ std::vector<ThreadBlock> find_blocks(ScanMemory& memory, const std::vector<Addre
       const Address control = at + 8 * i;
       if (words[i] != control || words[i + kSelf / 8] != control || control % kControlAlignment != 0) continue;
       std::int32_t tid = 0;
-      if (!memory.read_value(control + kTid, tid) || tid < 0) continue;
-      found.push_back({tid, control, {}, control, false});
+      if (!memory.read_value(control + kTid, tid)) continue;
+      // The kernel zeroes it when the thread ends; whoever joins the thread makes it -1.
+      found.push_back({std::max(tid, 0), control, stack_of(memory, control), control, false});
     }
   };
-  for (const AddressRange& range : anonymous) memory.each_piece(range, Backing::anonymous, look);
+  for (const AddressRange& range : anonymous) {
+    const std::size_t before = found.size();
+    memory.each_piece(range, Backing::anonymous, look);
+    for (std::size_t i = before; i < found.size(); ++i) {
+      ThreadBlock& block = found[i];
+      if (block.tid != 0) block.tls_begin = lowest_tls(memory, block.control, std::max(range.begin, block.stack.begin));
+    }
+  }
   return found;
 }
 
@@ -131,10 +139,6 @@ void find_cached(ScanMemory& memory, std::vector<ThreadBlock>& blocks) {
 
 std::vector<ThreadBlock> find_thread_blocks(ScanMemory& memory, const std::vector<AddressRange>& anonymous) {
   std::vector<ThreadBlock> blocks = find_blocks(memory, anonymous);
-  for (ThreadBlock& block : blocks) {
-    block.stack = stack_of(memory, block.control);
-    if (block.tid != 0) block.tls_begin = lowest_tls(memory, block.control, block.stack.begin);
-  }
   find_cached(memory, blocks);
   return blocks;
 }

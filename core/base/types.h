@@ -38,7 +38,5 @@ using ModuleId = Id<struct ModuleTag>;
 
 template <class Tag>
 struct std::hash<refhist::Id<Tag>> {
-  std::size_t operator()(refhist::Id<Tag> id) const noexcept {
-    return std::hash<std::uint32_t>{}(id.value);
-  }
+  std::size_t operator()(refhist::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.value); }
 };

@@ -72,7 +72,8 @@ std::int64_t Arguments::number(const std::string& option, std::int64_t fallback)
   const char* end = text.data() + text.size();
   std::int64_t number = 0;
   const auto [stop, error] = std::from_chars(begin, end, number, hexadecimal ? 16 : 10);
-  if (error != std::errc() || stop != end || begin == end) fail("{} needs a whole number, not {}", option, text);
+  if (error != std::errc() || stop != end || begin == end)
+    fail("{} needs a whole number, not {}", option, text);
   return number;
 }
 

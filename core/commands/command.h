@@ -13,8 +13,8 @@
 namespace refhist {
 
 struct OptionSpec {
-  std::string name;        ///< "--family"
-  std::string value;       ///< placeholder ("GLOB"); empty for a switch
+  std::string name;   ///< "--family"
+  std::string value;  ///< placeholder ("GLOB"); empty for a switch
   std::string help;
 };
 
@@ -23,7 +23,8 @@ class Arguments {
  public:
   /// Throws Error for an option that is not in `options` (with the nearest), or one without its value.
   /// Words before "--" may be options; `negative` numbers and expressions stay words.
-  Arguments(const std::vector<std::string>& words, const std::vector<OptionSpec>& options, const std::string& verb);
+  Arguments(const std::vector<std::string>& words, const std::vector<OptionSpec>& options,
+            const std::string& verb);
 
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
   [[nodiscard]] bool has(const std::string& option) const { return options_.contains(option); }
@@ -46,17 +47,17 @@ struct CommandContext {
   Tracker& tracker;
   DebuggerPort& port;
   const Arguments& arguments;
-  std::string text;        ///< output
+  std::string text;  ///< output
   int quit_status = -1;
 };
 
 struct Command {
   std::string verb;
-  std::string usage;       ///< what follows the verb
-  std::string summary;     ///< one line
-  std::string details;     ///< more lines; may be empty
+  std::string usage;    ///< what follows the verb
+  std::string summary;  ///< one line
+  std::string details;  ///< more lines; may be empty
   std::vector<OptionSpec> options;
-  std::function<void(CommandContext&)> run;   ///< throws Error
+  std::function<void(CommandContext&)> run;  ///< throws Error
 };
 
 const std::vector<Command>& command_table();
@@ -78,6 +79,8 @@ void run_check(CommandContext& context);
 void run_break_on_leak(CommandContext& context);
 void run_break_on_imbalance(CommandContext& context);
 void run_break_on_put_to_zero(CommandContext& context);
+void run_set(CommandContext& context);
+void run_show(CommandContext& context);
 void run_help(CommandContext& context);
 
 /// Looks at what the program can still reach and keeps the result in the state.

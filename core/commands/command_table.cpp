@@ -30,7 +30,8 @@ std::vector<Command> track_commands() {
       {"track",
        "FAMILY... | --get FN --put FN [OPTIONS] | --probes FILE.toml",
        "follow the reference counts of a family",
-       "FAMILY is a shipped family (json_object), a group of them (glib) or a glob. Functions may be C names, C++\n"
+       "FAMILY is a shipped family (json_object), a group of them (glib) or a glob. Functions may be C "
+       "names, C++\n"
        "names with or without parameters, or globs. Before run, at a stop, or attached.",
        {{"--probes", "FILE", "families from a TOML file"},
         {"--name", "NAME", "name of the family given by functions (default: their common prefix)"},
@@ -40,7 +41,8 @@ std::vector<Command> track_commands() {
         {"--init", "FN", "makes an object"},
         {"--alloc", "FN", "obtains the memory of an object"},
         {"--free", "FN", "gives the memory of an object back"},
-        {"--object", "ARG", "where get, put and free have the object: 1 to 6, *1 to *6, or return (default 1)"},
+        {"--object", "ARG",
+         "where get, put and free have the object: 1 to 6, *1 to *6, or return (default 1)"},
         {"--count", "MEMBER", "member path of the counter (refs.counter)"},
         {"--type", "TYPE", "type that has the member (default: the argument's)"},
         {"--count-offset", "N", "offset of the counter in bytes, where there is no debug information"},
@@ -56,8 +58,12 @@ std::vector<Command> track_commands() {
        "Prints them as families in TOML, ready to paste into a file for track --probes.",
        {kJson},
        run_discover},
-      {"status", "", "families, sites, rules, events, losses, memory", "",
-       {{"--sites", "", "every site, also those not armed, with the reason"}, kJson}, run_status},
+      {"status",
+       "",
+       "families, sites, rules, events, losses, memory",
+       "",
+       {{"--sites", "", "every site, also those not armed, with the reason"}, kJson},
+       run_status},
       {"start", "", "record again after stop", "", {}, run_start},
       {"stop", "", "take our breakpoints out and record nothing until start", "", {}, run_stop},
       {"reset", "", "forget every object and event; tracking goes on", "", {}, run_reset},
@@ -93,7 +99,8 @@ std::vector<Command> report_commands() {
       {"check",
        "",
        "print the findings and end the debugger: 23 findings, 0 clean, 1 the session failed",
-       "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, undecidable;\n"
+       "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, "
+       "undecidable;\n"
        "imbalance stands for all but leak, unobserved-change and undecidable. Default: leak,imbalance.",
        {{"--fail-on", "LIST", "verdicts that make the check fail, separated by commas"},
         {"--family", "GLOB", "only these families"},
@@ -105,20 +112,19 @@ std::vector<Command> report_commands() {
 
 std::vector<Command> rule_commands() {
   return {
-      {"break-on-leak",
-       kRuleUsage,
-       "stop at the last moment of the process when objects are leaked",
+      {"break-on-leak", kRuleUsage, "stop at the last moment of the process when objects are leaked",
        "With --after FN: stop when FN returns and objects born inside it still live.",
        rule_options({{"--reachable", "", "objects that are still reachable count as leaked"}}),
        run_break_on_leak},
-      {"break-on-imbalance",
-       kRuleUsage,
+      {"break-on-imbalance", kRuleUsage,
        "stop before a put below zero, a get or put on a dead object, a free while referenced",
        "With --after FN: stop when FN returns and its gets and puts do not add up to --expect (default 0).",
        rule_options({{"--expect", "N", "with --after: the net change that is right (default 0)"}}),
        run_break_on_imbalance},
       {"break-on-put-to-zero", kRuleUsage, "stop before the put that ends an object", "", rule_options({}),
        run_break_on_put_to_zero},
+      {"set", "NAME VALUE", "change a setting (refhist show lists them)", "", {}, run_set},
+      {"show", "[NAME]", "the settings and what they do", "", {}, run_show},
       {"help", "[VERB]", "what a verb does", "", {}, run_help},
   };
 }

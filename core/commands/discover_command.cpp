@@ -25,7 +25,9 @@ std::string proposals_json(const std::vector<Proposal>& proposals) {
   for (const Proposal& proposal : proposals) {
     nlohmann::ordered_json probes = nlohmann::ordered_json::array();
     for (const ProbeSpec& probe : proposal.family.probes) {
-      probes.push_back({{"role", role_name(probe.role)}, {"function", probe.function}, {"object", to_string(probe.object)}});
+      probes.push_back({{"role", role_name(probe.role)},
+                        {"function", probe.function},
+                        {"object", to_string(probe.object)}});
     }
     families.push_back({{"name", proposal.family.name},
                         {"module", proposal.module},
@@ -57,8 +59,9 @@ void run_discover(CommandContext& context) {
     module = proposal.module;
     context.text += fmt::format("\n# {}\n{}", proposal.why, to_toml(proposal.family));
   }
-  context.text += fmt::format("{}# {} found{}\n", proposals.empty() ? "" : "\n", plural(proposals.size(), "family"),
-                              interrupted ? "; interrupted, not every module was searched" : "");
+  context.text +=
+      fmt::format("{}# {} found{}\n", proposals.empty() ? "" : "\n", plural(proposals.size(), "family"),
+                  interrupted ? "; interrupted, not every module was searched" : "");
 }
 
 }  // namespace refhist

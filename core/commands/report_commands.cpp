@@ -38,9 +38,11 @@ Address address_of(CommandContext& context, const std::string& expression) {
   } catch (const Error& error) {
     std::vector<std::string> verbs;
     for (const Command& command : command_table()) verbs.push_back(command.verb);
-    const auto near = expression.find_first_of(" (*&$>") == std::string::npos ? nearest(expression, verbs)
-                                                                            : std::nullopt;
-    if (near) fail("{} is neither a verb nor an expression (did you mean refhist {}?): {}", expression, *near, error.what());
+    const auto near =
+        expression.find_first_of(" (*&$>") == std::string::npos ? nearest(expression, verbs) : std::nullopt;
+    if (near)
+      fail("{} is neither a verb nor an expression (did you mean refhist {}?): {}", expression, *near,
+           error.what());
     throw;
   }
 }
@@ -50,8 +52,10 @@ std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
   if (found.empty()) found = context.state.history.containing(address);
   if (found.empty()) {
     if (context.state.families.empty()) fail("nothing is tracked: refhist track FAMILY first");
-    fail("{:#x} was never seen: no tracked object begins there or is known to contain it (refhist objects lists them)",
-         address);
+    fail(
+        "{:#x} was never seen: no tracked object begins there or is known to contain it (refhist objects "
+        "lists them)",
+        address);
   }
   return found;
 }
@@ -66,9 +70,8 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
   }
   if (context.arguments.has("--all")) return found;
   // The one that lives there now, else the last one that did.
-  const auto live = std::find_if(found.rbegin(), found.rend(), [&](ObjectId id) {
-    return history.object(id).state == ObjectState::live;
-  });
+  const auto live = std::find_if(found.rbegin(), found.rend(),
+                                 [&](ObjectId id) { return history.object(id).state == ObjectState::live; });
   return {live != found.rend() ? *live : found.back()};
 }
 
@@ -89,7 +92,8 @@ std::vector<Verdict> verdicts_of(const std::string& list) {
       std::vector<std::string> names = verdict_names();
       names.emplace_back("imbalance");
       const std::string near = suggestion(word, names);
-      fail("--fail-on knows no {}{}: it takes {}", word.empty() ? "empty word" : word, near, join(names, ", "));
+      fail("--fail-on knows no {}{}: it takes {}", word.empty() ? "empty word" : word, near,
+           join(names, ", "));
     }
   }
   return verdicts;
@@ -100,10 +104,10 @@ std::string why_failed(SessionState& state) {
   if (state.families.empty()) return "nothing is tracked";
   if (state.runs == 0) return "no program ran";
   const auto& sites = state.sites.all();
-  const bool seen = std::any_of(sites.begin(), sites.end(), [](const Site& site) { return site.armed || site.hits != 0; });
-  const bool planned = std::any_of(sites.begin(), sites.end(), [](const Site& site) { return site.why_not.empty() ||
-                                                                                              site.why_not == "its module was unloaded"; });
-  if (!seen && !planned) return "no function of the tracked families was ever armed";
+  const bool armed = std::any_of(sites.begin(), sites.end(), [](const Site& site) {
+    return site.current && (site.why_not.empty() || site.hits != 0);
+  });
+  if (!armed) return "no function of the tracked families was ever armed";
   if (state.lost_hits != 0) return "events were lost";
   return {};
 }
@@ -159,10 +163,12 @@ void run_history(CommandContext& context) {
     if (object.address != address) {
       context.text += fmt::format("{:#x} is {} bytes into\n", address, address - object.address);
     }
-    context.text += history_report(context.state, id, HistoryReportOptions{context.arguments.has("--stacks")});
+    context.text +=
+        history_report(context.state, id, HistoryReportOptions{context.arguments.has("--stacks")});
   }
   const std::size_t others = context.state.history.all_at(address).size();
-  if (others > chosen.size()) context.text += fmt::format("{} lived at this address: --all shows them\n", plural(others, "object"));
+  if (others > chosen.size())
+    context.text += fmt::format("{} lived at this address: --all shows them\n", plural(others, "object"));
 }
 
 void run_objects(CommandContext& context) {
@@ -180,22 +186,25 @@ void run_objects(CommandContext& context) {
   }
   for (const ObjectId id : chosen) {
     const Object& object = context.state.history.object(id);
-    const std::string born = object.born.valid()
-                                 ? FrameNamer::text(context.state.namer.owner(context.state.history.event(object.born)))
-                                 : std::string("before it was first seen");
-    context.text += fmt::format("{}: {}, {}; born in {}\n", object_title(context.state, id), state_text(object),
-                                plural(object.events.size(), "event"), born);
+    const std::string born =
+        object.born.valid()
+            ? FrameNamer::text(context.state.namer.owner(context.state.history.event(object.born)))
+            : std::string("before it was first seen");
+    context.text += fmt::format("{}: {}, {}; born in {}\n", object_title(context.state, id),
+                                state_text(object), plural(object.events.size(), "event"), born);
   }
-  context.text += fmt::format("{}\n", plural(chosen.size(), context.arguments.has("--all") ? "object" : "live object"));
+  context.text +=
+      fmt::format("{}\n", plural(chosen.size(), context.arguments.has("--all") ? "object" : "live object"));
 }
 
 void run_leaks(CommandContext& context) {
   context.arguments.expect_words(0, "leaks");
   scan_if_alive(context);
   const FindingFilter filter = filter_of(context.arguments);
-  context.text = context.arguments.has("--json")
-                     ? leaks_json(context.state, filter)
-                     : leak_report(context.state, LeakReportOptions{filter, context.arguments.has("--stacks")});
+  context.text =
+      context.arguments.has("--json")
+          ? leaks_json(context.state, filter)
+          : leak_report(context.state, LeakReportOptions{filter, context.arguments.has("--stacks")});
 }
 
 void run_check(CommandContext& context) {

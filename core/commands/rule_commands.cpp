@@ -36,7 +36,8 @@ void change_rule(CommandContext& context, const std::vector<std::string>& words,
   const std::string& action = words.front();
   if (action == "list") {
     context.arguments.expect_words(1, std::string(rule_verb(kind)));
-    context.text = context.arguments.has("--json") ? rules_json(context.state, kind) : list_rules(context.state, kind);
+    context.text =
+        context.arguments.has("--json") ? rules_json(context.state, kind) : list_rules(context.state, kind);
     return;
   }
   if (action != "delete" && action != "disable" && action != "enable") {
@@ -45,7 +46,9 @@ void change_rule(CommandContext& context, const std::vector<std::string>& words,
   context.arguments.expect_words(2, std::string(rule_verb(kind)));
   const int number = rule_number(words);
   StopRule& rule = context.state.rules.get(number);
-  if (rule.kind != kind) fail("rule {} is a {}: refhist {} {} {}", number, rule_verb(rule.kind), rule_verb(rule.kind), action, number);
+  if (rule.kind != kind)
+    fail("rule {} is a {}: refhist {} {} {}", number, rule_verb(rule.kind), rule_verb(rule.kind), action,
+         number);
   if (action == "delete") {
     context.state.rules.remove(number);
     context.text = fmt::format("rule {} deleted\n", number);
@@ -72,7 +75,8 @@ void run_rule(CommandContext& context, RuleKind kind) {
   rule.after = arguments.value("--after");
   rule.reachable = arguments.has("--reachable");
   rule.expect = arguments.number("--expect", 0);
-  if (arguments.has("--expect") && rule.after.empty()) fail("--expect needs --after FN: it is the net change of one call");
+  if (arguments.has("--expect") && rule.after.empty())
+    fail("--expect needs --after FN: it is the net change of one call");
   if (kind == RuleKind::put_to_zero && !rule.after.empty()) {
     fail("break-on-put-to-zero stops at the put itself: leave out --after");
   }
@@ -88,7 +92,9 @@ void run_rule(CommandContext& context, RuleKind kind) {
     context.text.clear();
     fail("no function {} in the loaded modules{}", unseen, near);
   }
-  if (unseen == added.after) context.text += fmt::format("  {} is not there yet: watched when a module that has it is loaded\n", unseen);
+  if (unseen == added.after)
+    context.text +=
+        fmt::format("  {} is not there yet: watched when a module that has it is loaded\n", unseen);
 }
 
 }  // namespace

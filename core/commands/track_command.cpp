@@ -15,8 +15,9 @@ struct RoleOption {
   const char* option;
   Role role;
 };
-constexpr RoleOption kRoleOptions[] = {{"--get", Role::get},   {"--try-get", Role::try_get}, {"--put", Role::put},
-                                       {"--init", Role::init}, {"--alloc", Role::alloc},     {"--free", Role::free}};
+constexpr RoleOption kRoleOptions[] = {{"--get", Role::get},     {"--try-get", Role::try_get},
+                                       {"--put", Role::put},     {"--init", Role::init},
+                                       {"--alloc", Role::alloc}, {"--free", Role::free}};
 
 /// "conn" of conn_get and conn_put, "net::Conn" of net::Conn::addref and net::Conn::release.
 std::string common_prefix(const std::vector<ProbeSpec>& probes) {
@@ -26,7 +27,8 @@ std::string common_prefix(const std::vector<ProbeSpec>& probes) {
         std::mismatch(prefix.begin(), prefix.end(), probe.function.begin(), probe.function.end());
     prefix.erase(mine, prefix.end());
   }
-  while (!prefix.empty() && (prefix.back() == '_' || prefix.back() == ':' || prefix.back() == '*')) prefix.pop_back();
+  while (!prefix.empty() && (prefix.back() == '_' || prefix.back() == ':' || prefix.back() == '*'))
+    prefix.pop_back();
   return prefix.empty() ? probes.front().function : prefix;
 }
 
@@ -104,16 +106,19 @@ void run_track(CommandContext& context) {
   for (const std::string& word : arguments.words()) {
     for (Family& family : context.state.shipped().find(word)) families.push_back(std::move(family));
   }
-  const bool only_options = arguments.has("--stacks") || arguments.has("--exclude") || arguments.has("--backend");
+  const bool only_options =
+      arguments.has("--stacks") || arguments.has("--exclude") || arguments.has("--backend");
   if (families.empty() && !only_options) {
     fail("track what? refhist track FAMILY, --get FN --put FN, or --probes FILE; shipped families: {}",
          join(context.state.shipped().names(), ", "));
   }
   const ProcessInfo process = context.port.process();
   if (process.state == ProcessState::running) fail("the program runs: interrupt it first, then track");
-  if (process.state == ProcessState::core) fail("a core file has no events to come: track needs a live process");
+  if (process.state == ProcessState::core)
+    fail("a core file has no events to come: track needs a live process");
   set_recording(context);
-  if (process.state == ProcessState::stopped && !context.state.alive) context.tracker.begin_late(context.port);
+  if (process.state == ProcessState::stopped && !context.state.alive)
+    context.tracker.begin_late(context.port);
   std::string notes;
   for (Family& family : families) {
     try {
@@ -130,7 +135,8 @@ void run_start(CommandContext& context) {
   if (context.state.recording) fail("recording already: refhist stop pauses it");
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
   context.tracker.resume(context.port);
-  context.text = fmt::format("recording again: {} armed\n", plural(context.state.sites.armed_count(), "site"));
+  context.text =
+      fmt::format("recording again: {} armed\n", plural(context.state.sites.armed_count(), "site"));
 }
 
 void run_stop(CommandContext& context) {

@@ -32,7 +32,8 @@ void CallTracker::add_pending(ThreadCalls& thread, PendingCall call) {
   thread.pending.push_back(std::move(call));
 }
 
-std::vector<PendingCall> CallTracker::take_returned(ThreadCalls& thread, Address return_pc, Address sp_after_return) {
+std::vector<PendingCall> CallTracker::take_returned(ThreadCalls& thread, Address return_pc,
+                                                    Address sp_after_return) {
   std::vector<PendingCall> returned;
   const Address entry_sp = sp_after_return - kSlot;
   for (std::size_t i = thread.pending.size(); i-- > 0;) {

@@ -18,21 +18,23 @@ namespace refhist {
 /// A call whose object or outcome is known only at its return.
 struct PendingCall {
   SiteId site;
-  int watch = -1;             ///< a function watched with --after: its number, and no site
-  Address sp = 0;             ///< at entry
+  int watch = -1;  ///< a function watched with --after: its number, and no site
+  Address sp = 0;  ///< at entry
   Address return_pc = 0;
-  Address argument = 0;       ///< the object, or where the pointer to it will be
+  Address argument = 0;    ///< the object, or where the pointer to it will be
+  Address pool = 0;        ///< the pool that the object comes from
+  std::uint64_t size = 0;  ///< bytes asked of an allocator
   Count before;
   StackId stack;
   std::uint64_t time_ns = 0;
-  EventId first_inside;       ///< the next event id at entry
+  EventId first_inside;  ///< the next event id at entry
 };
 
 /// A get or put recorded at its entry, whose effect may not have reached memory yet.
 struct OpenCall {
   SiteId site;
   ObjectId object;
-  Address address = 0;        ///< of the object
+  Address address = 0;  ///< of the object
   Address sp = 0;
   Address return_pc = 0;
   int delta = 0;
@@ -61,7 +63,8 @@ class CallTracker {
                              const WordReader& read);
   static void add_pending(ThreadCalls& thread, PendingCall call);
   /// The calls that end with this return, innermost first, taken out of the list.
-  static std::vector<PendingCall> take_returned(ThreadCalls& thread, Address return_pc, Address sp_after_return);
+  static std::vector<PendingCall> take_returned(ThreadCalls& thread, Address return_pc,
+                                                Address sp_after_return);
 
  private:
   std::unordered_map<long, ThreadCalls> threads_;

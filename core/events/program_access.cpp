@@ -39,7 +39,8 @@ std::optional<Registers> ProgramAccess::registers(long tid) const {
 
 std::string ProgramAccess::thread_name(long tid) const {
   if (process_.local) {
-    const int file = open(fmt::format("/proc/{}/task/{}/comm", process_.pid, tid).c_str(), O_RDONLY | O_CLOEXEC);
+    const int file =
+        open(fmt::format("/proc/{}/task/{}/comm", process_.pid, tid).c_str(), O_RDONLY | O_CLOEXEC);
     if (file >= 0) {
       char name[64];
       const ssize_t size = read(file, name, sizeof name);
@@ -61,7 +62,8 @@ Count ProgramAccess::read_count(const MemberPlace& place, const CounterSpec& spe
 }
 
 bool ProgramAccess::is_tracer(long pid) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> status(fopen(fmt::format("/proc/{}/status", pid).c_str(), "re"), fclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> status(fopen(fmt::format("/proc/{}/status", pid).c_str(), "re"),
+                                                     fclose);
   if (!status) return false;
   char line[256];
   while (fgets(line, sizeof line, status.get()) != nullptr) {

@@ -13,7 +13,8 @@ namespace refhist {
 
 class ProgramAccess {
  public:
-  /// `tracer_here`: the calling thread is the program's tracer, so ptrace gives registers without the debugger.
+  /// `tracer_here`: the calling thread is the program's tracer, so ptrace gives registers without the
+  /// debugger.
   ProgramAccess(DebuggerPort& port, const ProcessInfo& process, bool tracer_here)
       : port_(port), process_(process), memory_(port, process), tracer_here_(tracer_here) {}
 

@@ -10,6 +10,8 @@ namespace refhist {
 namespace {
 constexpr std::array<unsigned, 6> kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9};  // System V x86-64
 
+constexpr Address kHeader = 64;  // bytes that a library puts before its object in the same allocation
+
 Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
 
 bool succeeded(Success success, Address result) {
@@ -60,6 +62,8 @@ std::uint64_t Recorder::now() const {
 
 void Recorder::forget_process() {
   calls_.clear();
+  allocations_.clear();
+  pools_.clear();
   excluded_cache_.clear();
 }
 
@@ -94,9 +98,11 @@ bool Recorder::excluded(Address return_pc) {
   for (const SourceFrame& frame : module->module->source_frames(return_pc - 1 - module->bias)) {
     names.push_back(frame.function);
   }
-  entry->second = std::any_of(options_.excluded.begin(), options_.excluded.end(), [&](const std::string& glob) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return glob_match(glob, name); });
-  });
+  entry->second =
+      std::any_of(options_.excluded.begin(), options_.excluded.end(), [&](const std::string& glob) {
+        return std::any_of(names.begin(), names.end(),
+                           [&](const std::string& name) { return glob_match(glob, name); });
+      });
   return entry->second;
 }
 
@@ -129,7 +135,8 @@ std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long t
     if (other != tid) {
       // Only now, when it matters, look where the other thread is: a call that it has left has taken effect.
       const auto registers = access.registers(other);
-      std::erase_if(calls.open, [&](const OpenCall& call) { return !registers || registers->sp() > call.sp; });
+      std::erase_if(calls.open,
+                    [&](const OpenCall& call) { return !registers || registers->sp() > call.sp; });
     }
     for (const OpenCall& call : calls.open) {
       if (call.object == object) changes.push_back(call.delta);
@@ -138,83 +145,192 @@ std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long t
   return changes;
 }
 
-Arrival Recorder::make_arrival(const ProgramAccess& access, const Site& site, SiteId id, Address object, long tid) {
+Arrival Recorder::make_arrival(const ProgramAccess& access, FamilyId family, SiteId id, Address object,
+                               long tid) {
   Arrival arrival;
-  arrival.family = site.family;
-  arrival.traits = families_[site.family.index()].traits;
+  arrival.family = family;
+  arrival.traits = families_[family.index()].traits;
   arrival.site = id;
-  arrival.role = site.role;
+  arrival.role = sites_.get(id).role;
   arrival.address = object;
-  arrival.size = families_[site.family.index()].object_size;
+  arrival.size = families_[family.index()].object_size;
   arrival.thread = thread_index(access, tid);
   arrival.time_ns = now();
   arrival.in_flight = [this, &access, tid](ObjectId which) { return changes_in_flight(access, tid, which); };
+  const Block* block = allocations_.covering(object);
+  arrival.memory_gone = allocator_tracked_ && block == nullptr;
+  // Further in it is a slab or an arena of another allocator, whose extent says nothing about the object.
+  if (block != nullptr && object - block->begin <= kHeader) {
+    arrival.memory =
+        Memory{block->site, block->thread, block->stack, block->time_ns, block->begin + block->size - object};
+  }
+  return arrival;
+}
+
+Arrival Recorder::arrival_for(const ProgramAccess& access, ObjectId object, SiteId site, StackId stack,
+                              long tid) {
+  const FamilyId family = history_.object(object).family;
+  const Address address = history_.object(object).address;
+  Arrival arrival = make_arrival(access, family, site, address, tid);
+  arrival.stack = stack;
+  arrival.before = read_count(access, family, address);
   return arrival;
 }
 
 void Recorder::leave_out(const ProgramAccess& access, const Site& site, const Registers& registers) {
   ++excluded_calls_;
-  if (site.watches_return() || direction(site.role) == 0) return;  // a birth left out: the object is seen mid-life
+  if (site.watches_return() || direction(site.role) == 0)
+    return;  // a birth left out: the object is seen mid-life
   Address object = argument(registers, site.object.argument);
   if (site.object.indirect && !access.memory().read_value(object, object)) return;
   ledger_.adjust(site.family, object, direction(site.role));
 }
 
-std::optional<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, const Registers& registers,
-                                           SiteId site_id, std::optional<Address>& arm_return) {
+std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, const Registers& registers,
+                                         SiteId site_id, std::optional<Address>& arm_return) {
   Site& site = sites_.get(site_id);
   ++site.hits;
   Call call{site_id, 0, registers.sp(), 0, std::nullopt};
   access.memory().read_value(call.sp, call.return_pc);
   if (excluded(call.return_pc)) {
     leave_out(access, site, registers);
-    return std::nullopt;
+    return {};
   }
   ThreadCalls& thread = calls_.thread(tid);
   thread.tid = tid;
-
-  const bool from_argument = site.object.from == ObjectSource::From::argument;
-  Address value = from_argument ? argument(registers, site.object.argument) : 0;
-  const bool pointer_later = site.object.indirect && site.watches_return();
-  if (from_argument && site.object.indirect && !pointer_later && !access.memory().read_value(value, value)) value = 0;
-  if (from_argument && value == 0) {
-    ++families_[site.family.index()].null_puts;
-    return std::nullopt;
+  if (site.object.from == ObjectSource::From::argument) {
+    call.object = argument(registers, site.object.argument);
+    const bool pointer_later = site.object.indirect && site.watches_return();
+    if (site.object.indirect && !pointer_later && !access.memory().read_value(call.object, call.object)) {
+      call.object = 0;
+    }
+    if (call.object == 0 && site.role != Role::realloc) {
+      ++families_[site.family.index()].null_puts;
+      return {};
+    }
+    if (!pointer_later && !families_[site.family.index()].family.allocator) {
+      call.before = read_count(access, site.family, call.object);
+      if (part_of_outer_call(thread, call)) return {};
+    }
   }
-  if (from_argument && !pointer_later) {
-    call.object = value;
-    call.before = read_count(access, site.family, value);
-    if (part_of_outer_call(thread, call)) return std::nullopt;
-  }
+  return on_probe(access, thread, registers, call, arm_return);
+}
 
+PendingCall Recorder::make_pending(const Call& call, const Site& site, const Registers& registers,
+                                   StackId stack) const {
+  PendingCall pending;
+  pending.site = call.site;
+  pending.sp = call.sp;
+  pending.return_pc = call.return_pc;
+  pending.argument = call.object;
+  pending.before = call.before;
+  pending.stack = stack;
+  pending.time_ns = now();
+  pending.first_inside = EventId(history_.events().size());
+  if (site.pool_argument != 0) pending.pool = argument(registers, site.pool_argument);
+  if (site.size_argument != 0) pending.size = argument(registers, site.size_argument);
+  if (site.times_argument != 0) pending.size *= argument(registers, site.times_argument);
+  return pending;
+}
+
+std::vector<Recorded> Recorder::on_probe(const ProgramAccess& access, ThreadCalls& thread,
+                                         const Registers& registers, Call& call,
+                                         std::optional<Address>& arm_return) {
+  const Site& site = sites_.get(call.site);
   std::vector<RawFrame> frames;
   const StackId stack = options_.stacks ? capture_stack(access, registers, frames) : StackId();
   CallTracker::close_finished(thread, call.sp, frames, [&](Address address, Address& word) {
     return access.memory().read_value(address, word);
   });
   if (site.watches_return()) {
-    PendingCall pending;
-    pending.site = site_id;
-    pending.sp = call.sp;
-    pending.return_pc = call.return_pc;
-    pending.argument = value;
-    pending.before = call.before;
-    pending.stack = stack;
-    pending.time_ns = now();
-    pending.first_inside = EventId(history_.events().size());
-    CallTracker::add_pending(thread, pending);
+    CallTracker::add_pending(thread, make_pending(call, site, registers, stack));
     arm_return = call.return_pc;
-    return std::nullopt;
+    return {};
   }
-  Arrival arrival = make_arrival(access, site, site_id, value, tid);
+  if (site.role == Role::pool_destroy) return destroy_pool(access, thread.tid, call.site, stack, call.object);
+  if (families_[site.family.index()].family.allocator) {
+    const std::uint64_t size = site.size_argument == 0 ? 1 : argument(registers, site.size_argument);
+    return give_back(access, thread.tid, call.site, stack, call.object, call.object + size);
+  }
+  Arrival arrival = make_arrival(access, site.family, call.site, call.object, thread.tid);
   arrival.stack = stack;
   if (site.role != Role::init && site.role != Role::alloc) arrival.before = call.before;
-  Recorded recorded{site_id, value, call.before, ledger_.apply(arrival)};
+  Recorded recorded{call.site, call.object, call.before, ledger_.apply(arrival)};
   if (direction(site.role) != 0) {
-    thread.open.push_back(OpenCall{site_id, recorded.outcome.object, value, call.sp, call.return_pc,
+    thread.open.push_back(OpenCall{call.site, recorded.outcome.object, call.object, call.sp, call.return_pc,
                                    direction(site.role), call.before});
   }
+  return {recorded};
+}
+
+std::vector<Recorded> Recorder::give_back(const ProgramAccess& access, long tid, SiteId site, StackId stack,
+                                          Address begin, Address end) {
+  std::vector<Recorded> recorded;
+  for (const Block& block : allocations_.take_range(begin, end)) {
+    end = std::max(end, block.begin + std::max<std::uint64_t>(block.size, 1));
+  }
+  for (const ObjectId id : history_.starting_in(begin, end)) {
+    const Object& object = history_.object(id);
+    const bool here =
+        object.state == ObjectState::live || (object.state == ObjectState::dead && !object.freed);
+    if (!here || history_.newest_at(object.family, object.address) != id) continue;
+    const Arrival arrival = arrival_for(access, id, site, stack, tid);
+    recorded.push_back(Recorded{site, object.address, arrival.before, ledger_.apply(arrival)});
+  }
   return recorded;
+}
+
+std::vector<Recorded> Recorder::destroy_pool(const ProgramAccess& access, long tid, SiteId site,
+                                             StackId stack, Address pool) {
+  std::vector<Recorded> recorded;
+  const auto found = pools_.find(pool);
+  if (found == pools_.end()) return recorded;
+  for (const ObjectId id : found->second) {
+    if (history_.object(id).state != ObjectState::live) continue;
+    const Arrival arrival = arrival_for(access, id, site, stack, tid);
+    recorded.push_back(Recorded{site, arrival.address, arrival.before, ledger_.apply(arrival)});
+  }
+  pools_.erase(found);
+  return recorded;
+}
+
+void Recorder::move_objects(const ProgramAccess& access, long tid, const PendingCall& call, const Block& from,
+                            Address to) {
+  for (const ObjectId id :
+       history_.starting_in(from.begin, from.begin + std::max<std::uint64_t>(from.size, 1))) {
+    const Object& object = history_.object(id);
+    if (object.state != ObjectState::live) continue;
+    const Address address = to + (object.address - from.begin);
+    if (address == object.address) {
+      history_.object(id).size = to + call.size - address;
+      continue;
+    }
+    Arrival arrival = make_arrival(access, object.family, call.site, address, tid);
+    arrival.stack = call.stack;
+    ledger_.move(id, address, arrival);
+  }
+}
+
+std::vector<Recorded> Recorder::allocation_returned(const ProgramAccess& access, long tid,
+                                                    const PendingCall& call, Address result) {
+  const Site& site = sites_.get(call.site);
+  Address begin = result;
+  if (site.object.indirect && !access.memory().read_value(call.argument, begin)) return {};
+  const bool failed =
+      begin == 0 || begin >= ~Address{4095} || !succeeded(site.success, result);  // NULL, MAP_FAILED
+  const bool again = site.role == Role::realloc && call.argument != 0;
+  if (failed) {
+    // realloc(p, 0) gives p back; any other failure leaves it as it was.
+    if (!again || call.size != 0) return {};
+    return give_back(access, tid, call.site, call.stack, call.argument, call.argument + 1);
+  }
+  Block old{call.argument, 1, {}, {}, {}, 0};
+  if (again) {
+    if (const auto known = allocations_.take(call.argument)) old = *known;
+  }
+  allocations_.add(Block{begin, call.size, call.site, thread_index(access, tid), call.stack, call.time_ns});
+  if (again) move_objects(access, tid, call, old, begin);
+  return {};
 }
 
 void Recorder::on_watched_entry(const ProgramAccess& access, long tid, const Registers& registers, int watch,
@@ -240,14 +356,16 @@ std::optional<Recorded> Recorder::finish(const ProgramAccess& access, long tid, 
   if (object == 0 || (!good && (site.object.from == ObjectSource::From::result || site.object.indirect))) {
     return std::nullopt;
   }
-  Arrival arrival = make_arrival(access, site, call.site, object, tid);
+  Arrival arrival = make_arrival(access, site.family, call.site, object, tid);
   arrival.stack = call.stack;
   arrival.before = call.before;
   arrival.after = read_count(access, site.family, object);
   arrival.failed = !good;
   arrival.at_return = true;
   arrival.first_inside = call.first_inside;
-  return Recorded{call.site, object, call.before, ledger_.apply(arrival)};
+  const Recorded recorded{call.site, object, call.before, ledger_.apply(arrival)};
+  if (call.pool != 0 && recorded.outcome.object.valid()) pools_[call.pool].push_back(recorded.outcome.object);
+  return recorded;
 }
 
 Recorder::Returned Recorder::on_return(const ProgramAccess& access, long tid, const Registers& registers) {
@@ -258,6 +376,12 @@ Recorder::Returned Recorder::on_return(const ProgramAccess& access, long tid, co
     std::erase_if(thread.open, [&](const OpenCall& open) { return open.sp <= call.sp; });
     if (call.watch >= 0) {
       returned.watched.push_back(call);
+    } else if (families_[sites_.get(call.site).family.index()].family.allocator) {
+      for (Recorded& recorded : allocation_returned(access, tid, call, registers[kRax])) {
+        returned.recorded.push_back(std::move(recorded));
+      }
+    } else if (sites_.get(call.site).role == Role::pool_create) {
+      pools_[registers[kRax]].clear();
     } else if (auto recorded = finish(access, tid, call, registers[kRax])) {
       returned.recorded.push_back(std::move(*recorded));
     }

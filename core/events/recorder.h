@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "events/allocations.h"
 #include "events/call_tracker.h"
 #include "events/program_access.h"
 #include "history/history.h"
@@ -19,15 +20,16 @@
 namespace refhist {
 
 struct RecordingOptions {
-  bool stacks = true;                  ///< false: `--stacks none`, events are counted without their stack
-  std::vector<std::string> excluded;   ///< globs of functions or module file names whose direct calls are left out
+  bool stacks = true;  ///< false: `--stacks none`, events are counted without their stack
+  std::vector<std::string>
+      excluded;  ///< globs of functions or module file names whose direct calls are left out
 };
 
 /// What one stop brought.
 struct Recorded {
   SiteId site;
   Address object_address = 0;
-  Count before;                        ///< counter at entry, when read
+  Count before;  ///< counter at entry, when read
   Outcome outcome;
 };
 
@@ -35,15 +37,20 @@ class Recorder {
  public:
   Recorder(History& history, SiteTable& sites, ModuleMap& modules, Unwinder& unwinder,
            std::vector<TrackedFamily>& families)
-      : history_(history), ledger_(history), sites_(sites), modules_(modules), unwinder_(unwinder),
+      : history_(history),
+        ledger_(history),
+        sites_(sites),
+        modules_(modules),
+        unwinder_(unwinder),
         families_(families) {}
 
   RecordingOptions& options() { return options_; }
+  [[nodiscard]] const RecordingOptions& options() const { return options_; }
 
   /// A thread stands at the entry of a probe. `arm_return` receives the address where the call's return must
   /// be seen, if it must.
-  std::optional<Recorded> on_entry(const ProgramAccess& access, long tid, const Registers& registers, SiteId site,
-                                   std::optional<Address>& arm_return);
+  std::vector<Recorded> on_entry(const ProgramAccess& access, long tid, const Registers& registers,
+                                 SiteId site, std::optional<Address>& arm_return);
   /// A thread enters a function watched with --after: its return must be seen.
   void on_watched_entry(const ProgramAccess& access, long tid, const Registers& registers, int watch,
                         std::optional<Address>& arm_return);
@@ -56,23 +63,41 @@ class Recorder {
 
   /// The process is gone: nothing is pending or in flight any more.
   void forget_process();
+  /// From now on an address outside every block is memory that is not allocated.
+  void set_allocator_tracked(bool tracked) { allocator_tracked_ = tracked; }
+  [[nodiscard]] const Allocations& allocations() const { return allocations_; }
   void modules_changed() { excluded_cache_.clear(); }
   void restart_clock() { start_ = std::chrono::steady_clock::now(); }
   [[nodiscard]] std::uint64_t truncated_stacks() const { return truncated_; }
   [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
   ThreadIndex thread_index(const ProgramAccess& access, long tid);
   /// Walks and interns the stack.
-  StackId capture_stack(const ProgramAccess& access, const Registers& registers, std::vector<RawFrame>& frames);
+  StackId capture_stack(const ProgramAccess& access, const Registers& registers,
+                        std::vector<RawFrame>& frames);
   [[nodiscard]] std::uint64_t now() const;
 
  private:
   struct Call;  // what is known at an entry
+  std::vector<Recorded> on_probe(const ProgramAccess& access, ThreadCalls& thread, const Registers& registers,
+                                 Call& call, std::optional<Address>& arm_return);
+  PendingCall make_pending(const Call& call, const Site& site, const Registers& registers,
+                           StackId stack) const;
+  std::vector<Recorded> give_back(const ProgramAccess& access, long tid, SiteId site, StackId stack,
+                                  Address begin, Address end);
+  std::vector<Recorded> destroy_pool(const ProgramAccess& access, long tid, SiteId site, StackId stack,
+                                     Address pool);
+  std::vector<Recorded> allocation_returned(const ProgramAccess& access, long tid, const PendingCall& call,
+                                            Address result);
+  void move_objects(const ProgramAccess& access, long tid, const PendingCall& call, const Block& from,
+                    Address to);
+  Arrival arrival_for(const ProgramAccess& access, ObjectId object, SiteId site, StackId stack, long tid);
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramAccess& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
-  Arrival make_arrival(const ProgramAccess& access, const Site& site, SiteId id, Address object, long tid);
+  Arrival make_arrival(const ProgramAccess& access, FamilyId family, SiteId id, Address object, long tid);
   std::vector<int> changes_in_flight(const ProgramAccess& access, long tid, ObjectId object);
-  std::optional<Recorded> finish(const ProgramAccess& access, long tid, const PendingCall& call, Address result);
+  std::optional<Recorded> finish(const ProgramAccess& access, long tid, const PendingCall& call,
+                                 Address result);
   Count read_count(const ProgramAccess& access, FamilyId family, Address object) const;
 
   History& history_;
@@ -82,6 +107,9 @@ class Recorder {
   Unwinder& unwinder_;
   std::vector<TrackedFamily>& families_;
   CallTracker calls_;
+  Allocations allocations_;
+  bool allocator_tracked_ = false;
+  std::unordered_map<Address, std::vector<ObjectId>> pools_;
   RecordingOptions options_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::unordered_map<Address, bool> excluded_cache_;  // by return pc

@@ -1,1 +1,1 @@
-target_sources(refhist_core PRIVATE events/call_tracker.cpp events/program_access.cpp events/recorder.cpp)
+target_sources(refhist_core PRIVATE events/allocations.cpp events/call_tracker.cpp events/program_access.cpp events/recorder.cpp)

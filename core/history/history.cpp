@@ -18,9 +18,7 @@ constexpr std::array<std::pair<Verdict, std::string_view>, 7> kVerdicts{{
 }};
 }  // namespace
 
-std::string_view verdict_name(Verdict verdict) {
-  return kVerdicts[static_cast<std::size_t>(verdict)].second;
-}
+std::string_view verdict_name(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)].second; }
 
 std::optional<Verdict> verdict_from_name(std::string_view name) {
   for (const auto& [verdict, text] : kVerdicts) {
@@ -76,6 +74,15 @@ std::vector<ObjectId> History::all_at(Address address) const {
   return found == by_address_.end() ? std::vector<ObjectId>{} : found->second;
 }
 
+std::vector<ObjectId> History::starting_in(Address begin, Address end) const {
+  std::vector<ObjectId> result;
+  for (auto entry = by_address_.lower_bound(begin); entry != by_address_.end() && entry->first < end;
+       ++entry) {
+    result.insert(result.end(), entry->second.begin(), entry->second.end());
+  }
+  return result;
+}
+
 std::vector<ObjectId> History::containing(Address address) const {
   std::vector<ObjectId> result;
   for (std::size_t i = 0; i < objects_.size(); ++i) {
@@ -90,9 +97,10 @@ std::vector<ObjectId> History::containing(Address address) const {
 }
 
 std::size_t History::bytes() const {
-  std::size_t total = events_.capacity() * sizeof(Event) + objects_.capacity() * sizeof(Object) + stacks_.bytes();
+  std::size_t total =
+      events_.capacity() * sizeof(Event) + objects_.capacity() * sizeof(Object) + stacks_.bytes();
   for (const Object& object : objects_) total += object.events.capacity() * sizeof(EventId);
-  return total + by_address_.size() * (sizeof(Address) + sizeof(std::vector<ObjectId>) + 3 * sizeof(void*));
+  return total + by_address_.size() * (sizeof(Address) + sizeof(std::vector<ObjectId>) + 4 * sizeof(void*));
 }
 
 void History::clear() { *this = History(); }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/types.h"
@@ -20,46 +20,52 @@ using Count = std::optional<std::int64_t>;
 enum class CountSource : std::uint8_t { unknown, derived, read };
 
 struct Event {
-  std::uint64_t time_ns = 0;       ///< since the history began
+  std::uint64_t time_ns = 0;  ///< since the history began
   ObjectId object;
   SiteId site;
   ThreadIndex thread;
-  StackId stack;                   ///< invalid when stacks were not recorded
+  StackId stack;  ///< invalid when stacks were not recorded
   Role role = Role::get;
   CountSource after_source = CountSource::unknown;
-  bool unobserved = false;         ///< no call: the counter was found changed; before/after tell from what to what
-  bool failed = false;             ///< a try_get that got nothing
-  bool during_death = false;       ///< inside the object's own last put
+  bool unobserved = false;    ///< no call: the counter was found changed; before/after tell from what to what
+  bool failed = false;        ///< a try_get that got nothing
+  bool during_death = false;  ///< inside the object's own last put
   Count before;
   Count after;
 };
 
 enum class ObjectState : std::uint8_t {
   live,
-  dead,      ///< the last reference was put, or its memory was given back
-  unknown,   ///< its end was not seen: the address was used again, or the process ended unseen
+  dead,     ///< the last reference was put, or its memory was given back
+  unknown,  ///< its end was not seen: the address was used again, or the process ended unseen
 };
 
 struct Object {
   Address address = 0;
-  std::uint32_t generation = 1;        ///< 1 for the first object seen at this address
+  std::uint32_t generation = 1;  ///< 1 for the first object seen at this address
   FamilyId family;
-  std::uint64_t size = 0;              ///< bytes; 0 when unknown
+  std::uint64_t size = 0;  ///< bytes; 0 when unknown
   ObjectState state = ObjectState::live;
-  bool complete = true;                ///< false: it lived before it was first seen
-  bool base_known = true;              ///< false: the ledger counts from an unknown base (counter unreadable)
-  bool moved_unobserved = false;       ///< its count changed at least once without an event
-  bool freed = false;                  ///< its memory was seen being given back
-  std::int64_t ledger = 0;             ///< references that the events imply
-  std::int64_t before_seen = 0;        ///< references that existed when it was first seen (incomplete objects)
+  bool complete = true;           ///< false: it lived before it was first seen
+  bool base_known = true;         ///< false: the ledger counts from an unknown base (counter unreadable)
+  bool moved_unobserved = false;  ///< its count changed at least once without an event
+  bool freed = false;             ///< its memory was seen being given back
+  std::int64_t ledger = 0;        ///< references that the events imply
+  std::int64_t before_seen = 0;   ///< references that existed when it was first seen (incomplete objects)
   EventId born;
   EventId died;
   std::vector<EventId> events;
-  std::string note;                    ///< why the state is unknown, in words
+  std::string note;  ///< why the state is unknown, in words
 };
 
 enum class Verdict : std::uint8_t {
-  leak, over_put, use_after_free, resurrection, free_while_referenced, unobserved_change, undecidable,
+  leak,
+  over_put,
+  use_after_free,
+  resurrection,
+  free_while_referenced,
+  unobserved_change,
+  undecidable,
 };
 std::string_view verdict_name(Verdict verdict);
 std::optional<Verdict> verdict_from_name(std::string_view name);
@@ -69,8 +75,8 @@ std::vector<std::string> verdict_names();
 struct Finding {
   Verdict verdict = Verdict::undecidable;
   ObjectId object;
-  EventId event;          ///< the event that was the mistake
-  std::string why;        ///< one sentence
+  EventId event;    ///< the event that was the mistake
+  std::string why;  ///< one sentence
 };
 
 struct Thread {
@@ -80,8 +86,8 @@ struct Thread {
 
 class History {
  public:
-  ObjectId add_object(Object object);          ///< sets its generation; it becomes the current one at its address
-  EventId add_event(const Event& event);       ///< appended to its object's events
+  ObjectId add_object(Object object);     ///< sets its generation; it becomes the current one at its address
+  EventId add_event(const Event& event);  ///< appended to its object's events
   void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
   ThreadIndex thread(long tid, const std::string& name);
 
@@ -89,6 +95,8 @@ class History {
   [[nodiscard]] ObjectId newest_at(FamilyId family, Address address) const;
   /// All objects of all families that were ever seen at exactly this address, oldest first.
   [[nodiscard]] std::vector<ObjectId> all_at(Address address) const;
+  /// All objects that begin in [begin, end), whatever became of them.
+  [[nodiscard]] std::vector<ObjectId> starting_in(Address begin, Address end) const;
   /// Objects whose known extent contains the address, nearest begin first. `exact` ones come first.
   [[nodiscard]] std::vector<ObjectId> containing(Address address) const;
 
@@ -112,7 +120,7 @@ class History {
   std::vector<Event> events_;
   std::vector<Finding> findings_;
   std::vector<Thread> threads_;
-  std::unordered_map<Address, std::vector<ObjectId>> by_address_;
+  std::map<Address, std::vector<ObjectId>> by_address_;
   StackTable stacks_;
 };
 

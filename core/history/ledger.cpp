@@ -7,7 +7,8 @@
 namespace refhist {
 
 namespace {
-constexpr std::size_t kMaxInFlight = 16;  // subsets are counted up to this; more threads inside one object are not seen
+constexpr std::size_t kMaxInFlight =
+    16;  // subsets are counted up to this; more threads inside one object are not seen
 
 bool is_put(Role role) { return role == Role::put; }
 
@@ -21,7 +22,8 @@ std::string where_died(const Object& object) {
 }  // namespace
 
 bool explained_by(std::int64_t ledger, std::int64_t memory, const std::vector<int>& changes) {
-  // With changes of +1 and -1 the subset sums are every value between the sum of the -1s and the sum of the +1s.
+  // With changes of +1 and -1 the subset sums are every value between the sum of the -1s and the sum of the
+  // +1s.
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
   for (std::size_t i = 0; i < std::min(changes.size(), kMaxInFlight); ++i) {
@@ -35,7 +37,6 @@ Outcome Ledger::apply(const Arrival& arrival) {
   switch (arrival.role) {
     case Role::alloc:
     case Role::init:
-    case Role::pool_create:
       return birth(arrival);
     case Role::free:
     case Role::pool_destroy:
@@ -49,9 +50,41 @@ ObjectId Ledger::new_object(const Arrival& arrival, bool complete) {
   Object object;
   object.address = arrival.address;
   object.family = arrival.family;
-  object.size = arrival.size;
+  object.size = arrival.memory ? arrival.memory->size : arrival.size;
   object.complete = complete;
-  return history_.add_object(std::move(object));
+  const ObjectId id = history_.add_object(std::move(object));
+  if (arrival.memory) record_allocation(id, *arrival.memory);
+  return id;
+}
+
+void Ledger::record_allocation(ObjectId id, const Memory& memory) {
+  Event event;
+  event.time_ns = memory.time_ns;
+  event.object = id;
+  event.site = memory.site;
+  event.thread = memory.thread;
+  event.stack = memory.stack;
+  event.role = Role::alloc;
+  event.after = 0;
+  event.after_source = CountSource::derived;
+  history_.add_event(event);
+}
+
+ObjectId Ledger::move(ObjectId id, Address to, const Arrival& arrival) {
+  Object moved = history_.object(id);
+  Object& left = history_.object(id);
+  left.state = ObjectState::dead;
+  left.freed = true;
+  left.note = fmt::format("realloc moved it to {:#x}", to);
+  moved.address = to;
+  moved.events.clear();
+  moved.born = moved.died = EventId();
+  if (arrival.memory) moved.size = arrival.memory->size;
+  moved.note = fmt::format("realloc moved it from {:#x}", history_.object(id).address);
+  const std::int64_t ledger = moved.ledger;
+  const ObjectId now = history_.add_object(std::move(moved));
+  history_.object(now).born = record(now, arrival, ledger, ledger, CountSource::derived);
+  return now;
 }
 
 void Ledger::end_unseen(ObjectId id) {
@@ -102,7 +135,8 @@ Outcome Ledger::birth(const Arrival& arrival) {
   std::int64_t references = gives_references ? arrival.traits.born : 0;
   CountSource source = CountSource::derived;
   Object& object = history_.object(id);
-  if (!object.complete) references += object.ledger - object.before_seen;  // seen first inside its own constructor
+  if (!object.complete)
+    references += object.ledger - object.before_seen;  // seen first inside its own constructor
   if (arrival.after) {
     references = *arrival.after;
     source = CountSource::read;
@@ -140,7 +174,8 @@ void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory)
   history_.object(id).moved_unobserved = true;
 }
 
-std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death) {
+std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, bool& reborn,
+                                          bool& during_death) {
   const Object& object = history_.object(id);
   const std::vector<int> changes = in_flight(arrival, id);
   const bool last_put_runs =
@@ -157,13 +192,15 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
     finding.why = fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory);
     return finding;
   }
-  // An unseen birth at this address can only be ruled out when no object of the family was ever seen without its own.
+  // An unseen birth at this address can only be ruled out when no object of the family was ever seen without
+  // its own.
   const auto& objects = history_.objects();
   const bool births_seen =
       arrival.traits.births_seen && std::none_of(objects.begin(), objects.end(), [&](const Object& other) {
         return other.family == arrival.family && !other.complete;
       });
-  const bool certain = births_seen && (memory || object.freed || !arrival.traits.blind);
+  const bool no_memory = object.freed && arrival.memory_gone;
+  const bool certain = no_memory || (births_seen && (memory || object.freed || !arrival.traits.blind));
   if (certain) {
     if (!memory && !object.freed) {
       finding.verdict = is_put(arrival.role) ? Verdict::over_put : Verdict::resurrection;
@@ -175,7 +212,8 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
   reborn = true;
   finding.verdict = Verdict::undecidable;
   finding.why = fmt::format(
-      "{} at the address of an object that ended at event #{}: used after its end, or another object whose birth "
+      "{} at the address of an object that ended at event #{}: used after its end, or another object whose "
+      "birth "
       "was not seen",
       what, object.died.value);
   return finding;
@@ -244,7 +282,8 @@ Outcome Ledger::change(const Arrival& arrival) {
     reconcile(id, arrival, *arrival.before);
   }
   outcome.object = id;
-  const bool below = is_put(arrival.role) && !finding && arrival.before && *arrival.before <= 0 && !during_death;
+  const bool below =
+      is_put(arrival.role) && !finding && arrival.before && *arrival.before <= 0 && !during_death;
   if (below) {
     finding = Finding{Verdict::over_put, id, EventId(),
                       fmt::format("put while the counter reads {}{}", *arrival.before,
@@ -296,10 +335,12 @@ Outcome Ledger::release(const Arrival& arrival) {
   const Object& object = history_.object(id);
   if (object.freed) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was given back before"};
-  } else if (!was_dead && object.base_known && object.ledger > 0 && (arrival.before || !arrival.traits.blind)) {
+  } else if (!was_dead && object.base_known && object.ledger > 0 &&
+             (arrival.before || !arrival.traits.blind)) {
     finding = Finding{Verdict::free_while_referenced, id, EventId(),
-                      fmt::format("free while {} reference{} outstanding", object.ledger,
-                                  object.ledger == 1 ? " is" : "s are")};
+                      fmt::format("{} while {} reference{} outstanding",
+                                  arrival.role == Role::pool_destroy ? "its pool is destroyed" : "free",
+                                  object.ledger, object.ledger == 1 ? " is" : "s are")};
   }
   outcome.object = id;
   outcome.event = record(id, arrival, arrival.before, arrival.before, CountSource::derived);

@@ -19,10 +19,19 @@ namespace refhist {
 
 /// What the ledger must know about a family to judge.
 struct FamilyTraits {
-  bool births_seen = false;   ///< every birth since the process began passed a probe
-  bool blind = false;         ///< copies of its functions exist that are not armed
+  bool births_seen = false;  ///< every birth since the process began passed a probe
+  bool blind = false;        ///< copies of its functions exist that are not armed
   bool has_init = false;
   std::int64_t born = 1;
+};
+
+/// The allocation that an object lies in, where the allocator is tracked.
+struct Memory {
+  SiteId site;
+  ThreadIndex thread;
+  StackId stack;
+  std::uint64_t time_ns = 0;
+  std::uint64_t size = 0;  ///< bytes from the object's address to the end of the block
 };
 
 /// One execution of a probe.
@@ -32,24 +41,26 @@ struct Arrival {
   SiteId site;
   Role role = Role::get;
   Address address = 0;
-  std::uint64_t size = 0;            ///< alloc: bytes; 0 unknown
+  std::uint64_t size = 0;       ///< alloc: bytes; 0 unknown
+  bool memory_gone = false;  ///< the allocator is tracked and has nothing handed out at the address
+  std::optional<Memory> memory;
   ThreadIndex thread;
   std::uint64_t time_ns = 0;
   StackId stack;
-  Count before;                      ///< counter at entry, when readable
-  Count after;                       ///< counter at return, for calls that are watched to their return
-  bool failed = false;               ///< try_get without success
-  bool at_return = false;            ///< `after` speaks, not `before`
-  EventId first_inside;              ///< for calls watched to their return: the next event id at their entry
+  Count before;            ///< counter at entry, when readable
+  Count after;             ///< counter at return, for calls that are watched to their return
+  bool failed = false;     ///< try_get without success
+  bool at_return = false;  ///< `after` speaks, not `before`
+  EventId first_inside;    ///< for calls watched to their return: the next event id at their entry
   /// Changes (+1, -1) of the object that may not have reached memory yet.
   std::function<std::vector<int>(ObjectId)> in_flight;
 };
 
 struct Outcome {
   ObjectId object;
-  EventId event;                     ///< invalid when the call was part of an event already recorded
+  EventId event;  ///< invalid when the call was part of an event already recorded
   std::optional<Finding> finding;
-  bool to_zero = false;              ///< this put ends the object
+  bool to_zero = false;  ///< this put ends the object
 };
 
 class Ledger {
@@ -58,6 +69,8 @@ class Ledger {
   Outcome apply(const Arrival& arrival);
   /// A get or put that is left out of the history on the user's wish: only the count follows it.
   void adjust(FamilyId family, Address address, int delta);
+  /// realloc has moved the object: it lives on, as another object, at the new address. Returns that.
+  ObjectId move(ObjectId id, Address to, const Arrival& arrival);
 
  private:
   Outcome birth(const Arrival& arrival);
@@ -65,10 +78,12 @@ class Ledger {
   Outcome release(const Arrival& arrival);
 
   ObjectId new_object(const Arrival& arrival, bool complete);
+  void record_allocation(ObjectId id, const Memory& memory);
   void end_unseen(ObjectId id);
   EventId record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source);
   void reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory);
-  /// Judges a get or put on an object whose last reference is gone. Sets `reborn` when it must be another object.
+  /// Judges a get or put on an object whose last reference is gone. Sets `reborn` when it must be another
+  /// object.
   std::optional<Finding> judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death);
   Outcome failed_try(const Arrival& arrival);
   void apply_delta(Outcome& outcome, const Arrival& arrival, int delta);

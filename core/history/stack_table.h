@@ -12,9 +12,9 @@ namespace refhist {
 
 /// A frame as recorded: enough to name it after its module is gone.
 struct StackFrame {
-  ModuleId module;        ///< invalid when the pc lay in no module
-  Address pc = 0;         ///< file address when `module` is valid, else the address in memory
-  bool exact = false;     ///< pc is the next instruction; else a return address
+  ModuleId module;     ///< invalid when the pc lay in no module
+  Address pc = 0;      ///< file address when `module` is valid, else the address in memory
+  bool exact = false;  ///< pc is the next instruction; else a return address
   bool operator==(const StackFrame&) const = default;
 };
 

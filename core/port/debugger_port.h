@@ -16,9 +16,9 @@ enum class ProcessState { none, stopped, running, exited, core };
 
 struct ProcessInfo {
   ProcessState state = ProcessState::none;
-  long pid = 0;             ///< 0 when there is no live process
-  bool local = false;       ///< /proc/PID is this process's (same machine, not a core file)
-  std::string executable;   ///< path of the program's file; empty when unknown
+  long pid = 0;            ///< 0 when there is no live process
+  bool local = false;      ///< /proc/PID is this process's (same machine, not a core file)
+  std::string executable;  ///< path of the program's file; empty when unknown
 };
 
 struct ThreadInfo {

@@ -8,8 +8,23 @@
 namespace refhist {
 
 enum Register : unsigned {
-  kRax, kRdx, kRcx, kRbx, kRsi, kRdi, kRbp, kRsp,
-  kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15, kRip,
+  kRax,
+  kRdx,
+  kRcx,
+  kRbx,
+  kRsi,
+  kRdi,
+  kRbp,
+  kRsp,
+  kR8,
+  kR9,
+  kR10,
+  kR11,
+  kR12,
+  kR13,
+  kR14,
+  kR15,
+  kRip,
   kRegisterCount
 };
 

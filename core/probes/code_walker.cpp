@@ -15,7 +15,8 @@ namespace {
 
 constexpr unsigned kDeepestCall = 3;
 constexpr unsigned kInstructionBudget = 30000;
-constexpr unsigned kShareOfCall = 8;  // a call may use up one eighth of what is left, so that the caller is seen whole
+constexpr unsigned kShareOfCall =
+    8;  // a call may use up one eighth of what is left, so that the caller is seen whole
 constexpr unsigned kVisitsEach = 2;
 constexpr std::size_t kLongestInstruction = 15;
 
@@ -65,7 +66,8 @@ class Walk {
   bool jump(Frame& frame, const Instruction& instruction, MachineState& state, Address& next);
   bool call_instruction(Frame& frame, const Instruction& instruction, MachineState& state);
   /// False when the callee never returns.
-  bool call(std::string_view name, const std::optional<CodePlace>& target, MachineState& state, unsigned depth);
+  bool call(std::string_view name, const std::optional<CodePlace>& target, MachineState& state,
+            unsigned depth);
   static std::optional<CodePlace> direct_target(const Frame& frame, const Instruction& instruction);
   std::string_view imported_through(const Module& module, const Instruction& instruction) const;
   /// The import's name when a PLT stub stands at the place.
@@ -81,6 +83,7 @@ class Walk {
              MachineState& state, const Value& value);
   void store(const Frame& frame, const Value& address, const Value& value, unsigned bytes,
              MachineState& state);
+  void negate(const Frame& frame, const Instruction& instruction, MachineState& state);
   void exchange_and_add(const Frame& frame, const Instruction& instruction, MachineState& state);
   void compare_and_exchange(const Frame& frame, const Instruction& instruction, MachineState& state);
   void bit_field(const Instruction& instruction, MachineState& state);
@@ -136,11 +139,18 @@ void Walk::run(Frame& frame, Address address, MachineState state) {
 
 bool Walk::step(Frame& frame, const Instruction& instruction, MachineState& state, Address& next) {
   switch (instruction.decoded.meta.category) {
-    case ZYDIS_CATEGORY_RET: frame.results.push_back(state.reg(0)); return false;
-    case ZYDIS_CATEGORY_COND_BR: branch(frame, instruction, state); return true;
-    case ZYDIS_CATEGORY_UNCOND_BR: return jump(frame, instruction, state, next);
-    case ZYDIS_CATEGORY_CALL: return call_instruction(frame, instruction, state);
-    default: break;
+    case ZYDIS_CATEGORY_RET:
+      frame.results.push_back(state.reg(0));
+      return false;
+    case ZYDIS_CATEGORY_COND_BR:
+      branch(frame, instruction, state);
+      return true;
+    case ZYDIS_CATEGORY_UNCOND_BR:
+      return jump(frame, instruction, state, next);
+    case ZYDIS_CATEGORY_CALL:
+      return call_instruction(frame, instruction, state);
+    default:
+      break;
   }
   const ZydisMnemonic mnemonic = instruction.decoded.mnemonic;
   if (mnemonic == ZYDIS_MNEMONIC_UD2 || mnemonic == ZYDIS_MNEMONIC_HLT || mnemonic == ZYDIS_MNEMONIC_INT3) {
@@ -173,15 +183,16 @@ void Walk::branch(Frame& frame, const Instruction& instruction, const MachineSta
 
 bool Walk::jump(Frame& frame, const Instruction& instruction, MachineState& state, Address& next) {
   const auto target = direct_target(frame, instruction);
-  const std::string_view import = target ? stub_import(*target) : imported_through(*frame.module, instruction);
+  const std::string_view import =
+      target ? stub_import(*target) : imported_through(*frame.module, instruction);
   const std::string_view name = !import.empty() ? import : target ? index_.name_at(*target) : "";
   const bool tail_call = !name.empty() || !target;
   if (!tail_call) {
     next = target->address;
     return true;
   }
-  // A jump to another function: a call whose result is ours. A jump through a table of a switch looks alike and
-  // only adds a call without a name.
+  // A jump to another function: a call whose result is ours. A jump through a table of a switch looks alike
+  // and only adds a call without a name.
   const auto place = import.empty() ? target : index_.exported(import);
   if (call(name, place, state, frame.depth + 1)) frame.results.push_back(state.reg(0));
   return false;
@@ -189,7 +200,8 @@ bool Walk::jump(Frame& frame, const Instruction& instruction, MachineState& stat
 
 bool Walk::call_instruction(Frame& frame, const Instruction& instruction, MachineState& state) {
   const auto target = direct_target(frame, instruction);
-  const std::string_view import = target ? stub_import(*target) : imported_through(*frame.module, instruction);
+  const std::string_view import =
+      target ? stub_import(*target) : imported_through(*frame.module, instruction);
   if (!import.empty()) return call(import, index_.exported(import), state, frame.depth + 1);
   const std::string_view name = target ? index_.name_at(*target) : "";
   return call(name, target, state, frame.depth + 1);
@@ -288,8 +300,8 @@ void Walk::write(const Frame& frame, const Instruction& instruction, const Zydis
   }
 }
 
-void Walk::arithmetic(const Frame& frame, const Instruction& instruction, MachineState& state, const Value& by,
-                      int sign) {
+void Walk::arithmetic(const Frame& frame, const Instruction& instruction, MachineState& state,
+                      const Value& by, int sign) {
   const ZydisDecodedOperand& target = instruction.operands[0];
   const Value old = state.read(target, instruction.next());
   Value result;
@@ -299,6 +311,12 @@ void Walk::arithmetic(const Frame& frame, const Instruction& instruction, Machin
     result = sum(values_, old, by);
   }
   write(frame, instruction, target, state, result);
+}
+
+void Walk::negate(const Frame& frame, const Instruction& instruction, MachineState& state) {
+  const Value old = state.read(instruction.operands[0], instruction.next());
+  const Value negative = values_.is_constant(old) ? values_.constant(-old.offset) : Value{};
+  write(frame, instruction, instruction.operands[0], state, negative);
 }
 
 void Walk::exchange_and_add(const Frame& frame, const Instruction& instruction, MachineState& state) {
@@ -320,8 +338,8 @@ void Walk::compare_and_exchange(const Frame& frame, const Instruction& instructi
   state.set_reg(0, old);
 }
 
-/// and, or, xor. A counter in a bit field is taken out by masks and put together again: the parts of one loaded
-/// word keep being that word, with what was added to either.
+/// and, or, xor. A counter in a bit field is taken out by masks and put together again: the parts of one
+/// loaded word keep being that word, with what was added to either.
 void Walk::bit_field(const Instruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& target = instruction.operands[0];
   const auto number = MachineState::number_of(target.reg.value);
@@ -358,27 +376,50 @@ void Walk::execute(const Frame& frame, const Instruction& instruction, MachineSt
     case ZYDIS_MNEMONIC_LEA:
       write(frame, instruction, operands[0], state, state.address_of(operands[1], next));
       return;
-    case ZYDIS_MNEMONIC_ADD: arithmetic(frame, instruction, state, state.read(operands[1], next), 1); return;
-    case ZYDIS_MNEMONIC_SUB: arithmetic(frame, instruction, state, state.read(operands[1], next), -1); return;
-    case ZYDIS_MNEMONIC_INC: arithmetic(frame, instruction, state, values_.constant(1), 1); return;
-    case ZYDIS_MNEMONIC_DEC: arithmetic(frame, instruction, state, values_.constant(1), -1); return;
+    case ZYDIS_MNEMONIC_ADD:
+      arithmetic(frame, instruction, state, state.read(operands[1], next), 1);
+      return;
+    case ZYDIS_MNEMONIC_SUB:
+      arithmetic(frame, instruction, state, state.read(operands[1], next), -1);
+      return;
+    case ZYDIS_MNEMONIC_INC:
+      arithmetic(frame, instruction, state, values_.constant(1), 1);
+      return;
+    case ZYDIS_MNEMONIC_DEC:
+      arithmetic(frame, instruction, state, values_.constant(1), -1);
+      return;
+    case ZYDIS_MNEMONIC_NEG:
+      negate(frame, instruction, state);
+      return;
     case ZYDIS_MNEMONIC_ADC:  // the carry is seldom set where a counter spans two words
     case ZYDIS_MNEMONIC_CDQE:
     case ZYDIS_MNEMONIC_CWDE:
     case ZYDIS_MNEMONIC_NOP:
-    case ZYDIS_MNEMONIC_ENDBR64: return;
+    case ZYDIS_MNEMONIC_ENDBR64:
+      return;
     case ZYDIS_MNEMONIC_AND:
     case ZYDIS_MNEMONIC_OR:
-    case ZYDIS_MNEMONIC_XOR: bit_field(instruction, state); return;
-    case ZYDIS_MNEMONIC_XADD: exchange_and_add(frame, instruction, state); return;
-    case ZYDIS_MNEMONIC_CMPXCHG: compare_and_exchange(frame, instruction, state); return;
-    case ZYDIS_MNEMONIC_PUSH: state.push(state.read(operands[0], next)); return;
-    case ZYDIS_MNEMONIC_POP: write(frame, instruction, operands[0], state, state.pop()); return;
+    case ZYDIS_MNEMONIC_XOR:
+      bit_field(instruction, state);
+      return;
+    case ZYDIS_MNEMONIC_XADD:
+      exchange_and_add(frame, instruction, state);
+      return;
+    case ZYDIS_MNEMONIC_CMPXCHG:
+      compare_and_exchange(frame, instruction, state);
+      return;
+    case ZYDIS_MNEMONIC_PUSH:
+      state.push(state.read(operands[0], next));
+      return;
+    case ZYDIS_MNEMONIC_POP:
+      write(frame, instruction, operands[0], state, state.pop());
+      return;
     case ZYDIS_MNEMONIC_LEAVE:
       state.set_reg(4, state.reg(5));
       state.set_reg(5, state.pop());
       return;
-    default: forget_written(instruction, state);
+    default:
+      forget_written(instruction, state);
   }
 }
 

@@ -1,6 +1,6 @@
-// The way of a proposal: functions whose names pair up (refcount_names), whose signatures agree where there is
-// debug information, and whose code changes one counter up and down (refcount_evidence). Pairs of one subject and
-// one counter become one family; constructors and conditional gets of the same subject join it.
+// The way of a proposal: functions whose names pair up (refcount_names), whose signatures agree where there
+// is debug information, and whose code changes one counter up and down (refcount_evidence). Pairs of one
+// subject and one counter become one family; constructors and conditional gets of the same subject join it.
 #include "probes/discover.h"
 
 #include <fmt/core.h>
@@ -24,13 +24,13 @@ namespace {
 
 struct Candidate {
   FunctionSymbol symbol;
-  std::string name;   ///< as a probe writes it: the C name, or the C++ name without parameters
+  std::string name;  ///< as a probe writes it: the C name, or the C++ name without parameters
 };
 
 struct ProvenPair {
   NamePair names;
   CounterEvidence counter;
-  std::string type;   ///< of the object, by debug information; may be empty
+  std::string type;  ///< of the object, by debug information; may be empty
 };
 
 class ModuleSearch {
@@ -112,13 +112,15 @@ std::string ModuleSearch::pointee(std::size_t candidate, unsigned argument) {
   return known->parameters[argument - 1].pointee;
 }
 
-bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence& counter, std::string& type) {
+bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence& counter,
+                                    std::string& type) {
   if (!signature(names.get) || !signature(names.put)) return true;
   type = pointee(names.get, counter.get_argument);
   if (without_struct(type) != without_struct(pointee(names.put, counter.put_argument))) return false;
   // pool_get(pool) counts in the pool what it hands out: the counter is not that of the result.
   const std::string result = signature(names.get)->result_pointee;
-  return names.certainty == Certainty::sure || result.empty() || without_struct(result) == without_struct(type);
+  return names.certainty == Certainty::sure || result.empty() ||
+         without_struct(result) == without_struct(type);
 }
 
 std::optional<ProvenPair> ModuleSearch::prove(const NamePair& names) {
@@ -160,8 +162,10 @@ Proposal ModuleSearch::propose(const std::vector<ProvenPair>& pairs) {
   family.origin = "discover";
   family.counter = counter_spec(first);
   for (const ProvenPair& pair : pairs) {
-    add_probe(family, Role::get, candidates_[pair.names.get].name, argument_source(pair.counter.get_argument));
-    add_probe(family, Role::put, candidates_[pair.names.put].name, argument_source(pair.counter.put_argument));
+    add_probe(family, Role::get, candidates_[pair.names.get].name,
+              argument_source(pair.counter.get_argument));
+    add_probe(family, Role::put, candidates_[pair.names.put].name,
+              argument_source(pair.counter.put_argument));
   }
   add_conditional_gets(first, family);
   add_births(first, family);

@@ -10,13 +10,14 @@
 namespace refhist {
 namespace {
 
-constexpr std::array<std::pair<Role, std::string_view>, 8> kRoles{{
+constexpr std::array<std::pair<Role, std::string_view>, 9> kRoles{{
     {Role::alloc, "alloc"},
     {Role::init, "init"},
     {Role::get, "get"},
     {Role::try_get, "try_get"},
     {Role::put, "put"},
     {Role::free, "free"},
+    {Role::realloc, "realloc"},
     {Role::pool_create, "pool_create"},
     {Role::pool_destroy, "pool_destroy"},
 }};

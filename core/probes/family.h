@@ -16,6 +16,7 @@ enum class Role : std::uint8_t {
   try_get,       ///< one reference more, if it succeeds (get-unless-zero, lookup)
   put,           ///< one reference less; put(NULL) is no event
   free,          ///< the object's memory is given back
+  realloc,       ///< the object's memory is given back and obtained again, perhaps elsewhere
   pool_create,   ///< a pool of objects begins
   pool_destroy,  ///< a pool ends, and with it every object in it
 };
@@ -48,6 +49,7 @@ struct ProbeSpec {
   Success success = Success::always;
   std::uint8_t pool_argument = 0;  ///< for alloc/init in a pool: which argument is the pool; 0 none
   std::uint8_t size_argument = 0;  ///< for alloc: which argument is the size; 0 none
+  std::uint8_t times_argument = 0;  ///< for alloc: which argument multiplies the size (calloc); 0 none
   std::string origin;              ///< "json-c.toml:12" or "command line"
 };
 
@@ -70,6 +72,7 @@ struct Family {
   std::vector<ProbeSpec> probes;
   std::vector<std::string> except;  ///< function patterns that the globs of `probes` leave out
   CounterSpec counter;
+  bool allocator = false;  ///< its functions hand out plain memory, no counted objects: malloc, mmap
   std::int64_t born = 1;  ///< references that an init creates
   std::string origin;     ///< file the family came from, or "command line"
 

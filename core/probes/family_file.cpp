@@ -29,12 +29,13 @@ const std::vector<std::string>& family_keys() {
   static const std::vector<std::string> keys{
       "name",        "description", "modules",    "type", "count",       "count_offset", "count_size",
       "count_shift", "count_scale", "count_bias", "born", "except",      "alloc",        "init",
-      "get",         "try_get",     "put",        "free", "pool_create", "pool_destroy"};
+      "get",         "try_get",     "put",        "free", "realloc",
+      "pool_create", "pool_destroy", "allocator"};
   return keys;
 }
 
 const std::vector<std::string>& probe_keys() {
-  static const std::vector<std::string> keys{"function", "object", "success", "pool", "size"};
+  static const std::vector<std::string> keys{"function", "object", "success", "pool", "size", "times"};
   return keys;
 }
 
@@ -124,6 +125,7 @@ class Reader {
     result.modules = strings(table, "modules");
     result.except = strings(table, "except");
     if (const toml::node* node = table.get("born")) result.born = integer(*node, "born", 0, INT32_MAX);
+    if (const toml::node* node = table.get("allocator")) result.allocator = boolean(*node, "allocator");
     counter(table, result.counter);
     for (const auto& [key, node] : table) {
       if (const auto role = role_from_name(key.str())) probes(*role, node, result.probes);
@@ -187,7 +189,9 @@ class Reader {
     ProbeSpec spec;
     spec.role = role;
     spec.origin = place(node);
-    if (role == Role::alloc || role == Role::init) spec.object.from = ObjectSource::From::result;
+    if (role == Role::alloc || role == Role::init || role == Role::pool_create) {
+      spec.object.from = ObjectSource::From::result;
+    }
     if (role == Role::try_get) spec.success = Success::nonzero;
     if (node.is_string()) {
       spec.function = function(node);
@@ -206,6 +210,7 @@ class Reader {
     if (const toml::node* node = table.get("object")) spec.object = object(*node);
     if (const toml::node* node = table.get("success")) spec.success = success(*node);
     if (const toml::node* node = table.get("pool")) spec.pool_argument = argument(*node, "pool");
+    if (const toml::node* node = table.get("times")) spec.times_argument = argument(*node, "times");
     if (const toml::node* node = table.get("size")) spec.size_argument = argument(*node, "size");
   }
 
@@ -239,6 +244,11 @@ class Reader {
     const toml::node* node = table.get(key);
     if (node == nullptr) wrong(table, "'{}' is missing; expected {} = \"...\"", key, key);
     return *node;
+  }
+
+  bool boolean(const toml::node& node, std::string_view key) {
+    if (!node.is_boolean()) wrong(node, "'{}' is {}; expected true or false", key, kind(node));
+    return node.as_boolean()->get();
   }
 
   std::string string(const toml::node& node, std::string_view key) {

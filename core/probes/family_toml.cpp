@@ -37,7 +37,8 @@ std::string quoted_array(const std::vector<std::string>& words) {
 
 /// A plain string where the role's defaults say it all, else an inline table.
 std::string element(const ProbeSpec& probe) {
-  const bool from_result = probe.role == Role::alloc || probe.role == Role::init;
+  const bool from_result =
+      probe.role == Role::alloc || probe.role == Role::init || probe.role == Role::pool_create;
   const std::string usual_object = from_result ? "return" : "1";
   const Success usual_success = probe.role == Role::try_get ? Success::nonzero : Success::always;
   std::vector<std::string> keys{fmt::format("function = {}", quoted(probe.function))};
@@ -49,6 +50,7 @@ std::string element(const ProbeSpec& probe) {
   }
   if (probe.pool_argument != 0) keys.push_back(fmt::format("pool = {}", probe.pool_argument));
   if (probe.size_argument != 0) keys.push_back(fmt::format("size = {}", probe.size_argument));
+  if (probe.times_argument != 0) keys.push_back(fmt::format("times = {}", probe.times_argument));
   if (keys.size() == 1) return quoted(probe.function);
   return fmt::format("{{ {} }}", join(keys, ", "));
 }
@@ -80,10 +82,11 @@ std::string to_toml(const Family& family) {
   std::string text = fmt::format("[[family]]\nname = {}\n", quoted(family.name));
   if (!family.description.empty()) text += fmt::format("description = {}\n", quoted(family.description));
   if (!family.modules.empty()) text += fmt::format("modules = {}\n", quoted_array(family.modules));
+  if (family.allocator) text += "allocator = true\n";
   text += counter_lines(family.counter);
   if (family.born != 1) text += fmt::format("born = {}\n", family.born);
   for (const Role role : {Role::alloc, Role::init, Role::get, Role::try_get, Role::put, Role::free,
-                          Role::pool_create, Role::pool_destroy}) {
+                          Role::realloc, Role::pool_create, Role::pool_destroy}) {
     text += role_line(family, role);
   }
   if (!family.except.empty()) text += fmt::format("except = {}\n", quoted_array(family.except));

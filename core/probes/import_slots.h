@@ -8,7 +8,8 @@
 
 namespace refhist {
 
-/// Slot (file address) -> symbol name, from the dynamic relocations of the ELF file. Empty when it cannot be read.
+/// Slot (file address) -> symbol name, from the dynamic relocations of the ELF file. Empty when it cannot be
+/// read.
 std::unordered_map<Address, std::string> read_import_slots(const std::string& path);
 
 }  // namespace refhist

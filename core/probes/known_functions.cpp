@@ -14,7 +14,8 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// True when `word` stands in the name as a word of its own: "conn_free_locked", "ConnFree", "_ZN4Conn4freeEv".
+/// True when `word` stands in the name as a word of its own: "conn_free_locked", "ConnFree",
+/// "_ZN4Conn4freeEv".
 bool has_word(std::string_view name, std::string_view word) {
   for (std::size_t at = 0; at + word.size() <= name.size(); ++at) {
     const char first = name[at];
@@ -67,21 +68,36 @@ std::optional<KnownAddition> known_addition(std::string_view function) {
 }
 
 bool ends_the_path(std::string_view function) {
-  static constexpr std::array<std::string_view, 20> kNames{
-      "g_return_if_fail_warning", "_dbus_warn_return_if_fail", "_dbus_warn_check_failed",
-      "abort",          "exit",          "_exit",           "quick_exit",          "__stack_chk_fail",
-      "__assert_fail",  "__chk_fail",    "__fortify_fail",  "__assert_perror_fail", "g_assertion_message",
-      "g_assertion_message_expr",        "_dbus_abort",     "OPENSSL_die",         "__cxa_throw",
-      "__cxa_rethrow",  "_Unwind_Resume", "_ZSt9terminatev"};
+  static constexpr std::array<std::string_view, 20> kNames{"g_return_if_fail_warning",
+                                                           "_dbus_warn_return_if_fail",
+                                                           "_dbus_warn_check_failed",
+                                                           "abort",
+                                                           "exit",
+                                                           "_exit",
+                                                           "quick_exit",
+                                                           "__stack_chk_fail",
+                                                           "__assert_fail",
+                                                           "__chk_fail",
+                                                           "__fortify_fail",
+                                                           "__assert_perror_fail",
+                                                           "g_assertion_message",
+                                                           "g_assertion_message_expr",
+                                                           "_dbus_abort",
+                                                           "OPENSSL_die",
+                                                           "__cxa_throw",
+                                                           "__cxa_rethrow",
+                                                           "_Unwind_Resume",
+                                                           "_ZSt9terminatev"};
   return contains(kNames, function);
 }
 
 bool gives_back(std::string_view function) {
   static constexpr std::array<std::string_view, 11> kExact{
-      "free",  "g_free", "g_slice_free1", "CRYPTO_free", "CRYPTO_clear_free", "dbus_free", "munmap", "_ZdlPv",
-      "_ZdlPvm", "_ZdaPv", "_ZdlPvmSt11align_val_t"};
-  static constexpr std::array<std::string_view, 10> kWords{
-      "free", "destroy", "delete", "dealloc", "dispose", "finalize", "finalise", "recycle", "reap", "destruct"};
+      "free",   "g_free", "g_slice_free1", "CRYPTO_free", "CRYPTO_clear_free",     "dbus_free",
+      "munmap", "_ZdlPv", "_ZdlPvm",       "_ZdaPv",      "_ZdlPvmSt11align_val_t"};
+  static constexpr std::array<std::string_view, 10> kWords{"free",    "destroy",  "delete",   "dealloc",
+                                                           "dispose", "finalize", "finalise", "recycle",
+                                                           "reap",    "destruct"};
   if (contains(kExact, function)) return true;
   return std::any_of(kWords.begin(), kWords.end(),
                      [function](std::string_view word) { return has_word(function, word); });

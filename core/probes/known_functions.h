@@ -1,4 +1,5 @@
-// What is known of functions by their names alone: those that end a path, allocate, free, or add to a counter.
+// What is known of functions by their names alone: those that end a path, allocate, free, or add to a
+// counter.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct KnownAddition {
 std::optional<KnownAddition> known_addition(std::string_view function);
 /// abort and its kin, and reports of a broken precondition: what follows is not what the function is for.
 bool ends_the_path(std::string_view function);
-/// By name, argument 1 is given back: free itself and anything that is called free, destroy, finalize and the like.
+/// By name, argument 1 is given back: free itself and anything that is called free, destroy, finalize and the
+/// like.
 bool gives_back(std::string_view function);
 
 }  // namespace refhist

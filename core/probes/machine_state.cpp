@@ -54,8 +54,10 @@ Value MachineState::read(const ZydisDecodedOperand& operand, Address next) {
       if (operand.size == 32) value = static_cast<std::int32_t>(value);
       return values_->constant(value);
     }
-    case ZYDIS_OPERAND_TYPE_MEMORY: return load(address_of(operand, next));
-    default: return {};
+    case ZYDIS_OPERAND_TYPE_MEMORY:
+      return load(address_of(operand, next));
+    default:
+      return {};
   }
 }
 

@@ -29,10 +29,13 @@ bool is_step(std::int64_t delta) {
   return size <= 65536 && std::has_single_bit(size);
 }
 
-/// Does the put hand the object to something that frees, or to a function pointer (a destructor)?
-bool gives_object_back(const WalkedFunction& put, unsigned argument) {
+/// Does the put hand the object to something that frees, or to a function pointer (a destructor)? As a
+/// destructor counts also what is given the counter itself: kref_put(&object->kref, release).
+bool gives_object_back(const WalkedFunction& put, const CounterChange& down) {
+  const unsigned argument = put.values.root_argument(down.cell);
   return std::any_of(put.facts.calls.begin(), put.facts.calls.end(), [&](const CallFact& call) {
     if (call.used_after || put.values.root_argument(call.first) != argument) return false;
+    if (call.indirect && call.first == down.cell) return true;
     if (put.values.path(call.first).size() != 1 || call.first.offset > 0) return false;
     return call.indirect || gives_back(call.callee);
   });
@@ -76,17 +79,18 @@ std::optional<Candidate> match(const WalkedFunction& get, const CounterChange& u
   }
   // A counter behind a pointer is mostly somebody else's: a pool's, a table's.
   if (evidence.path.size() > (strong ? 2U : 1U)) return std::nullopt;
-  if ((!strong || step < 0) && !gives_object_back(put, evidence.put_argument)) return std::nullopt;
-  evidence.what = fmt::format("get {} {} {} {}, put {} it{}", step > 0 ? "adds" : "subtracts", std::llabs(step),
-                              step > 0 ? "to" : "from", spell(evidence.path, evidence.get_argument),
-                              step > 0 ? "subtracts" : "adds",
+  if ((!strong || step < 0) && !gives_object_back(put, down)) return std::nullopt;
+  evidence.what = fmt::format("get {} {} {} {}, put {} it{}", step > 0 ? "adds" : "subtracts",
+                              std::llabs(step), step > 0 ? "to" : "from",
+                              spell(evidence.path, evidence.get_argument), step > 0 ? "subtracts" : "adds",
                               evidence.place_known_in_put ? "" : " at a place that is computed");
   return Candidate{evidence, up.depth + down.depth};
 }
 
 }  // namespace
 
-std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put, bool strong) {
+std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
+                                            bool strong) {
   std::optional<Candidate> best;
   for (const CounterChange& up : get.facts.changes) {
     for (const CounterChange& down : put.facts.changes) {
@@ -100,10 +104,11 @@ std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const Wal
 
 bool changes_counter(const WalkedFunction& function, unsigned argument, const std::vector<std::int64_t>& path,
                      std::int64_t step) {
-  return std::any_of(function.facts.changes.begin(), function.facts.changes.end(), [&](const CounterChange& c) {
-    return plain_step(c) == step && c.cell.exact && function.values.root_argument(c.cell) == argument &&
-           function.values.path(c.cell) == path;
-  });
+  return std::any_of(
+      function.facts.changes.begin(), function.facts.changes.end(), [&](const CounterChange& c) {
+        return plain_step(c) == step && c.cell.exact && function.values.root_argument(c.cell) == argument &&
+               function.values.path(c.cell) == path;
+      });
 }
 
 bool sets_counter(const WalkedFunction& function, const std::vector<std::int64_t>& path) {
@@ -117,7 +122,8 @@ bool may_return_new_object(const WalkedFunction& function) {
   if (results.empty()) return true;
   return std::any_of(results.begin(), results.end(), [&](const Value& result) {
     if (!result.known()) return true;
-    const bool argument = function.values.root_argument(result) != 0 && function.values.path(result).size() == 1;
+    const bool argument =
+        function.values.root_argument(result) != 0 && function.values.path(result).size() == 1;
     return !argument && !function.values.is_constant(result);
   });
 }

@@ -18,21 +18,23 @@ struct WalkedFunction {
 
 /// The counter that both functions change, as seen from the object.
 struct CounterEvidence {
-  unsigned get_argument = 1;          ///< which argument is the object
+  unsigned get_argument = 1;  ///< which argument is the object
   unsigned put_argument = 1;
-  std::vector<std::int64_t> path;     ///< {4}: at object + 4; {8, 0}: at what object + 8 points at
-  std::int64_t step = 1;              ///< what the get adds; negative for a counter that counts down
+  std::vector<std::int64_t> path;  ///< {4}: at object + 4; {8, 0}: at what object + 8 points at
+  std::int64_t step = 1;           ///< what the get adds; negative for a counter that counts down
   std::uint8_t size = 4;
-  bool place_known_in_put = true;     ///< false: the put computes the counter's place from tables
-  std::string what;                   ///< "get adds 1 to [arg1+4], put subtracts 1"
+  bool place_known_in_put = true;  ///< false: the put computes the counter's place from tables
+  std::string what;                ///< "get adds 1 to [arg1+4], put subtracts 1"
 
   /// The place is fixed relative to the object; in front of it (GLib's rc boxes) counts too.
   [[nodiscard]] bool in_object() const { return path.size() == 1; }
 };
 
-/// Nothing when the code does not look like a get and its put. `strong` says that the names leave no doubt; other
-/// names ("get", "acquire") are also those of hash tables and locks, so there the put must give the object back.
-std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put, bool strong);
+/// Nothing when the code does not look like a get and its put. `strong` says that the names leave no doubt;
+/// other names ("get", "acquire") are also those of hash tables and locks, so there the put must give the
+/// object back.
+std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
+                                            bool strong);
 
 /// True when the function adds `step` to the counter of its argument `argument`.
 bool changes_counter(const WalkedFunction& function, unsigned argument, const std::vector<std::int64_t>& path,

@@ -13,8 +13,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 struct Word {
-  std::string text;          // lower case
-  std::size_t begin = 0;     // in the name
+  std::string text;       // lower case
+  std::size_t begin = 0;  // in the name
   std::size_t end = 0;
 };
 
@@ -22,7 +22,8 @@ bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0;
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// A word begins where lower case turns to upper ("addRef") and before the last capital of a run ("HTTPConn").
+/// A word begins where lower case turns to upper ("addRef") and before the last capital of a run
+/// ("HTTPConn").
 bool word_begins(std::string_view name, std::size_t at) {
   if (!is_upper(name[at])) return false;
   if (is_lower(name[at - 1])) return true;
@@ -62,7 +63,8 @@ constexpr std::array<Verb, 26> kVerbs{{
     {"reference", "unreference|dereference|destroy|release|free|unref", Certainty::sure},
     {"up ref", "free|down ref|put|unref", Certainty::sure},
     {"upref", "free|downref|put|unref", Certainty::sure},
-    {"add ref", "release|rem ref|remove ref|del ref|drop ref|dec ref|sub ref|rm ref|free|put", Certainty::sure},
+    {"add ref", "release|rem ref|remove ref|del ref|drop ref|dec ref|sub ref|rm ref|free|put",
+     Certainty::sure},
     {"addref", "release|remref|delref|dropref|decref|subref|rmref|free|put", Certainty::sure},
     {"inc ref", "dec ref|drop ref|put ref|release", Certainty::sure},
     {"incref", "decref|dropref|putref|release", Certainty::sure},
@@ -99,7 +101,7 @@ bool is_manner(const std::string& word) {
 
 /// Other words of the name that make a weak verb strong: kref_get, conn_refcount_inc.
 bool speaks_of_references(const Words& subject) {
-  static constexpr std::array<std::string_view, 7> kWords{"ref",    "refs",     "refcnt", "refcount",
+  static constexpr std::array<std::string_view, 7> kWords{"ref",  "refs",       "refcnt",   "refcount",
                                                           "kref", "references", "reference"};
   return std::any_of(subject.begin(), subject.end(), [](const std::string& word) {
     return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
@@ -154,7 +156,8 @@ class Pairing {
       if (candidate == get || known(get, candidate)) continue;
       NamePair pair{get, candidate, certainty, subject(get, at, length), spelling(get, at, length)};
       if (speaks_of_weak_references(pair.subject)) continue;
-      if (certainty == Certainty::likely && speaks_of_references(pair.subject)) pair.certainty = Certainty::sure;
+      if (certainty == Certainty::likely && speaks_of_references(pair.subject))
+        pair.certainty = Certainty::sure;
       pairs_.push_back(std::move(pair));
     }
   }
@@ -208,9 +211,9 @@ std::vector<std::string> name_words(std::string_view name) { return texts(split_
 std::vector<NamePair> pair_names(const std::vector<std::string>& names) { return Pairing(names).pairs(); }
 
 bool is_conditional_get(const std::vector<std::string>& get, const std::vector<std::string>& words) {
-  static const std::array<Words, 6> kConditions{Words{"unless", "zero"}, Words{"not", "zero"},
-                                                Words{"if", "not", "zero"}, Words{"try"}, Words{"maybe"},
-                                                Words{"live"}};
+  static const std::array<Words, 6> kConditions{
+      Words{"unless", "zero"}, Words{"not", "zero"}, Words{"if", "not", "zero"}, Words{"try"},
+      Words{"maybe"},          Words{"live"}};
   for (const Words& condition : kConditions) {
     const auto at = std::search(words.begin(), words.end(), condition.begin(), condition.end());
     if (at == words.end()) continue;

@@ -19,11 +19,11 @@ enum class Certainty : std::uint8_t {
 };
 
 struct NamePair {
-  std::size_t get = 0;       ///< index into the names
+  std::size_t get = 0;  ///< index into the names
   std::size_t put = 0;
   Certainty certainty = Certainty::sure;
   std::vector<std::string> subject;  ///< the words that are left without the verbs: {"conn"}
-  std::string spelling;      ///< of the subject, as the get's name writes it: "conn"
+  std::string spelling;              ///< of the subject, as the get's name writes it: "conn"
 };
 
 /// "dbus_connection_ref" -> dbus connection ref; "ns::HTTPConn::AddRef" -> ns http conn add ref.
@@ -32,7 +32,8 @@ std::vector<std::string> name_words(std::string_view name);
 /// All pairs among the names (C names, or C++ names without parameters), in the order of the gets.
 std::vector<NamePair> pair_names(const std::vector<std::string>& names);
 
-/// True for the words of a conditional get of the same subject: get = {conn, get}, words = {conn, get, unless, zero}.
+/// True for the words of a conditional get of the same subject: get = {conn, get}, words = {conn, get,
+/// unless, zero}.
 bool is_conditional_get(const std::vector<std::string>& get, const std::vector<std::string>& words);
 /// True for a constructor of the subject: {conn, new, …}, {conn, create, …}, {new, conn}.
 bool is_constructor(const std::vector<std::string>& subject, const std::vector<std::string>& words);

@@ -33,8 +33,8 @@ class ValueTable {
   [[nodiscard]] Value argument(unsigned number) const;  ///< 1-based
   [[nodiscard]] Value stack() const;
   [[nodiscard]] Value constant(std::int64_t value) const;
-  Value fresh();                                        ///< a result that nothing is known about
-  Value content(const Value& address);                  ///< what lies in memory at the address
+  Value fresh();                        ///< a result that nothing is known about
+  Value content(const Value& address);  ///< what lies in memory at the address
 
   [[nodiscard]] bool is_constant(const Value& value) const;
   [[nodiscard]] bool is_stack(const Value& value) const;
@@ -43,12 +43,13 @@ class ValueTable {
 
   /// The argument (1-based) that the value is reached from; 0 when none.
   [[nodiscard]] unsigned root_argument(const Value& value) const;
-  /// Offsets from the argument to the value, one for each step: {8} is argument + 8, {8, 0} what is found there.
+  /// Offsets from the argument to the value, one for each step: {8} is argument + 8, {8, 0} what is found
+  /// there.
   [[nodiscard]] std::vector<std::int64_t> path(const Value& value) const;
 
  private:
   struct Place {
-    Value address;         // of the cell this is the content of; unknown for arguments and the like
+    Value address;  // of the cell this is the content of; unknown for arguments and the like
     unsigned argument = 0;
   };
 

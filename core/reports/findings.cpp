@@ -45,7 +45,8 @@ void add(std::vector<ReportedFinding>& all, ReportedFinding finding) {
   same->alike.insert(same->alike.end(), finding.alike.begin(), finding.alike.end());
 }
 
-std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family, std::initializer_list<EventId> events) {
+std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family,
+                        std::initializer_list<EventId> events) {
   std::string text = fmt::format("{}|{}", verdict_name(verdict), state.family_name(family));
   for (const EventId id : events) text += "|" + normalised(state, id);
   return hash_text(text);
@@ -78,7 +79,8 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
     finding.references = group.references;
     finding.suspects = group.suspects;
     finding.why = group.why;
-    if (group.reach_known && group.reach == Reach::from_leaked) finding.why = "held only by leaked objects; " + group.why;
+    if (group.reach_known && group.reach == Reach::from_leaked)
+      finding.why = "held only by leaked objects; " + group.why;
     const Object& object = state.history.object(finding.object);
     const EventId last = group.references.empty() ? EventId() : group.references.back();
     finding.fingerprint = fingerprint(state, group.verdict, group.family, {object.born, last});
@@ -130,17 +132,20 @@ std::string object_title(const SessionState& state, ObjectId id) {
 
 std::vector<std::string> caveats(SessionState& state) {
   std::vector<std::string> lines = state.warnings;
-  if (state.lost_hits != 0) lines.push_back(fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
+  if (state.lost_hits != 0)
+    lines.push_back(
+        fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {
-    if (site.loaded && !site.why_not.empty()) ++copies[state.family_name(site.family)];
+    if (site.current && !site.why_not.empty()) ++copies[state.family_name(site.family)];
   }
   for (const auto& [family, count] : copies) {
     lines.push_back(fmt::format("{}: {} of its functions not armed (refhist status --sites says why)", family,
                                 count == 1 ? "1 copy" : fmt::format("{} copies", count)));
   }
   if (state.recorder.truncated_stacks() != 0) {
-    lines.push_back(fmt::format("{} could not be walked to the end", plural(state.recorder.truncated_stacks(), "stack")));
+    lines.push_back(
+        fmt::format("{} could not be walked to the end", plural(state.recorder.truncated_stacks(), "stack")));
   }
   if (state.recorder.excluded_calls() != 0) {
     lines.push_back(fmt::format("{} left out by --exclude", plural(state.recorder.excluded_calls(), "call")));

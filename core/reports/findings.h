@@ -14,13 +14,13 @@ namespace refhist {
 /// One finding, with everything that shares its fingerprint.
 struct ReportedFinding {
   Verdict verdict = Verdict::leak;
-  ObjectId object;                    ///< the first of its kind
-  EventId event;                      ///< the event that was the mistake; invalid for leaks
+  ObjectId object;  ///< the first of its kind
+  EventId event;    ///< the event that was the mistake; invalid for leaks
   std::vector<EventId> references;
   std::vector<Suspect> suspects;
   std::string why;
-  std::string fingerprint;            ///< 16 hex digits; the same after recompilation and at other addresses
-  std::vector<ObjectId> alike;        ///< all objects with this fingerprint, `object` first
+  std::string fingerprint;      ///< 16 hex digits; the same after recompilation and at other addresses
+  std::vector<ObjectId> alike;  ///< all objects with this fingerprint, `object` first
 };
 
 struct FindingFilter {

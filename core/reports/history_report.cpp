@@ -14,7 +14,8 @@ namespace {
 std::string count_text(const Event& event) {
   const auto show = [](const Count& count) { return count ? fmt::format("{}", *count) : std::string("?"); };
   if (event.role == Role::init || event.role == Role::alloc) return fmt::format("-> {}", show(event.after));
-  if (event.role == Role::free) return event.before ? fmt::format("at {}", show(event.before)) : std::string();
+  if (event.role == Role::free)
+    return event.before ? fmt::format("at {}", show(event.before)) : std::string();
   if (event.failed) return fmt::format("{} (failed)", show(event.before));
   const char* mark = event.after_source == CountSource::derived ? "" : event.after ? "=" : "";
   return fmt::format("{} -> {}{}", show(event.before), show(event.after), mark);
@@ -23,8 +24,10 @@ std::string count_text(const Event& event) {
 std::string outstanding_line(const Object& object) {
   if (object.state != ObjectState::live || !object.base_known) return {};
   if (object.ledger <= 0) return "no reference is outstanding\n";
-  std::string text = fmt::format("{} outstanding", plural(static_cast<std::size_t>(object.ledger), "reference"));
-  if (object.before_seen > 0) text += fmt::format(", {} of them from before it was first seen", object.before_seen);
+  std::string text =
+      fmt::format("{} outstanding", plural(static_cast<std::size_t>(object.ledger), "reference"));
+  if (object.before_seen > 0)
+    text += fmt::format(", {} of them from before it was first seen", object.before_seen);
   return text + "\n";
 }
 
@@ -46,11 +49,11 @@ std::string event_line(SessionState& state, EventId id) {
   const Event& event = state.history.event(id);
   const Thread& thread = state.history.thread(event.thread);
   const double seconds = static_cast<double>(event.time_ns) / 1e9;
-  const std::string who = thread.name.empty() ? fmt::format("{}", thread.tid)
-                                              : fmt::format("{} \"{}\"", thread.tid, thread.name);
+  const std::string who =
+      thread.name.empty() ? fmt::format("{}", thread.tid) : fmt::format("{} \"{}\"", thread.tid, thread.name);
   if (event.unobserved) {
-    return fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} the count moved without a probe", id.value, seconds, who,
-                       "unseen", count_text(event));
+    return fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} the count moved without a probe", id.value,
+                       seconds, who, "unseen", count_text(event));
   }
   const std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
   std::string line = fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who,
@@ -69,7 +72,8 @@ std::string stack_lines(SessionState& state, EventId id, const std::string& inde
     text += fmt::format("{}{:<3} {}{}\n", indent, fmt::format("{}", number++), FrameNamer::text(frame),
                         frame.inlined ? " [inlined]" : "");
   }
-  if (state.history.stacks().truncated(event.stack)) text += indent + "... the stack could not be walked further\n";
+  if (state.history.stacks().truncated(event.stack))
+    text += indent + "... the stack could not be walked further\n";
   return text;
 }
 
@@ -97,7 +101,8 @@ std::string history_report(SessionState& state, ObjectId id, const HistoryReport
     }
     const bool maybe = finding.verdict == Verdict::leak && reached == state.scan.objects.end() && state.alive;
     if (maybe) continue;  // outstanding while the program runs is normal
-    text += fmt::format("verdict: {}{}{}\n", verdict_name(finding.verdict), finding.why.empty() ? "" : ": ", finding.why);
+    text += fmt::format("verdict: {}{}{}\n", verdict_name(finding.verdict), finding.why.empty() ? "" : ": ",
+                        finding.why);
     for (const Suspect& suspect : finding.suspects) {
       text += fmt::format("  suspect ({}): {} in {}: {}\n", suspect.confidence, suspect.what,
                           FrameNamer::text(suspect.frame), suspect.why);

@@ -8,7 +8,7 @@
 namespace refhist {
 
 struct HistoryReportOptions {
-  bool stacks = false;   ///< the whole stack under each event
+  bool stacks = false;  ///< the whole stack under each event
 };
 
 std::string history_report(SessionState& state, ObjectId id, const HistoryReportOptions& options);

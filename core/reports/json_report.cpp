@@ -19,8 +19,8 @@ std::string hex(Address address) { return fmt::format("{:#x}", address); }
 Json count_json(const Count& count) { return count ? Json(*count) : Json(nullptr); }
 
 Json frame_json(const NamedFrame& frame) {
-  return {{"function", frame.function}, {"file", frame.file},    {"line", frame.line},
-          {"module", frame.module},     {"pc", hex(frame.pc)},   {"inlined", frame.inlined}};
+  return {{"function", frame.function}, {"file", frame.file},  {"line", frame.line},
+          {"module", frame.module},     {"pc", hex(frame.pc)}, {"inlined", frame.inlined}};
 }
 
 Json event_json(SessionState& state, EventId id) {
@@ -67,8 +67,9 @@ Json object_json(SessionState& state, ObjectId id, bool with_events) {
 }
 
 Json suspect_json(const Suspect& suspect) {
-  return {{"function", suspect.frame.function}, {"file", suspect.frame.file}, {"line", suspect.frame.line},
-          {"what", suspect.what},               {"confidence", suspect.confidence}, {"why", suspect.why}};
+  return {{"function", suspect.frame.function}, {"file", suspect.frame.file},
+          {"line", suspect.frame.line},         {"what", suspect.what},
+          {"confidence", suspect.confidence},   {"why", suspect.why}};
 }
 
 Json finding_json(SessionState& state, const ReportedFinding& finding) {
@@ -104,14 +105,10 @@ std::string finish(Json json) { return json.dump(2, ' ', false, Json::error_hand
 
 Json site_json(const SessionState& state, const Site& site) {
   const LoadedModule* module = state.modules.get(site.module);
-  return {{"probe", site.function},
-          {"family", state.family_name(site.family)},
-          {"role", role_name(site.role)},
-          {"module", module == nullptr ? "" : module->module->path()},
-          {"address", hex(site.address)},
-          {"backend", site.armed ? Json("breakpoint") : Json(nullptr)},
-          {"inlined", site.inlined},
-          {"hits", site.hits},
+  return {{"probe", site.function},       {"family", state.family_name(site.family)},
+          {"role", role_name(site.role)}, {"module", module == nullptr ? "" : module->module->path()},
+          {"address", hex(site.address)}, {"backend", site.armed ? Json("breakpoint") : Json(nullptr)},
+          {"inlined", site.inlined},      {"hits", site.hits},
           {"why_not", site.why_not}};
 }
 
@@ -138,7 +135,8 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
   const char* reaches[] = {"unreachable", "from-leaked", "reachable"};
   Json groups = Json::array();
   std::size_t reachable = 0;
-  for (const LeakGroup& group : LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+  for (const LeakGroup& group :
+       LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     if (group.reach_known && group.reach == Reach::reachable) reachable += group.objects.size();
     if (group.reach_known && group.reach == Reach::reachable && !filter.reachable) continue;
@@ -148,23 +146,25 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
     for (const EventId id : group.references) references.push_back(event_json(state, id));
     Json suspects = Json::array();
     for (const Suspect& suspect : group.suspects) suspects.push_back(suspect_json(suspect));
-    groups.push_back({{"verdict", verdict_name(group.verdict)},
-                      {"family", state.family_name(group.family)},
-                      {"reach", group.reach_known ? Json(reaches[static_cast<int>(group.reach)]) : Json(nullptr)},
-                      {"born_by", group.born_by},
-                      {"born_in", frame_json(group.born)},
-                      {"clean_siblings", group.clean_siblings},
-                      {"suspects", std::move(suspects)},
-                      {"references", std::move(references)},
-                      {"why", group.why},
-                      {"objects", std::move(objects)}});
+    groups.push_back(
+        {{"verdict", verdict_name(group.verdict)},
+         {"family", state.family_name(group.family)},
+         {"reach", group.reach_known ? Json(reaches[static_cast<int>(group.reach)]) : Json(nullptr)},
+         {"born_by", group.born_by},
+         {"born_in", frame_json(group.born)},
+         {"clean_siblings", group.clean_siblings},
+         {"suspects", std::move(suspects)},
+         {"references", std::move(references)},
+         {"why", group.why},
+         {"objects", std::move(objects)}});
   }
-  return finish({{"schema", kSchema},
-                 {"leaks", std::move(groups)},
-                 {"reachable", reachable},
-                 {"scan", {{"done", state.scan.done}, {"at_exit", state.scan.at_exit}, {"text", scan_line(state)}}},
-                 {"totals", totals_json(state)},
-                 {"notes", caveats(state)}});
+  return finish(
+      {{"schema", kSchema},
+       {"leaks", std::move(groups)},
+       {"reachable", reachable},
+       {"scan", {{"done", state.scan.done}, {"at_exit", state.scan.at_exit}, {"text", scan_line(state)}}},
+       {"totals", totals_json(state)},
+       {"notes", caveats(state)}});
 }
 
 std::string status_json(SessionState& state, DebuggerPort& port) {
@@ -178,7 +178,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
   }
   Json sites = Json::array();
   for (const Site& site : state.sites.all()) {
-    if (site.loaded) sites.push_back(site_json(state, site));
+    if (site.current) sites.push_back(site_json(state, site));
   }
   Json rules = Json::array();
   for (const StopRule& rule : state.rules.all()) rules.push_back(rule_json(rule));

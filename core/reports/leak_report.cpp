@@ -18,7 +18,8 @@ std::string addresses(const SessionState& state, const std::vector<ObjectId>& ob
   for (std::size_t i = 0; i < std::min(objects.size(), kListedAddresses); ++i) {
     text += fmt::format(" {:#x}", state.history.object(objects[i]).address);
   }
-  if (objects.size() > kListedAddresses) text += fmt::format(" and {} more", objects.size() - kListedAddresses);
+  if (objects.size() > kListedAddresses)
+    text += fmt::format(" and {} more", objects.size() - kListedAddresses);
   return text;
 }
 
@@ -42,7 +43,8 @@ std::string born_line(const SessionState& state, const LeakGroup& group) {
   const Object& first = state.history.object(group.objects.front());
   if (!first.born.valid()) return "  born before it was first seen\n";
   const std::string place = FrameNamer::text(group.born);
-  return fmt::format("  born in {}{}\n", place, group.born_by.empty() ? "" : fmt::format(" by {}", group.born_by));
+  return fmt::format("  born in {}{}\n", place,
+                     group.born_by.empty() ? "" : fmt::format(" by {}", group.born_by));
 }
 
 std::string suspect_lines(const std::vector<Suspect>& suspects, const std::string& indent) {
@@ -79,10 +81,12 @@ std::string group_text(SessionState& state, const LeakGroup& group, bool stacks)
 std::string scan_line(const SessionState& state) {
   const ReachScan& scan = state.scan;
   if (!scan.done) {
-    return scan.why_not.empty() ? "reachability was not looked at: what is listed is outstanding, not necessarily leaked"
-                                : fmt::format("reachability is not known ({}): what is listed is outstanding, not "
-                                              "necessarily leaked",
-                                              scan.why_not);
+    return scan.why_not.empty()
+               ? "reachability was not looked at: what is listed is outstanding, not necessarily leaked"
+               : fmt::format(
+                     "reachability is not known ({}): what is listed is outstanding, not "
+                     "necessarily leaked",
+                     scan.why_not);
   }
   std::string text = fmt::format("reachability as of event #{}{}", scan.at_event,
                                  scan.at_exit ? ", when the program was about to end" : "");
@@ -94,7 +98,8 @@ std::string leak_report(SessionState& state, const LeakReportOptions& options) {
   std::string text;
   std::size_t reachable = 0;
   std::size_t listed = 0;
-  for (const LeakGroup& group : LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+  for (const LeakGroup& group :
+       LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
     if (!options.filter.wants(state.family_name(group.family))) continue;
     if (group.reach_known && group.reach == Reach::reachable && !options.filter.reachable) {
       reachable += group.objects.size();
@@ -114,7 +119,8 @@ std::string leak_report(SessionState& state, const LeakReportOptions& options) {
 }
 
 std::string finding_lines(SessionState& state, const ReportedFinding& finding) {
-  std::string text = fmt::format("{}: {}", verdict_name(finding.verdict), object_title(state, finding.object));
+  std::string text =
+      fmt::format("{}: {}", verdict_name(finding.verdict), object_title(state, finding.object));
   if (finding.alike.size() > 1) text += fmt::format(" and {} alike", finding.alike.size() - 1);
   if (!finding.why.empty()) text += fmt::format(": {}", finding.why);
   text += fmt::format(" [{}]\n", finding.fingerprint);

@@ -20,7 +20,8 @@ std::string process_line(const SessionState& state) {
   if (!state.end.ended) return "no process yet\n";
   if (state.end.detached) return "detached: the history is as it was then\n";
   if (state.end.by_signal) {
-    return fmt::format("the process was ended by signal {} ({})\n", state.end.status, strsignal(state.end.status));
+    return fmt::format("the process was ended by signal {} ({})\n", state.end.status,
+                       strsignal(state.end.status));
   }
   return fmt::format("the process exited with status {}\n", state.end.status);
 }
@@ -48,10 +49,14 @@ std::string site_line(const SessionState& state, const Site& site) {
   std::string module = "?";
   if (const LoadedModule* loaded = state.modules.get(site.module)) module = file_name(loaded->module->path());
   const std::string where = site.inlined ? fmt::format("inlined in {}", site.inlined_into) : site.function;
-  return fmt::format("    {:<8} {:#x} {} {} {}\n", role_name(site.role), site.address, module, where,
-                     site.armed ? fmt::format("breakpoint, {}", plural(site.hits, "hit"))
-                                : fmt::format("not armed: {}", site.why_not.empty() ? "the program does not run"
-                                                                                    : site.why_not));
+  std::string text = fmt::format("    {:<8} {:#x} {} {}: ", role_name(site.role), site.address, module, where);
+  if (!site.why_not.empty()) {
+    text += fmt::format("not armed: {}", site.why_not);
+  } else {
+    text += "breakpoint";
+  }
+  if (site.why_not.empty() || site.hits != 0) text += fmt::format(", {}", plural(site.hits, "hit"));
+  return text + "\n";
 }
 
 std::string family_text(const SessionState& state, FamilyId id, bool all_sites) {
@@ -61,19 +66,34 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
   std::size_t left = 0;
   std::string sites;
   for (const Site& site : state.sites.all()) {
-    if (site.family != id || !site.loaded) continue;
-    ++(site.armed ? armed : left);
-    if (all_sites || site.armed) sites += site_line(state, site);
+    if (site.family != id || !site.current) continue;
+    ++(site.why_not.empty() ? armed : left);
+    if (all_sites || site.armed || site.hits != 0) sites += site_line(state, site);
   }
-  std::string text = fmt::format("{} ({}): {} armed by breakpoint{}; {}, {} ({} live{})\n", tracked.family.name,
-                                 tracked.family.origin, plural(armed, "site"),
-                                 left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
-                                 plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
-                                 totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life",
-                                                                           totals.incomplete));
-  if (!tracked.counter_note.empty()) text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);
-  if (tracked.null_puts != 0) text += fmt::format("    {} with a null pointer: no events\n", plural(tracked.null_puts, "call"));
+  std::string text = fmt::format(
+      "{} ({}): {} by breakpoint{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
+      plural(armed, "site"), left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
+      plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
+      totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life", totals.incomplete));
+  if (!tracked.counter_note.empty())
+    text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);
+  if (tracked.null_puts != 0)
+    text += fmt::format("    {} with a null pointer: no events\n", plural(tracked.null_puts, "call"));
   return text + sites;
+}
+
+std::string allocator_line(const SessionState& state) {
+  std::string names;
+  for (const TrackedFamily& tracked : state.families) {
+    if (tracked.family.allocator) names += (names.empty() ? "" : ", ") + tracked.family.name;
+  }
+  if (names.empty()) {
+    return "no allocator is tracked (refhist track malloc): the size and the end of an object's memory are known only "
+           "where its family has alloc and free\n";
+  }
+  const Allocations& allocations = state.recorder.allocations();
+  return fmt::format("allocators tracked: {}; {} of {} bytes handed out\n", names,
+                     plural(allocations.count(), "block"), allocations.bytes());
 }
 
 }  // namespace
@@ -90,16 +110,14 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
                       plural(state.history.stacks().size(), "stack node"),
                       fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),
                       state.recorder.options().stacks ? "full" : "none");
-  if (!state.families.empty()) {
-    text += "the global allocator is not tracked: size and end of an object's memory are known only where its "
-            "family has alloc and free\n";
-  }
+  if (!state.families.empty()) text += allocator_line(state);
   if (state.alive) {
     const std::size_t lost = state.armory.count_lost(port);
     if (lost != 0) {
-      text += fmt::format("{} of ours {} removed or disabled by somebody else: refhist stop, then refhist start arms "
-                          "again\n",
-                          plural(lost, "breakpoint"), lost == 1 ? "was" : "were");
+      text += fmt::format(
+          "{} of ours {} removed or disabled by somebody else: refhist stop, then refhist start arms "
+          "again\n",
+          plural(lost, "breakpoint"), lost == 1 ? "was" : "were");
     }
   }
   for (const UnreadModule& module : state.modules.unread()) {

@@ -52,7 +52,8 @@ std::string HitHandler::place(const Recorded& recorded, long tid) {
   const Site& site = state_.sites.get(recorded.site);
   const Event& event = state_.history.event(recorded.outcome.event);
   const std::string& name = state_.history.thread(event.thread).name;
-  return fmt::format("{} called by {}, thread {}{}", site.function, FrameNamer::text(state_.namer.owner(event)), tid,
+  return fmt::format("{} called by {}, thread {}{}", site.function,
+                     FrameNamer::text(state_.namer.owner(event)), tid,
                      name.empty() ? std::string() : fmt::format(" \"{}\"", name));
 }
 
@@ -79,8 +80,9 @@ void HitHandler::judge(const Recorded& recorded, long tid) {
                                  place(recorded, tid)));
     } else if (rule.kind == RuleKind::imbalance && moved) {
       const Event& change = state_.history.event(object.events[position - 2]);
-      stop_for(rule, fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
-                                 name, count_text(change.before), count_text(change.after), place(recorded, tid)));
+      stop_for(rule,
+               fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
+                           name, count_text(change.before), count_text(change.after), place(recorded, tid)));
     }
   }
 }
@@ -95,7 +97,8 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
   for (std::size_t i = call.first_inside.index(); i < state_.history.events().size(); ++i) {
     const Event& event = state_.history.event(EventId(i));
     const Object& object = state_.history.object(event.object);
-    if (state_.history.thread(event.thread).tid != tid || event.failed || !rule_applies(*found, object)) continue;
+    if (state_.history.thread(event.thread).tid != tid || event.failed || !rule_applies(*found, object))
+      continue;
     const bool birth = object.born.valid() && object.born.index() == i;
     if (birth && object.state == ObjectState::live) ++born;
     if (event.unobserved || !changes_count(event.role)) continue;
@@ -112,11 +115,12 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
     names += fmt::format("{}{} {:+}", names.empty() ? ": " : ", ", name, delta);
   }
   if (found->kind == RuleKind::imbalance && net != found->expect) {
-    stop_for(*found, fmt::format("imbalance: {} returns with a net change of {:+}, expected {:+}{}, thread {}",
-                                 found->after, net, found->expect, names, tid));
+    stop_for(*found,
+             fmt::format("imbalance: {} returns with a net change of {:+}, expected {:+}{}, thread {}",
+                         found->after, net, found->expect, names, tid));
   } else if (found->kind == RuleKind::leak && born > 0) {
-    stop_for(*found, fmt::format("leak: {} returns and {} born inside still live{}{}, thread {}", found->after,
-                                 plural(born, "object"), born == 1 ? "s" : "", names, tid));
+    stop_for(*found, fmt::format("leak: {} returns and {} born inside still live{}{}, thread {}",
+                                 found->after, plural(born, "object"), born == 1 ? "s" : "", names, tid));
   }
 }
 
@@ -124,7 +128,8 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   count = 0;
   std::map<std::string, std::size_t> by_family;
   std::string first;
-  for (const LeakGroup& group : LeakFinder(state_.history, state_.sites, state_.namer).find(state_.scan.objects)) {
+  for (const LeakGroup& group :
+       LeakFinder(state_.history, state_.sites, state_.namer).find(state_.scan.objects)) {
     const bool leaked = !group.reach_known || group.reach != Reach::reachable || rule.reachable;
     if (!leaked) continue;
     for (const ObjectId id : group.objects) {
@@ -135,7 +140,8 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
     }
   }
   std::string text;
-  for (const auto& [family, n] : by_family) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, family);
+  for (const auto& [family, n] : by_family)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, family);
   return text + first;
 }
 
@@ -146,9 +152,11 @@ void HitHandler::judge_exit(DebuggerPort& port) {
     std::size_t count = 0;
     const std::string what = leak_summary(rule, count);
     if (count == 0) continue;
-    stop_for(rule, fmt::format("leak: the program is about to end and {} still live{}{}: {}; refhist leaks tells more",
-                               plural(count, "object"), count == 1 ? "s" : "",
-                               rule.reachable ? "" : " that nothing points at", what));
+    stop_for(
+        rule,
+        fmt::format("leak: the program is about to end and {} still live{}{}: {}; refhist leaks tells more",
+                    plural(count, "object"), count == 1 ? "s" : "",
+                    rule.reachable ? "" : " that nothing points at", what));
   }
 }
 
@@ -159,7 +167,8 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
     if (rule.kind != RuleKind::leak || !rule.after.empty() || !rule.enabled) continue;
     std::size_t count = 0;
     const std::string what = leak_summary(rule, count);
-    if (count != 0) port.print(fmt::format("refhist: leak: at signal {}: {}; refhist leaks tells more\n", signal, what));
+    if (count != 0)
+      port.print(fmt::format("refhist: leak: at signal {}: {}; refhist leaks tells more\n", signal, what));
   }
 }
 
@@ -181,9 +190,9 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   const SiteId site = state_.sites.at(pc);
   if (site.valid() && state_.recording) {
     std::optional<Address> arm_return;
-    const auto recorded = state_.recorder.on_entry(access, tid, *registers, site, arm_return);
+    const std::vector<Recorded> seen = state_.recorder.on_entry(access, tid, *registers, site, arm_return);
     if (arm_return) tracker_.arm_return(port, *arm_return);
-    if (recorded) judge(*recorded, tid);
+    for (const Recorded& recorded : seen) judge(recorded, tid);
   }
   for (const int watch : tracker_.watches_at(pc)) {
     std::optional<Address> arm_return;

@@ -102,7 +102,8 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
     switch (notice) {
       case Notice::started:
       case Notice::modules:
-        if (state_.alive && port.process().pid != state_.process.pid) end_process(ProcessEnd{true, false, true, 0});
+        if (state_.alive && port.process().pid != state_.process.pid)
+          end_process(ProcessEnd{true, false, true, 0});
         if (state_.families.empty() && state_.rules.all().empty()) return;
         if (state_.alive) {
           tracker_.modules_changed(port);
@@ -131,7 +132,9 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
 Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Session::~Session() = default;
 
-CommandResult Session::execute(DebuggerPort& port, std::string_view line) { return impl_->execute(port, line); }
+CommandResult Session::execute(DebuggerPort& port, std::string_view line) {
+  return impl_->execute(port, line);
+}
 
 bool Session::hit(DebuggerPort& port, long tid, Address pc) { return impl_->hit(port, tid, pc); }
 
@@ -140,7 +143,9 @@ std::string Session::stop_reason() const {
   return impl_->hits_.stop_reason();
 }
 
-void Session::notify(DebuggerPort& port, Notice notice, std::int64_t detail) { impl_->notify(port, notice, detail); }
+void Session::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {
+  impl_->notify(port, notice, detail);
+}
 
 std::vector<std::string> Session::verbs() const {
   std::vector<std::string> names;

@@ -15,24 +15,24 @@
 namespace refhist {
 
 struct SessionOptions {
-  std::string families_folder;   ///< shipped TOML files
+  std::string families_folder;  ///< shipped TOML files
 };
 
 /// What a command gives back. `text` ends with a newline unless empty.
 struct CommandResult {
   bool ok = true;
-  std::string text;        ///< output, or the one-line error when !ok
-  int quit_status = -1;    ///< 0 or more: the front end ends the debugger with this exit status
+  std::string text;      ///< output, or the one-line error when !ok
+  int quit_status = -1;  ///< 0 or more: the front end ends the debugger with this exit status
 };
 
 enum class Notice {
-  started,      ///< a process exists and is stopped: launch or attach; plan and arm
-  modules,      ///< libraries may have come or gone
-  stopped,      ///< the user sees a stop (detail: signal number or 0)
-  exited,       ///< detail: exit status
-  signalled,    ///< ended by a signal (detail: its number)
+  started,    ///< a process exists and is stopped: launch or attach; plan and arm
+  modules,    ///< libraries may have come or gone
+  stopped,    ///< the user sees a stop (detail: signal number or 0)
+  exited,     ///< detail: exit status
+  signalled,  ///< ended by a signal (detail: its number)
   detached,
-  executed,     ///< exec: another program in the same process
+  executed,  ///< exec: another program in the same process
 };
 
 class Session {

@@ -25,21 +25,21 @@ struct ProcessEnd {
   bool ended = false;
   bool by_signal = false;
   bool detached = false;
-  int status = 0;       ///< exit status, or the signal's number
+  int status = 0;  ///< exit status, or the signal's number
 };
 
 /// The last look at what the program can still reach.
 struct ReachScan {
   bool done = false;
   bool at_exit = false;
-  std::uint64_t at_event = 0;   ///< events recorded by then
-  std::string why_not;          ///< why there is none, or why it is not whole
+  std::uint64_t at_event = 0;  ///< events recorded by then
+  std::string why_not;         ///< why there is none, or why it is not whole
   ReachByObject objects;
 };
 
 struct SessionState {
   std::string families_folder;
-  std::optional<FamilyCatalog> catalog;   ///< read at first use, so that a broken file is told when it matters
+  std::optional<FamilyCatalog> catalog;  ///< read at first use, so that a broken file is told when it matters
 
   ModuleMap modules;
   Unwinder unwinder{modules};
@@ -53,13 +53,13 @@ struct SessionState {
 
   ProcessInfo process;
   bool tracer_here = false;
-  bool alive = false;             ///< a process is there and planned for
+  bool alive = false;  ///< a process is there and planned for
   bool recording = true;
-  bool keep_history = false;      ///< a new run does not begin a new history
+  bool keep_history = false;  ///< a new run does not begin a new history
   unsigned runs = 0;
   ProcessEnd end;
   ReachScan scan;
-  std::vector<std::string> warnings;   ///< said by every report: what was lost, refused, or is doubtful
+  std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
   std::uint64_t lost_hits = 0;
 
   [[nodiscard]] std::string family_name(FamilyId id) const { return families[id.index()].family.name; }

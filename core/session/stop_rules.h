@@ -17,11 +17,11 @@ std::string_view rule_verb(RuleKind kind);  ///< "break-on-leak"
 struct StopRule {
   int number = 0;
   RuleKind kind = RuleKind::leak;
-  std::vector<std::string> families;   ///< globs; empty: every tracked family
-  std::optional<Address> object;       ///< only this object's address
-  std::string after;                   ///< function at whose return it looks; empty: not tied to a call
-  std::int64_t expect = 0;             ///< net change that is right for `after`
-  bool reachable = false;              ///< break-on-leak: reachable objects count as well
+  std::vector<std::string> families;  ///< globs; empty: every tracked family
+  std::optional<Address> object;      ///< only this object's address
+  std::string after;                  ///< function at whose return it looks; empty: not tied to a call
+  std::int64_t expect = 0;            ///< net change that is right for `after`
+  bool reachable = false;             ///< break-on-leak: reachable objects count as well
   bool enabled = true;
   std::uint64_t hits = 0;
 

@@ -61,15 +61,18 @@ void Tracker::settle_family(TrackedFamily& tracked) {
   tracked.traits.born = tracked.family.born;
   if (tracked.counter) {
     tracked.counter_note.clear();
+  } else if (tracked.family.allocator) {
+    tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {
     tracked.counter_note = "its place is not given (--count MEMBER or --count-offset N)";
   } else if (tracked.family.counter.type.empty()) {
-    tracked.counter_note = fmt::format("the type that has {} is not known: no debug information for its functions "
-                                       "(give --count-offset N)",
-                                       tracked.family.counter.path);
+    tracked.counter_note = fmt::format(
+        "the type that has {} is not known: no debug information for its functions "
+        "(give --count-offset N)",
+        tracked.family.counter.path);
   } else {
-    tracked.counter_note = fmt::format("no loaded module has debug information for {} (give --count-offset N)",
-                                       tracked.family.counter.type);
+    tracked.counter_note = fmt::format(
+        "no loaded module has debug information for {} (give --count-offset N)", tracked.family.counter.type);
   }
 }
 
@@ -79,8 +82,9 @@ void Tracker::check_functions(const TrackedFamily& tracked, std::vector<std::str
   const bool typed = tracked.family.origin == "command line";
   std::vector<std::string> missing;
   for (const ProbeSpec& probe : tracked.family.probes) {
-    const bool found = std::any_of(modules.begin(), modules.end(),
-                                   [&](const LoadedModule* module) { return defines_function(*module->module, probe.function); });
+    const bool found = std::any_of(modules.begin(), modules.end(), [&](const LoadedModule* module) {
+      return defines_function(*module->module, probe.function);
+    });
     if (!found) missing.push_back(probe.function);
   }
   if (missing.empty()) return;
@@ -96,8 +100,8 @@ void Tracker::check_functions(const TrackedFamily& tracked, std::vector<std::str
       notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
     }
   } else if (all_missing) {
-    notes.push_back(fmt::format("no function of {} is in the {} loaded: armed when one is", tracked.family.name,
-                                modules.size() == 1 ? "module" : "modules"));
+    notes.push_back(fmt::format("no function of {} is in the {} loaded: armed when one is",
+                                tracked.family.name, modules.size() == 1 ? "module" : "modules"));
   }
 }
 
@@ -109,21 +113,24 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
   settle_family(tracked);
   std::vector<std::string> notes;
   check_functions(tracked, notes);
-  if (!tracked.counter && state_.alive) {
-    notes.push_back(fmt::format("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note));
+  if (!tracked.counter_note.empty() && state_.alive) {
+    notes.push_back(
+        fmt::format("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note));
   }
   state_.families.push_back(std::move(tracked));
   const FamilyId id(state_.families.size() - 1);
   std::size_t armed = 0;
   if (state_.alive) {
     TrackedFamily& added = state_.families.back();
-    added.traits.births_seen = added.traits.has_init && at_first_instruction(port);
+    const bool from_start = at_first_instruction(port);
+    added.traits.births_seen = added.traits.has_init && from_start;
+    judge_allocator(from_start);
     for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
     for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
   }
-  std::string text = state_.alive
-                         ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
-                         : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
+  std::string text =
+      state_.alive ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
+                   : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
   for (const std::string& note : notes) text += "  " + note + "\n";
   return text;
 }
@@ -140,7 +147,8 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
   if (state_.armory.arm(port, site.address)) {
     state_.sites.set_armed(id, true);
   } else {
-    state_.sites.set_armed(id, false, fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address));
+    state_.sites.set_armed(id, false,
+                           fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address));
   }
 }
 
@@ -175,12 +183,23 @@ void Tracker::plan_module(DebuggerPort& port, const LoadedModule& module) {
 }
 
 void Tracker::process_started(DebuggerPort& port) {
+  state_.sites.retire_all();
   state_.process = port.process();
   state_.alive = state_.process.pid != 0 || state_.process.state == ProcessState::stopped;
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
   modules_changed(port);
   const bool from_start = at_first_instruction(port);
-  for (TrackedFamily& family : state_.families) family.traits.births_seen = from_start && family.traits.has_init;
+  for (TrackedFamily& family : state_.families) {
+    family.traits.births_seen = from_start && family.traits.has_init;
+  }
+  judge_allocator(from_start);
+}
+
+void Tracker::judge_allocator(bool from_start) {
+  const bool heap = std::any_of(state_.families.begin(), state_.families.end(), [](const TrackedFamily& tracked) {
+    return tracked.family.allocator && tracked.family.name == "malloc";
+  });
+  state_.recorder.set_allocator_tracked(heap && from_start);
 }
 
 bool Tracker::at_first_instruction(DebuggerPort& port) const {
@@ -230,8 +249,8 @@ void Tracker::modules_changed(DebuggerPort& port) {
 }
 
 void Tracker::process_gone() {
-  const ModuleMap::Change change = state_.modules.clear();
-  for (const ModuleId id : change.unloaded) state_.sites.unload(id);
+  state_.modules.clear();
+  state_.sites.disarm_all();
   state_.armory.forget();
   return_points_.clear();
   exit_watch_.clear();
@@ -267,7 +286,7 @@ void Tracker::resume(DebuggerPort& port) {
   state_.recording = true;
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const Site& site = state_.sites.get(SiteId(i));
-    if (site.loaded && !site.armed) arm_site(port, SiteId(i));
+    if (site.current && !site.armed) arm_site(port, SiteId(i));
   }
 }
 
@@ -276,8 +295,8 @@ void Tracker::arm_return(DebuggerPort& port, Address address) {
   if (state_.armory.arm(port, address)) {
     return_points_.insert(address);
   } else {
-    state_.warnings.push_back(fmt::format("calls that return to {:#x} are not seen: {} refused a breakpoint", address,
-                                          port.name()));
+    state_.warnings.push_back(fmt::format("calls that return to {:#x} are not seen: {} refused a breakpoint",
+                                          address, port.name()));
   }
 }
 

@@ -52,6 +52,7 @@ class Tracker {
   void arm_special(DebuggerPort& port, const LoadedModule& module);
   /// Has the program not executed an instruction of its own yet? Then no birth can have been missed.
   [[nodiscard]] bool at_first_instruction(DebuggerPort& port) const;
+  void judge_allocator(bool from_start);
   void infer_counter_type(Family& family) const;
 
   SessionState& state_;

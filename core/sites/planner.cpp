@@ -30,6 +30,7 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
   site.success = probe.success;
   site.pool_argument = probe.pool_argument;
   site.size_argument = probe.size_argument;
+  site.times_argument = probe.times_argument;
   site.module = module.id;
   return site;
 }
@@ -46,8 +47,11 @@ std::string why_clone_is_left(CloneKind kind) {
 }
 
 /// Functions whose symbol is `name` or a clone of it; the list is sorted by name.
-std::span<const FunctionSymbol> with_clones(const std::vector<FunctionSymbol>& functions, const std::string& name) {
-  const auto before = [](const FunctionSymbol& function, const std::string& text) { return function.name < text; };
+std::span<const FunctionSymbol> with_clones(const std::vector<FunctionSymbol>& functions,
+                                            const std::string& name) {
+  const auto before = [](const FunctionSymbol& function, const std::string& text) {
+    return function.name < text;
+  };
   const auto begin = std::lower_bound(functions.begin(), functions.end(), name, before);
   auto end = begin;
   while (end != functions.end() && end->name.starts_with(name)) ++end;
@@ -76,7 +80,8 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
     site.clone = clone_kind(function.name);
     if (function.ifunc) site.why_not = "an indirect function: the one that runs is chosen at load time";
     if (site.clone != CloneKind::whole) site.why_not = why_clone_is_left(site.clone);
-    by_address.try_emplace(function.address, std::move(site));  // an alias at the same address is the same code
+    by_address.try_emplace(function.address,
+                           std::move(site));  // an alias at the same address is the same code
   }
 }
 
@@ -106,7 +111,8 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const LoadedModu
   return sites;
 }
 
-std::optional<MemberPlace> place_counter(const Family& family, const std::vector<const LoadedModule*>& modules) {
+std::optional<MemberPlace> place_counter(const Family& family,
+                                         const std::vector<const LoadedModule*>& modules) {
   const CounterSpec& counter = family.counter;
   if (!counter.path.empty() && !counter.type.empty()) {
     for (const LoadedModule* module : modules) {

@@ -16,7 +16,8 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const LoadedModu
 
 /// Where the counter is, by debug information of any of the modules or by the family's offset; nothing
 /// when neither is known. Throws Error when the type is known and has no such member.
-std::optional<MemberPlace> place_counter(const Family& family, const std::vector<const LoadedModule*>& modules);
+std::optional<MemberPlace> place_counter(const Family& family,
+                                         const std::vector<const LoadedModule*>& modules);
 
 /// sizeof of the family's type where debug information tells it; 0 when unknown.
 std::uint64_t object_size(const Family& family, const std::vector<const LoadedModule*>& modules);

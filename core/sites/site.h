@@ -16,22 +16,23 @@ struct Site {
   Success success = Success::always;
   std::uint8_t pool_argument = 0;
   std::uint8_t size_argument = 0;
+  std::uint8_t times_argument = 0;
   ModuleId module;
   Address file_address = 0;
-  Address address = 0;          ///< in memory; meaningful while the module is loaded
-  std::uint64_t size = 0;       ///< bytes of the function; 0 unknown
-  std::string function;         ///< demangled, clone suffix kept
+  Address address = 0;     ///< in memory; meaningful while the module is loaded
+  std::uint64_t size = 0;  ///< bytes of the function; 0 unknown
+  std::string function;    ///< demangled, clone suffix kept
   CloneKind clone = CloneKind::whole;
   bool inlined = false;
   bool armed = false;
-  bool loaded = true;           ///< false once the module was unloaded or the process ended
-  std::string why_not;          ///< when !armed
-  std::string inlined_into;     ///< for inlined copies: function and place
-  std::uint64_t hits = 0;       ///< executions seen
+  bool current = true;     ///< of the process that runs, or ran last
+  std::string why_not;       ///< when !armed
+  std::string inlined_into;  ///< for inlined copies: function and place
+  std::uint64_t hits = 0;    ///< executions seen
 
   /// The object or the outcome is known only when the call returns.
   [[nodiscard]] bool watches_return() const {
-    return object.from == ObjectSource::From::result || success != Success::always ||
+    return object.from == ObjectSource::From::result || success != Success::always || role == Role::realloc ||
            (object.indirect && (role == Role::init || role == Role::alloc || role == Role::try_get));
   }
 };

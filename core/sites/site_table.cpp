@@ -4,6 +4,10 @@
 
 namespace refhist {
 
+namespace {
+constexpr const char* kUnloaded = "its module was unloaded";
+}
+
 SiteId SiteTable::add(Site site) {
   const SiteId id(sites_.size());
   sites_.push_back(std::move(site));
@@ -26,12 +30,21 @@ void SiteTable::set_armed(SiteId id, bool armed, std::string why_not) {
   }
 }
 
+void SiteTable::disarm_all() {
+  for (Site& site : sites_) site.armed = false;
+  by_address_.clear();
+}
+
+void SiteTable::retire_all() {
+  disarm_all();
+  for (Site& site : sites_) site.current = false;
+}
+
 void SiteTable::unload(ModuleId module) {
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     Site& site = sites_[i];
-    if (site.module != module || !site.loaded) continue;
-    if (site.armed) set_armed(SiteId(i), false, "its module was unloaded");
-    site.loaded = false;
+    if (site.module != module || !site.current) continue;
+    set_armed(SiteId(i), false, kUnloaded);
   }
 }
 

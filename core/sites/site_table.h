@@ -20,6 +20,10 @@ class SiteTable {
   void set_armed(SiteId id, bool armed, std::string why_not = {});
   /// The module is gone: its sites stay for the histories that name them, but nothing is armed there.
   void unload(ModuleId module);
+  /// The process is gone: nothing is armed, but what was there stays to be shown.
+  void disarm_all();
+  /// Another process begins: what was there before is only named by histories.
+  void retire_all();
   [[nodiscard]] std::size_t armed_count() const { return by_address_.size(); }
 
  private:

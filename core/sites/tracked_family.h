@@ -12,11 +12,11 @@ namespace refhist {
 
 struct TrackedFamily {
   Family family;
-  std::optional<MemberPlace> counter;   ///< where the counter is; nothing when it cannot be read
-  std::string counter_note;             ///< why it cannot be read
-  std::uint64_t object_size = 0;        ///< bytes; 0 unknown
+  std::optional<MemberPlace> counter;  ///< where the counter is; nothing when it cannot be read
+  std::string counter_note;            ///< why it cannot be read
+  std::uint64_t object_size = 0;       ///< bytes; 0 unknown
   FamilyTraits traits;
-  std::uint64_t null_puts = 0;          ///< put(NULL) and get(NULL): no events
+  std::uint64_t null_puts = 0;  ///< put(NULL) and get(NULL): no events
 };
 
 }  // namespace refhist

@@ -52,7 +52,8 @@ std::optional<Signature> DebugInfo::signature(const std::string& linkage_name, A
   // The abstract instance has the parameters as they were written; a clone's own may be fewer.
   const Dwarf_Die written = die_reference(*function, DW_AT_abstract_origin).value_or(*function);
   for_each_child(written, [&](const Dwarf_Die& child) {
-    if (die_tag(child) != DW_TAG_formal_parameter) return;
+    // "__in_chrg" of constructors and destructors is no argument of what GCC makes of them.
+    if (die_tag(child) != DW_TAG_formal_parameter || die_name(child) == "__in_chrg") return;
     const auto type = die_type(child);
     signature.parameters.push_back(
         {.name = std::string(die_name(child)), .type = types.spell(type), .pointee = types.pointee(type)});

@@ -25,6 +25,11 @@ std::optional<std::uint64_t> number(Dwarf_Attribute* attribute) {
 std::optional<Dwarf_Die> referred(Dwarf_Attribute* attribute) {
   Dwarf_Die die;
   if (attribute == nullptr || dwarf_formref_die(attribute, &die) == nullptr) return std::nullopt;
+  // A stand-in for a type that has a unit of its own.
+  Dwarf_Attribute memory;
+  Dwarf_Die definition;
+  Dwarf_Attribute* signature = dwarf_attr(&die, DW_AT_signature, &memory);
+  if (signature != nullptr && dwarf_formref_die(signature, &definition) != nullptr) return definition;
   return die;
 }
 
@@ -101,7 +106,12 @@ std::optional<Dwarf_Die> strip_typedefs(std::optional<Dwarf_Die> type) {
 std::optional<Address> die_entry(const Dwarf_Die& die) {
   Dwarf_Die copy = die;
   Dwarf_Addr entry = 0;
-  if (dwarf_hasattr(&copy, DW_AT_entry_pc) != 0 && dwarf_entrypc(&copy, &entry) == 0) return entry;
+  // GCC's entry of an inlined copy can lie outside the copy (its first instruction was moved): of no use
+  // then.
+  if (dwarf_hasattr(&copy, DW_AT_entry_pc) != 0 && dwarf_entrypc(&copy, &entry) == 0 &&
+      dwarf_haspc(&copy, entry) == 1) {
+    return entry;
+  }
   if (dwarf_hasattr(&copy, DW_AT_low_pc) != 0 && dwarf_lowpc(&copy, &entry) == 0) return entry;
   // The first range, which need not be the lowest: the cold part of a function can lie before the function.
   Dwarf_Addr base = 0;

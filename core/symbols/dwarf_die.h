@@ -37,8 +37,8 @@ std::optional<Dwarf_Die> die_type(const Dwarf_Die& die);
 /// Without typedef, const, volatile, restrict and _Atomic.
 std::optional<Dwarf_Die> strip_typedefs(std::optional<Dwarf_Die> type);
 
-/// Where the entry's code begins: DW_AT_entry_pc, DW_AT_low_pc or the first range; nothing when it has no
-/// code.
+/// Where the entry's code begins: DW_AT_entry_pc (if inside), DW_AT_low_pc or the first range; nothing when
+/// it has no code.
 std::optional<Address> die_entry(const Dwarf_Die& die);
 
 bool is_struct_like(const Dwarf_Die& die);     ///< struct, class or union

@@ -1,7 +1,6 @@
 #include "symbols/name_index.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace refhist {
 
@@ -9,7 +8,9 @@ namespace {
 
 const std::vector<Dwarf_Die> kNone;
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 /// Two definitions that differ here are worth keeping both.
 bool look_alike(const Dwarf_Die& a, const Dwarf_Die& b) {
@@ -17,9 +18,19 @@ bool look_alike(const Dwarf_Die& a, const Dwarf_Die& b) {
          die_number(a, DW_AT_decl_line) == die_number(b, DW_AT_decl_line);
 }
 
+/// An instance that inlined copies may refer to. Link-time optimisation leaves DW_AT_inline away.
+bool is_abstract(const Dwarf_Die& die) {
+  const auto inlining = die_number(die, DW_AT_inline);
+  if (inlining) return *inlining == DW_INL_inlined || *inlining == DW_INL_declared_inlined;
+  Dwarf_Die copy = die;
+  return dwarf_hasattr(&copy, DW_AT_declaration) == 0 && dwarf_hasattr(&copy, DW_AT_low_pc) == 0 &&
+         dwarf_hasattr(&copy, DW_AT_ranges) == 0 && dwarf_hasattr(&copy, DW_AT_abstract_origin) == 0;
+}
+
 }  // namespace
 
 std::string normal_type_name(std::string_view name) {
+  if (name.find(' ') == std::string_view::npos) return std::string(name);
   std::string normal;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const bool separates =
@@ -91,8 +102,7 @@ void NameIndex::add_type(const Dwarf_Die& die, std::string_view prefix) {
 
 void NameIndex::add_function(const Dwarf_Die& die, std::string_view prefix) {
   if (!prefix.empty()) declared_.emplace(die.addr, prefix);
-  const auto inlining = die_number(die, DW_AT_inline);
-  if (inlining != DW_INL_inlined && inlining != DW_INL_declared_inlined) return;
+  if (!is_abstract(die)) return;
   const std::string_view name = die_name(die);
   const std::string_view linkage = die_linkage_name(die);
   if (!linkage.empty() && linkage != name) functions_[linkage].push_back(die);

@@ -44,7 +44,7 @@ std::optional<Dwarf_Die> struct_of(std::optional<Dwarf_Die> type) {
 
 std::optional<Found> find_member(const Dwarf_Die& type, std::string_view name, int depth = 0) {
   std::optional<Found> found;
-  if (depth > kMaxDepth) return found;
+  if (depth > kMaxDepth || name.empty()) return found;
   for_each_child(type, [&](const Dwarf_Die& child) {
     if (found) return;
     const int tag = die_tag(child);
@@ -92,19 +92,21 @@ std::string suggest(const Dwarf_Die& type, std::string_view path) {
   return best ? fmt::format(" (did you mean \"{}\"?)", *best) : std::string();
 }
 
+/// How messages call the type: its tag and the name that was asked for, or the typedef as it was asked for.
 std::string label(const Dwarf_Die& type, std::string_view asked) {
+  std::string_view bare = asked;
+  for (const std::string_view word : {"struct ", "class ", "union "}) {
+    if (bare.starts_with(word)) bare = trim(bare.substr(word.size()));
+  }
   const std::string_view name = die_name(type);
-  if (name.empty()) return std::string(asked);
-  const std::string bare(asked.substr(asked.find(' ') == std::string_view::npos ? 0 : asked.find(' ') + 1));
+  if (name.empty() || !normal_type_name(bare).ends_with(normal_type_name(name))) return std::string(asked);
   switch (die_tag(type)) {
-    case DW_TAG_structure_type:
-      return "struct " + bare;
     case DW_TAG_class_type:
-      return "class " + bare;
+      return fmt::format("class {}", bare);
     case DW_TAG_union_type:
-      return "union " + bare;
+      return fmt::format("union {}", bare);
     default:
-      return std::string(asked);
+      return fmt::format("struct {}", bare);
   }
 }
 

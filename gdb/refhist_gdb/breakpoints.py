@@ -18,6 +18,13 @@ class OurBreakpoint(gdb.Breakpoint):
     def stop(self):
         return self._hit(self._address)
 
+    def confine(self, inferior):
+        """GDB gives a breakpoint at an address a location in every program; only this one's is wanted."""
+        for location in self.locations:
+            wanted = inferior.num in location.thread_groups
+            if location.enabled != wanted:
+                location.enabled = wanted
+
 
 class Breakpoints:
     def __init__(self, hit):
@@ -44,6 +51,10 @@ class Breakpoints:
     def alive(self, address):
         breakpoint = self._placed.get(address)
         return breakpoint is not None and breakpoint.is_valid() and breakpoint.enabled
+
+    def confine(self, inferior):
+        for breakpoint in self._placed.values():
+            breakpoint.confine(inferior)
 
     def delete_retired(self, standing_at=None):
         for address in [a for a in self._retired if a != standing_at]:

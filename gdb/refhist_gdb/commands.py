@@ -2,6 +2,8 @@
 
 import gdb
 
+from .errors import fail
+
 _TOP_LEVEL = "break-on-"  # verbs of this kind are commands of their own as well
 
 
@@ -26,7 +28,7 @@ class Command(gdb.Command):
         self.dont_repeat()
         done, text, status = self._session.execute(self._line(arguments))
         if not done:
-            raise gdb.GdbError(text.rstrip("\n"))
+            fail(text.rstrip("\n"))
         gdb.write(text)
         if status >= 0:
             _quit(status)

@@ -13,13 +13,14 @@ import signal
 import gdb
 
 from . import abi
+from .breakpoints import OurBreakpoint
 from .link_map import LinkMapWatch
 
 
 def connect(session):
     handlers = _Handlers(session)
     for name in ("new_objfile", "free_objfile", "clear_objfiles", "exited", "stop", "new_inferior", "new_thread",
-                 "inferior_deleted"):
+                 "inferior_deleted", "breakpoint_modified"):
         getattr(gdb.events, name).connect(getattr(handlers, name))
 
 
@@ -73,11 +74,12 @@ class _Handlers:
             self._fork = event.inferior
 
     def new_thread(self, event):
-        if self._fork is None or event.inferior_thread.inferior != self._fork:
+        session, inferior = self._session, event.inferior_thread.inferior
+        if session.pid == 0 or inferior == session.inferior:
             return
-        child, self._fork = self._fork, None
-        if gdb.parameter("follow-fork-mode") == "child":
-            self._session.follow_fork(child)
+        if inferior == self._fork and gdb.parameter("follow-fork-mode") == "child":
+            session.follow_fork(inferior)
+        self._fork = None
 
     def exited(self, event):
         session = self._session
@@ -98,6 +100,12 @@ class _Handlers:
     def inferior_deleted(self, event):
         if event.inferior == self._session.inferior and self._session.pid == 0:
             self._session.inferior = None
+
+    # Breakpoints
+
+    def breakpoint_modified(self, breakpoint):
+        if isinstance(breakpoint, OurBreakpoint) and self._session.pid:
+            breakpoint.confine(self._session.inferior)
 
     # Stops
 

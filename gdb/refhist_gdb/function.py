@@ -2,6 +2,7 @@
 
 import gdb
 
+from .errors import fail
 from .values import address_of
 
 
@@ -18,5 +19,10 @@ class Count(gdb.Function):
         super().__init__("refhist_count")
         self._session = session
 
-    def invoke(self, value):
-        return self._session.count_of(address_of(value))
+    def invoke(self, *values):
+        if len(values) != 1:
+            fail("refhist_count wants one argument, the address of an object")
+        try:
+            return self._session.count_of(address_of(values[0]))
+        except gdb.error as error:
+            fail(str(error))

@@ -96,6 +96,7 @@ class Session:
     def follow_fork(self, child):
         """GDB goes on with the child: its objects are the same, its breakpoints are in place."""
         self.inferior, self.pid = child, child.pid
+        self.breakpoints.confine(child)
         self.notify(abi.NOTICE_MODULES)
 
     def lost_process(self, notice, detail=0):

@@ -20,6 +20,6 @@ void conn_put(struct conn *conn) {
   if (conn != NULL && --conn->refs == 0) conn_free(conn);
 }
 
-void conn_free(struct conn *conn) { free(conn); }
+__attribute__((noinline)) void conn_free(struct conn *conn) { free(conn); }
 
 void checkpoint(void) { __asm__ volatile(""); }

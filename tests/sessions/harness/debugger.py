@@ -34,6 +34,7 @@ class Debugger:
         self.terminal.read_until(self.prompt)
         for line in self._preparations():
             self.command(line)
+        self.terminal.transcript = ""
         if case.load_refhist:
             answer = self.command(self._load_command())
             check(not answer.strip(), f"loading refhist printed: {answer}")

@@ -1,0 +1,72 @@
+// The settings of a session, one table for `refhist set`, `refhist show` and GDB's `set refhist …`.
+#include <fmt/core.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "commands/command.h"
+
+namespace refhist {
+
+namespace {
+
+struct Setting {
+  const char* name;
+  std::array<const char*, 2> values;  ///< each setting is a choice of two words
+  const char* help;
+  std::string (*get)(const SessionState& state);
+  void (*set)(SessionState& state, const std::string& value);
+};
+
+const std::array<Setting, 2>& settings() {
+  static const std::array<Setting, 2> table{{
+      {"keep-history",
+       {"off", "on"},
+       "on: a new run goes on with the history of the one before; off: it begins anew",
+       [](const SessionState& state) { return std::string(state.keep_history ? "on" : "off"); },
+       [](SessionState& state, const std::string& value) { state.keep_history = value == "on"; }},
+      {"stacks",
+       {"full", "none"},
+       "full: every event has its whole stack; none: events are counted without",
+       [](const SessionState& state) { return std::string(state.recorder.options().stacks ? "full" : "none"); },
+       [](SessionState& state, const std::string& value) { state.recorder.options().stacks = value == "full"; }},
+  }};
+  return table;
+}
+
+const Setting& find_setting(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings()) {
+    if (name == setting.name) return setting;
+    names.emplace_back(setting.name);
+  }
+  fail("no setting {}{}: {}", name, suggestion(name, names), join(names, ", "));
+}
+
+}  // namespace
+
+void run_set(CommandContext& context) {
+  context.arguments.expect_words(2, "set");
+  const auto& words = context.arguments.words();
+  if (words.empty()) fail("set what? refhist show lists the settings");
+  const Setting& setting = find_setting(words[0]);
+  const std::string value = words.size() > 1 ? words[1] : std::string();
+  if (value != setting.values[0] && value != setting.values[1]) {
+    fail("{} is {} or {}, not {}", setting.name, setting.values[0], setting.values[1],
+         value.empty() ? "empty" : value);
+  }
+  setting.set(context.state, value);
+}
+
+void run_show(CommandContext& context) {
+  context.arguments.expect_words(1, "show");
+  const auto& words = context.arguments.words();
+  for (const Setting& setting : settings()) {
+    if (!words.empty() && find_setting(words[0]).name != setting.name) continue;
+    context.text += fmt::format("{} {} ({} or {}): {}\n", setting.name, setting.get(context.state),
+                                setting.values[0], setting.values[1], setting.help);
+  }
+}
+
+}  // namespace refhist

@@ -1,0 +1,37 @@
+// The blocks of memory that the tracked allocators have handed out and not got back.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "history/history.h"
+
+namespace refhist {
+
+struct Block {
+  Address begin = 0;
+  std::uint64_t size = 0;  ///< bytes asked for
+  SiteId site;
+  ThreadIndex thread;
+  StackId stack;
+  std::uint64_t time_ns = 0;
+};
+
+class Allocations {
+ public:
+  /// An allocator made on another reports the same block twice: the inner report is kept.
+  void add(const Block& block) { blocks_.try_emplace(block.begin, block); }
+  std::optional<Block> take(Address begin);
+  /// All blocks that begin in [begin, end).
+  std::vector<Block> take_range(Address begin, Address end);
+  [[nodiscard]] const Block* covering(Address address) const;
+  [[nodiscard]] std::size_t count() const { return blocks_.size(); }
+  [[nodiscard]] std::uint64_t bytes() const;
+  void clear() { blocks_.clear(); }
+
+ private:
+  std::map<Address, Block> blocks_;
+};
+
+}  // namespace refhist
