@@ -5,26 +5,52 @@
 
 namespace refhist {
 
+namespace {
+void take_away(lldb::SBTarget& target, lldb::SBBreakpoint& breakpoint) {
+  if (breakpoint.IsValid() && target.IsValid()) target.BreakpointDelete(breakpoint.GetID());
+  breakpoint = lldb::SBBreakpoint();
+}
+}  // namespace
+
 void LaunchBreakpoint::arm(lldb::SBTarget& target) {
+  arm_entry(target);
+  arm_start(target);
+}
+
+void LaunchBreakpoint::arm_entry(lldb::SBTarget& target) {
   const lldb::SBFileSpec file = target.GetExecutable();
   const std::string path = path_of(file);
-  if (breakpoint_.IsValid() && path == executable_) return;
-  disarm(target);
+  if (entry_.IsValid() && path == executable_) return;
+  take_away(target, entry_);
   lldb::SBModule module = target.FindModule(file);
   if (!module.IsValid()) return;
-  lldb::SBAddress entry = module.GetObjectFileEntryPointAddress();
-  if (!entry.IsValid()) return;
-  breakpoint_ = target.BreakpointCreateBySBAddress(entry);
-  if (!breakpoint_.IsValid()) return;
+  lldb::SBAddress address = module.GetObjectFileEntryPointAddress();
+  if (!address.IsValid()) return;
+  entry_ = target.BreakpointCreateBySBAddress(address);
   executable_ = path;
-  hide(target, breakpoint_);
-  breakpoint_.SetCallback(on_hit_, baton_);
+  finish(target, entry_);
+}
+
+void LaunchBreakpoint::arm_start(lldb::SBTarget& target) {
+  if (start_.IsValid()) return;
+  start_ = target.BreakpointCreateByName("__libc_start_main");
+  finish(target, start_);
+}
+
+void LaunchBreakpoint::finish(lldb::SBTarget& target, lldb::SBBreakpoint& breakpoint) {
+  if (!breakpoint.IsValid()) return;
+  hide(target, breakpoint);
+  breakpoint.SetCallback(on_hit_, baton_);
+}
+
+bool LaunchBreakpoint::is_entry(lldb::SBBreakpointLocation& location) const {
+  return entry_.IsValid() && location.GetBreakpoint().GetID() == entry_.GetID();
 }
 
 void LaunchBreakpoint::disarm(lldb::SBTarget& target) {
+  take_away(target, entry_);
+  take_away(target, start_);
   executable_.clear();
-  if (breakpoint_.IsValid() && target.IsValid()) target.BreakpointDelete(breakpoint_.GetID());
-  breakpoint_ = lldb::SBBreakpoint();
 }
 
 }  // namespace refhist

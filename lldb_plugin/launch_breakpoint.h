@@ -1,5 +1,9 @@
-// A breakpoint at the executable's entry point: at its hit the dynamic linker has mapped every library
-// of the program and none of their code has run but constructors.
+// Breakpoints that report the start of a program, when the dynamic linker has mapped every library of it and
+// none of its own code has run but constructors.
+//
+// One stands at the executable's entry point. LLDB knows that before the launch, and it is section-relative,
+// so it stays right from run to run. A program that another one execs has an entry that nobody knows before
+// (LLDB need not stop at an exec), so a second one stands wherever a module has __libc_start_main.
 #pragma once
 
 #include <lldb/API/LLDB.h>
@@ -12,15 +16,21 @@ class LaunchBreakpoint {
  public:
   LaunchBreakpoint(lldb::SBBreakpointHitCallback on_hit, void* baton) : on_hit_(on_hit), baton_(baton) {}
 
-  /// Makes sure that the breakpoint stands at the entry of the target's present executable. It is
-  /// section-relative, so it stays right from run to run and for position-independent programs.
+  /// Makes sure that the breakpoints are there, for the target's present executable.
   void arm(lldb::SBTarget& target);
   void disarm(lldb::SBTarget& target);
+  /// True for the breakpoint at the entry point.
+  [[nodiscard]] bool is_entry(lldb::SBBreakpointLocation& location) const;
 
  private:
+  void arm_entry(lldb::SBTarget& target);
+  void arm_start(lldb::SBTarget& target);
+  void finish(lldb::SBTarget& target, lldb::SBBreakpoint& breakpoint);
+
   lldb::SBBreakpointHitCallback on_hit_;
   void* baton_;
-  lldb::SBBreakpoint breakpoint_;
+  lldb::SBBreakpoint entry_;
+  lldb::SBBreakpoint start_;
   std::string executable_;  // whose entry it is
 };
 

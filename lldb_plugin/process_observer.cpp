@@ -25,6 +25,13 @@ bool is_alive(lldb::StateType state) {
 bool is_stopped(lldb::StateType state) {
   return state == lldb::eStateStopped || state == lldb::eStateSuspended || state == lldb::eStateCrashed;
 }
+
+// A program that has not run yet: it stands where the kernel has put it.
+bool at_first_instruction(lldb::SBTarget& target, lldb::SBProcess& process) {
+  lldb::SBFrame frame = process.GetThreadAtIndex(0).GetFrameAtIndex(0);
+  lldb::SBAddress entry = frame.GetModule().GetObjectFileEntryPointAddress();
+  return entry.IsValid() && entry.GetLoadAddress(target) == frame.GetPC();
+}
 }  // namespace
 
 bool ProcessObserver::knows(lldb::SBProcess& process) const {
@@ -66,9 +73,16 @@ Observation ProcessObserver::stop_of(lldb::SBProcess& process) {
   return {Notice::stopped, last_signal_};
 }
 
+Observation ProcessObserver::pass_entry() {
+  // No program passes its entry twice: it was replaced by itself. Passed for the first time, the libraries of
+  // a program that was stopped before are mapped now.
+  return {entered_ ? Notice::executed : Notice::modules, 0};
+}
+
 void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& process, Occasion occasion,
                                    std::vector<Observation>& seen) {
   const std::string executable = path_of(target.GetExecutable());
+  const std::uint32_t stop_id = process.GetStopID();
   if (!known_) {
     seen.push_back({Notice::started, 0});
     known_ = true;
@@ -76,11 +90,20 @@ void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& proc
     last_signal_ = 0;
   } else if (executable != executable_) {
     seen.push_back({Notice::executed, 0});
-  } else if (occasion == Occasion::command && process.GetStopID() != stop_id_) {
+  } else if (occasion == Occasion::entry) {
+    seen.push_back(pass_entry());
+  } else if (occasion == Occasion::command && stop_id != stop_id_) {
     seen.push_back(stop_of(process));
   }
+  const Notice last = seen.empty() ? Notice::stopped : seen.back().notice;
+  const bool begins = last == Notice::started || last == Notice::executed;
+  if (occasion == Occasion::entry) {
+    entered_ = true;
+  } else if (begins) {
+    entered_ = !at_first_instruction(target, process);
+  }
   executable_ = executable;
-  if (occasion == Occasion::command) stop_id_ = process.GetStopID();
+  if (occasion == Occasion::command) stop_id_ = stop_id;
 }
 
 std::vector<Observation> ProcessObserver::look(lldb::SBTarget& target, Occasion occasion) {

@@ -23,8 +23,9 @@ struct Observation {
 class ProcessObserver {
  public:
   enum class Occasion {
-    command,    ///< the user can see where the process stands
-    breakpoint  ///< inside a callback: the program may well go on
+    command,     ///< the user can see where the process stands
+    breakpoint,  ///< inside a callback: the program may well go on
+    entry        ///< the same, at the executable's entry point
   };
 
   /// What happened since the last look, in order.
@@ -38,11 +39,13 @@ class ProcessObserver {
   Observation end_of_unseen();
   Observation end_of(lldb::SBProcess& process);
   Observation stop_of(lldb::SBProcess& process);
+  Observation pass_entry();
   void look_at_stop(lldb::SBTarget& target, lldb::SBProcess& process, Occasion occasion,
                     std::vector<Observation>& seen);
 
   bool known_ = false;  // `started` was sent, and no end yet
   bool kill_expected_ = false;
+  bool entered_ = false;          // the program is past its entry point
   std::uint32_t process_id_ = 0;  // LLDB's own number, unique in its session
   std::uint32_t stop_id_ = 0;     // of the last stop that was looked at
   int last_signal_ = 0;           // that the last stop showed

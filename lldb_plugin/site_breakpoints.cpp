@@ -17,27 +17,40 @@ bool SiteBreakpoints::make_breakpoint(lldb::SBTarget& target) {
 
 bool SiteBreakpoints::place(lldb::SBTarget& target, Address address) {
   if (!breakpoint_.IsValid() && !make_breakpoint(target)) return false;
-  lldb::SBBreakpointLocation& location = locations_[address];
-  if (location.IsValid() && location.GetLoadAddress() == address) {
-    location.SetEnabled(true);
-    return true;
+  lldb::SBBreakpointLocation location = location_at(address);
+  if (!location.IsValid()) {
+    lldb::SBAddress place(address, target);
+    if (breakpoint_.AddLocation(place).Fail()) return false;
+    location = breakpoint_.FindLocationByAddress(address);
+    if (!location.IsValid()) return false;
+    locations_[address] = location;
   }
-  lldb::SBAddress place(address, target);
-  if (breakpoint_.AddLocation(place).Success()) location = breakpoint_.FindLocationByAddress(address);
-  if (location.IsValid()) return true;
-  locations_.erase(address);
-  return false;
+  location.SetEnabled(true);
+  return true;
 }
 
 void SiteBreakpoints::remove(Address address) {
   const auto found = locations_.find(address);
-  if (found != locations_.end() && found->second.IsValid()) found->second.SetEnabled(false);
+  if (found == locations_.end()) return;
+  lldb::SBBreakpointLocation location = found->second;
+  const Address now = location.IsValid() ? location.GetLoadAddress() : LLDB_INVALID_ADDRESS;
+  // A library that came back at another address has taken the location along: it is another site's now.
+  if (now != address && now != LLDB_INVALID_ADDRESS) {
+    locations_.erase(found);
+  } else if (location.IsValid()) {
+    location.SetEnabled(false);
+  }
 }
 
 bool SiteBreakpoints::alive(Address address) {
-  if (!breakpoint_.IsValid() || !breakpoint_.IsEnabled()) return false;
+  return breakpoint_.IsValid() && breakpoint_.IsEnabled() && location_at(address).IsEnabled();
+}
+
+lldb::SBBreakpointLocation SiteBreakpoints::location_at(Address address) {
   const auto found = locations_.find(address);
-  return found != locations_.end() && found->second.IsValid() && found->second.IsEnabled();
+  if (found == locations_.end() || !found->second.IsValid() || found->second.GetLoadAddress() != address)
+    return {};
+  return found->second;
 }
 
 void SiteBreakpoints::clear(lldb::SBTarget& target) {

@@ -28,6 +28,8 @@ class SiteBreakpoints {
 
  private:
   bool make_breakpoint(lldb::SBTarget& target);
+  /// Invalid unless the location was placed for this address and is there now.
+  lldb::SBBreakpointLocation location_at(Address address);
 
   lldb::SBBreakpointHitCallback on_hit_;
   void* baton_;

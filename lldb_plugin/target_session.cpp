@@ -4,6 +4,14 @@
 
 namespace refhist {
 
+namespace {
+// After these the addresses of our breakpoints mean nothing any more.
+bool ends_program(Notice notice) {
+  return notice == Notice::exited || notice == Notice::signalled || notice == Notice::detached ||
+         notice == Notice::executed;
+}
+}  // namespace
+
 TargetSession::TargetSession(const SessionOptions& options)
     : sites_(&on_site, this), launch_(&on_launch, this), session_(options) {}
 
@@ -22,8 +30,8 @@ CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::stri
   catch_up(ProcessObserver::Occasion::command);
   LldbPort port(debugger, target_, access_, sites_);
   CommandResult result = session_.execute(port, line);
-  catch_up(ProcessObserver::Occasion::command);  // the command may have begun to track something: the next
-                                                 // launch must be seen
+  // The command may have begun to track something: then the next launch must be seen.
+  if (target_.IsValid() && session_.tracking()) launch_.arm(target_);
   return result;
 }
 
@@ -31,8 +39,7 @@ void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
   if (!target_.IsValid()) return;
   LldbPort port = this->port();
   for (const Observation& seen : observer_.look(target_, occasion)) {
-    // The addresses are those of the process, or program, that is gone.
-    if (seen.notice != Notice::started && seen.notice != Notice::stopped) sites_.clear(target_);
+    if (ends_program(seen.notice)) sites_.clear(target_);
     session_.notify(port, seen.notice, seen.detail);
   }
   if (session_.tracking()) launch_.arm(target_);
@@ -45,15 +52,6 @@ bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
   if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;
   port.print(session_.stop_reason());
   return true;
-}
-
-bool TargetSession::launched(lldb::SBProcess& process) {
-  const bool known = observer_.knows(process);
-  catch_up(ProcessObserver::Occasion::breakpoint);
-  // The process stopped before its libraries were mapped (`process launch --stop-at-entry`): now they are.
-  LldbPort port = this->port();
-  if (known) session_.notify(port, Notice::modules, 0);
-  return false;
 }
 
 // LLDB is no place for an exception. What failed is said, and the program goes on.
@@ -73,10 +71,14 @@ bool TargetSession::on_site(void* self, lldb::SBProcess& process, lldb::SBThread
   return session.guarded([&] { return session.hit(process, thread, location); });
 }
 
-bool TargetSession::on_launch(void* self, lldb::SBProcess& process, lldb::SBThread&,
-                              lldb::SBBreakpointLocation&) {
+bool TargetSession::on_launch(void* self, lldb::SBProcess&, lldb::SBThread&,
+                              lldb::SBBreakpointLocation& location) {
   auto& session = *static_cast<TargetSession*>(self);
-  return session.guarded([&] { return session.launched(process); });
+  return session.guarded([&] {
+    const bool entry = session.launch_.is_entry(location);
+    session.catch_up(entry ? ProcessObserver::Occasion::entry : ProcessObserver::Occasion::breakpoint);
+    return false;
+  });
 }
 
 }  // namespace refhist

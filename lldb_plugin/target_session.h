@@ -39,7 +39,6 @@ class TargetSession {
   static bool on_launch(void* self, lldb::SBProcess& process, lldb::SBThread& thread,
                         lldb::SBBreakpointLocation& location);
   bool hit(lldb::SBProcess& process, lldb::SBThread& thread, lldb::SBBreakpointLocation& location);
-  bool launched(lldb::SBProcess& process);
   template <class Work>
   bool guarded(Work&& work);
   LldbPort port() { return {target_.GetDebugger(), target_, access_, sites_}; }

@@ -63,6 +63,8 @@ class ArenaFinder {
     find_parameters(main->unused() ? 0 : main->word(kTop));
     add_main(*main);
     add_others(main->word(kNextArena));
+    // Then another allocator does the work, or none.
+    if (list_.arenas.empty()) note("the program does not use glibc's malloc");
     return std::move(list_);
   }
 
@@ -71,11 +73,11 @@ class ArenaFinder {
     if (list_.why_not.empty()) list_.why_not = std::move(text);
   }
 
-  /// Tries every place in the modules' data; `test(place, bytes, size)` says whether it is the one.
+  /// Tries every place in the data; `test(place, bytes, size)` says whether it is the one.
   template <class Test>
-  void each_place(Test&& test) {
+  void each_place(const std::vector<AddressRange>& data, Test&& test) {
     std::vector<std::byte> bytes;
-    for (const AddressRange& range : data_) {
+    for (const AddressRange& range : data) {
       bytes.resize(range.size());
       const std::size_t got = memory_.process().read(range.begin, bytes.data(), bytes.size());
       for (std::size_t at = 0; at + sizeof(Address) <= got; at += sizeof(Address)) {
@@ -87,7 +89,7 @@ class ArenaFinder {
 
   std::optional<ArenaState> find_main() {
     std::optional<ArenaState> found;
-    each_place([&](Address place, const std::byte* bytes, std::size_t size) {
+    each_place(data_, [&](Address place, const std::byte* bytes, std::size_t size) {
       if (size < kArenaSize || place % kAlignment != 0) return false;
       Address last_bin = 0;  // nearly always empty: a quick test before the thorough one
       std::memcpy(&last_bin, bytes + kNextArena - 32, sizeof last_bin);
@@ -102,23 +104,37 @@ class ArenaFinder {
     return found;
   }
 
-  /// struct malloc_par tells where the main heap begins and how much is mapped in chunks of their own.
+  /// struct malloc_par tells where the main heap begins and how much is mapped in chunks of their own. It
+  /// lies in the same data as the main arena.
   void find_parameters(Address top) {
     const AddressRange* heap = range_at(writable_, top);
-    if (heap == nullptr) return;
-    each_place([&](Address place, const std::byte* bytes, std::size_t size) {
-      std::array<Address, kTcacheMaxBehind / 8 + 1> words;
-      if (size < sizeof words) return false;
-      std::memcpy(words.data(), bytes, sizeof words);
-      if (!heap->contains(words[0]) || words[0] > top) return false;
-      if (!plausible_tcache(words[kTcacheBinsBehind / 8], words[kTcacheMaxBehind / 8])) return false;
-      Address mapped[2] = {};
-      if (!memory_.read(place - kMappedBytesBefore, mapped, sizeof mapped)) return false;
-      if (mapped[0] > mapped[1] || mapped[0] % kPage != 0 || mapped[1] % kPage != 0) return false;
-      sbrk_base_ = words[0];
-      list_.mapped_bytes = mapped[0];
+    const AddressRange* data = range_at(data_, main_);
+    if (heap == nullptr || data == nullptr) return;
+    each_place({*data}, [&](Address, const std::byte* bytes, std::size_t size) {
+      Parameters parameters;
+      if (size < sizeof parameters) return false;
+      std::memcpy(&parameters, bytes, sizeof parameters);
+      if (!heap->contains(parameters.sbrk_base) || parameters.sbrk_base > top) return false;
+      if (!plausible(parameters) || !is_first_chunk(first_chunk(parameters.sbrk_base), top)) return false;
+      sbrk_base_ = parameters.sbrk_base;
+      list_.mapped_bytes = parameters.mapped_bytes;
       return true;
     });
+  }
+
+  static bool plausible(const Parameters& p) {
+    return p.mapped_chunks >= 0 && p.mapped_chunks <= p.most_mapped_chunks && (p.fixed_threshold == 0 || p.fixed_threshold == 1) &&
+           p.mapped_bytes <= p.most_mapped_bytes && p.mapped_bytes % kPage == 0 &&
+           p.most_mapped_bytes % kPage == 0 && plausible_tcache(p.tcache_bins, p.tcache_largest);
+  }
+
+  // Where sbrk began, or the next place that is aligned.
+  static Address first_chunk(Address base) { return (base + kAlignment - 1) & ~(kAlignment - 1); }
+
+  bool is_first_chunk(Address chunk, Address top) {
+    std::uint64_t size = 0;
+    if (!memory_.read_value(chunk + kSizeField, size)) return false;
+    return (size & kFlags) == kPreviousInUse && size >= kSmallest && (size & ~kFlags) <= top - chunk;
   }
 
   /// The number of bins follows from the largest size that they take.
@@ -137,17 +153,13 @@ class ArenaFinder {
   }
 
   void add_main(const ArenaState& state) {
-    if (state.unused()) {
-      note("the program does not use the main heap of glibc's malloc");
-      return;
-    }
+    if (state.unused()) return;
     Arena arena = arena_of(main_, state);
     arena.main = true;
     if (sbrk_base_ == 0) {
       note("the start of malloc's main heap was not found");
     } else {
-      // The base is where sbrk began; the first chunk is the next place that is aligned.
-      const Address first = (sbrk_base_ + kAlignment - 1) & ~(kAlignment - 1);
+      const Address first = first_chunk(sbrk_base_);
       std::uint64_t size = 0;
       if (!memory_.read_value(arena.top + kSizeField, size)) size = 0;
       arena.heaps.push_back({{first, arena.top + (size & ~kFlags)}, first, true});

@@ -1,4 +1,4 @@
-// The data structures of glibc's malloc on x86-64 as they lie in memory (versions 2.32 to 2.41). Offsets in bytes.
+// The data structures of glibc's malloc on x86-64 as they lie in memory (versions 2.35 to 2.41). Offsets in bytes.
 #pragma once
 
 #include <cstddef>
@@ -40,10 +40,20 @@ constexpr std::size_t kHeapPrevious = 8;
 constexpr std::size_t kHeapSize = 16;
 constexpr Address kMaxHeapInfo = 64;
 
-// struct malloc_par, relative to its member sbrk_base, around which it is the same in all versions.
-constexpr Address kMappedBytesBefore = 16;  // then the most there ever were
-constexpr Address kTcacheBinsBehind = 8;
-constexpr Address kTcacheMaxBehind = 16;
+/// A part of struct malloc_par.
+struct Parameters {
+  std::int32_t huge_page_flags;      // hp_flags
+  std::int32_t mapped_chunks;        // n_mmaps
+  std::int32_t most_mapped_allowed;  // n_mmaps_max
+  std::int32_t most_mapped_chunks;   // max_n_mmaps
+  std::int32_t fixed_threshold;      // no_dyn_threshold: 0 or 1
+  std::int32_t padding;
+  std::uint64_t mapped_bytes;        // mmapped_mem
+  std::uint64_t most_mapped_bytes;   // max_mmapped_mem
+  Address sbrk_base;
+  std::uint64_t tcache_bins;
+  std::uint64_t tcache_largest;      // tcache_max_bytes
+};
 
 // struct tcache_perthread_struct: the numbers of free blocks, then the first of each.
 constexpr std::size_t kTcacheBins = 64;

@@ -3,7 +3,7 @@
 //
 // Roots are the general registers of all threads, their stacks from 128 bytes below the stack pointer up,
 // writable data of all modules, thread-local storage, and every other writable mapping that is not the
-// allocator's. The heap of glibc's malloc (2.32 to 2.41, all arenas and mapped chunks) is understood chunk by
+// allocator's. The heap of glibc's malloc (2.35 to 2.41, all arenas and mapped chunks) is understood chunk by
 // chunk: a chunk holds what it points at once it is reached itself, and a free chunk holds nothing. Where a
 // heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a whole:
 // stale pointers may then make a leak look reachable, and heap_walked says so.
@@ -56,7 +56,7 @@ struct ReachOptions {
   /// The process is in its last call (_exit): frames of the exit machinery and dead registers are no roots.
   bool at_exit = false;
   std::function<bool(std::size_t done, std::size_t total)> progress;  ///< bytes; false interrupts
-  std::size_t cache_bytes = std::size_t{512} << 20;  ///< heap contents kept in memory here during the scan
+  std::size_t cache_bytes = std::size_t{256} << 20;  ///< heap contents kept in memory here during the scan
 };
 
 struct ReachResult {

@@ -13,7 +13,8 @@ ReachabilityMarker::ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapI
       image_(image),
       lowest_(heap.lowest()),
       extent_(heap.highest() - heap.lowest()),
-      deferred_(image.window_count()) {}
+      deferred_(image.window_count()),
+      read_alone_(image.window_count()) {}
 
 void ReachabilityMarker::root_register(Address value, std::uint32_t index) { point(value, 0, index); }
 
@@ -123,8 +124,11 @@ bool ReachabilityMarker::resume() {
   waiting_.pop_front();
   std::vector<std::uint32_t> items;
   items.swap(deferred_[window]);
-  const bool direct = !image_.loaded(window) && items.size() < kWorthAWindow;
-  if (!direct && !image_.loaded(window)) image_.load(window);
+  const bool direct = !image_.loaded(window) && (read_alone_[window] += items.size()) < kWorthAWindow;
+  if (!direct && !image_.loaded(window)) {
+    image_.load(window);
+    read_alone_[window] = 0;
+  }
   for (const std::uint32_t item : items) {
     work_.push_back({image_.window_begin(window) + (item >> 1), (item & 1) != 0, direct});
   }

@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t kPresentOrSwapped = 3ULL << 62;
 // Page entries read at once: 64 KiB, for 32 MiB of memory.
 constexpr std::size_t kEntries = 8192;
+// Below this, reading is cheaper than asking whether there is anything to read.
+constexpr std::size_t kSmall = 64 << 10;
 }  // namespace
 
 ScanMemory::ScanMemory(DebuggerPort& port, const ProcessInfo& process, ScanProgress& progress)
@@ -58,7 +60,7 @@ void ScanMemory::fill(AddressRange range, Backing backing, Word* out) {
   std::memset(out, 0, range.size());
   auto* bytes = reinterpret_cast<char*>(out);
   std::vector<AddressRange> parts{range};
-  if (backing != Backing::module) parts = populated(range);
+  if (backing != Backing::module && range.size() > kSmall) parts = populated(range);
   for (const AddressRange& part : parts) {
     const std::size_t got = memory_.read(part.begin, bytes + (part.begin - range.begin), part.size());
     if (got < part.size() && unreadable_ == 0) unreadable_ = part.begin + got;

@@ -2,31 +2,46 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace refhist {
+
+HolderPlaces::HolderPlaces(const ModuleMap& modules, const MemoryLayout& layout, const RootSet& roots,
+                           HeapMap& heap)
+    : modules_(modules), layout_(layout), heap_(heap) {
+  for (const ThreadBlock& block : roots.blocks()) {
+    if (block.tid == 0) continue;
+    storage_.push_back({{block.tls_begin, block.control},
+                        fmt::format("thread-local storage of thread {}", block.tid)});
+  }
+  for (const RootThread& thread : roots.threads()) {
+    stacks_.push_back({thread.stack, fmt::format("stack of thread {}", thread.tid)});
+  }
+  const auto by_begin = [](const Place& a, const Place& b) { return a.range.begin < b.range.begin; };
+  std::sort(storage_.begin(), storage_.end(), by_begin);
+  std::sort(stacks_.begin(), stacks_.end(), by_begin);
+}
+
+const HolderPlaces::Place* HolderPlaces::find(const std::vector<Place>& places, Address address) {
+  auto it = std::upper_bound(places.begin(), places.end(), address,
+                             [](Address a, const Place& place) { return a < place.range.begin; });
+  if (it == places.begin()) return nullptr;
+  --it;
+  return it->range.contains(address) ? &*it : nullptr;
+}
 
 std::string HolderPlaces::name(Address address) const {
   if (const std::optional<HeapBlock> block = heap_.block_at(address)) {
     return fmt::format("heap block 0x{:x}+0x{:x}", block->begin(), address - block->begin());
   }
-  const std::string thread = thread_place(address);
-  if (!thread.empty()) return thread;
+  if (const Place* place = find(storage_, address)) return place->name;
+  if (const Place* place = find(stacks_, address)) return place->name;
   if (const LoadedModule* loaded = modules_.at(address)) {
     return fmt::format("{}+0x{:x}", file_name(loaded->module->path()), address - loaded->bias);
   }
   return mapping_place(address);
-}
-
-std::string HolderPlaces::thread_place(Address address) const {
-  for (const ThreadBlock& block : roots_.blocks()) {
-    const bool local = address >= block.tls_begin && address < block.control;
-    if (local && block.tid != 0) return fmt::format("thread-local storage of thread {}", block.tid);
-  }
-  for (const RootThread& thread : roots_.threads()) {
-    if (thread.stack.contains(address)) return fmt::format("stack of thread {}", thread.tid);
-  }
-  return {};
 }
 
 std::string HolderPlaces::mapping_place(Address address) const {

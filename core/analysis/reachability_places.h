@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/heap_map.h"
 #include "analysis/reachability_layout.h"
@@ -13,20 +14,24 @@ namespace refhist {
 
 class HolderPlaces {
  public:
-  HolderPlaces(const ModuleMap& modules, const MemoryLayout& layout, const RootSet& roots, HeapMap& heap)
-      : modules_(modules), layout_(layout), roots_(roots), heap_(heap) {}
+  HolderPlaces(const ModuleMap& modules, const MemoryLayout& layout, const RootSet& roots, HeapMap& heap);
 
-  /// "cache+0x8 in a.out", "stack of thread 12", "heap block 0x...+0x10"
+  /// "a.out+0x4010", "stack of thread 12", "heap block 0x...+0x10"
   [[nodiscard]] std::string name(Address address) const;
 
  private:
-  [[nodiscard]] std::string thread_place(Address address) const;
+  struct Place {
+    AddressRange range;
+    std::string name;
+  };
+  [[nodiscard]] static const Place* find(const std::vector<Place>& places, Address address);
   [[nodiscard]] std::string mapping_place(Address address) const;
 
   const ModuleMap& modules_;
   const MemoryLayout& layout_;
-  const RootSet& roots_;
   HeapMap& heap_;
+  std::vector<Place> storage_;  // thread-local; lies inside the stacks
+  std::vector<Place> stacks_;
 };
 
 }  // namespace refhist

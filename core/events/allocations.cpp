@@ -1,5 +1,7 @@
 #include "events/allocations.h"
 
+#include <algorithm>
+
 namespace refhist {
 
 std::optional<Block> Allocations::take(Address begin) {
@@ -19,11 +21,19 @@ std::vector<Block> Allocations::take_range(Address begin, Address end) {
   return taken;
 }
 
+void Allocations::add(const Block& block) {
+  blocks_.try_emplace(block.begin, block);
+  largest_ = std::max(largest_, block.size);
+}
+
 const Block* Allocations::covering(Address address) const {
   auto after = blocks_.upper_bound(address);
-  if (after == blocks_.begin()) return nullptr;
-  const Block& block = std::prev(after)->second;
-  return address < block.begin + block.size ? &block : nullptr;
+  while (after != blocks_.begin()) {
+    const Block& block = (--after)->second;
+    if (address - block.begin < block.size) return &block;
+    if (address - block.begin >= largest_) break;
+  }
+  return nullptr;
 }
 
 std::uint64_t Allocations::bytes() const {

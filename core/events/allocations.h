@@ -21,10 +21,11 @@ struct Block {
 class Allocations {
  public:
   /// An allocator made on another reports the same block twice: the inner report is kept.
-  void add(const Block& block) { blocks_.try_emplace(block.begin, block); }
+  void add(const Block& block);
   std::optional<Block> take(Address begin);
   /// All blocks that begin in [begin, end).
   std::vector<Block> take_range(Address begin, Address end);
+  /// The innermost block that has the address in it: a slab may be a block with blocks inside.
   [[nodiscard]] const Block* covering(Address address) const;
   [[nodiscard]] std::size_t count() const { return blocks_.size(); }
   [[nodiscard]] std::uint64_t bytes() const;
@@ -32,6 +33,7 @@ class Allocations {
 
  private:
   std::map<Address, Block> blocks_;
+  std::uint64_t largest_ = 0;  ///< bytes; no block ever was larger, so none further back can reach an address
 };
 
 }  // namespace refhist

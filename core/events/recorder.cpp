@@ -157,8 +157,13 @@ Arrival Recorder::make_arrival(const ProgramAccess& access, FamilyId family, Sit
   arrival.thread = thread_index(access, tid);
   arrival.time_ns = now();
   arrival.in_flight = [this, &access, tid](ObjectId which) { return changes_in_flight(access, tid, which); };
+  arrival.memory_gone = [this, object] {
+    return allocator_tracked_ && allocations_.covering(object) == nullptr;
+  };
+  const bool birth =
+      arrival.role == Role::init || arrival.role == Role::alloc || arrival.role == Role::realloc;
+  if (!birth || allocations_.count() == 0) return arrival;
   const Block* block = allocations_.covering(object);
-  arrival.memory_gone = allocator_tracked_ && block == nullptr;
   // Further in it is a slab or an arena of another allocator, whose extent says nothing about the object.
   if (block != nullptr && object - block->begin <= kHeader) {
     arrival.memory =

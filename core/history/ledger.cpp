@@ -199,7 +199,7 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
       arrival.traits.births_seen && std::none_of(objects.begin(), objects.end(), [&](const Object& other) {
         return other.family == arrival.family && !other.complete;
       });
-  const bool no_memory = object.freed && arrival.memory_gone;
+  const bool no_memory = object.freed && arrival.memory_gone && arrival.memory_gone();
   const bool certain = no_memory || (births_seen && (memory || object.freed || !arrival.traits.blind));
   if (certain) {
     if (!memory && !object.freed) {

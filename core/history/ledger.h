@@ -41,8 +41,10 @@ struct Arrival {
   SiteId site;
   Role role = Role::get;
   Address address = 0;
-  std::uint64_t size = 0;       ///< alloc: bytes; 0 unknown
-  bool memory_gone = false;  ///< the allocator is tracked and has nothing handed out at the address
+  std::uint64_t size = 0;  ///< alloc: bytes; 0 unknown
+  /// True when the allocator is tracked and has nothing handed out at the address. Asked only when it
+  /// matters.
+  std::function<bool()> memory_gone;
   std::optional<Memory> memory;
   ThreadIndex thread;
   std::uint64_t time_ns = 0;

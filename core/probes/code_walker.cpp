@@ -85,6 +85,7 @@ class Walk {
              MachineState& state);
   void negate(const Frame& frame, const Instruction& instruction, MachineState& state);
   void exchange_and_add(const Frame& frame, const Instruction& instruction, MachineState& state);
+  void exchange(const Frame& frame, const Instruction& instruction, MachineState& state);
   void compare_and_exchange(const Frame& frame, const Instruction& instruction, MachineState& state);
   void bit_field(const Instruction& instruction, MachineState& state);
   static void forget_written(const Instruction& instruction, MachineState& state);
@@ -330,6 +331,14 @@ void Walk::exchange_and_add(const Frame& frame, const Instruction& instruction, 
   write(frame, instruction, instruction.operands[1], state, old);
 }
 
+void Walk::exchange(const Frame& frame, const Instruction& instruction, MachineState& state) {
+  const auto& operands = instruction.operands;
+  const Value first = state.read(operands[0], instruction.next());
+  const Value second = state.read(operands[1], instruction.next());
+  write(frame, instruction, operands[0], state, second);
+  write(frame, instruction, operands[1], state, first);
+}
+
 void Walk::compare_and_exchange(const Frame& frame, const Instruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& memory = instruction.operands[0];
   const Value fresh = state.read(instruction.operands[1], instruction.next());
@@ -404,6 +413,9 @@ void Walk::execute(const Frame& frame, const Instruction& instruction, MachineSt
       return;
     case ZYDIS_MNEMONIC_XADD:
       exchange_and_add(frame, instruction, state);
+      return;
+    case ZYDIS_MNEMONIC_XCHG:
+      exchange(frame, instruction, state);
       return;
     case ZYDIS_MNEMONIC_CMPXCHG:
       compare_and_exchange(frame, instruction, state);

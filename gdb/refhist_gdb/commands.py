@@ -26,12 +26,7 @@ class Command(gdb.Command):
 
     def invoke(self, arguments, from_tty):
         self.dont_repeat()
-        done, text, status = self._session.execute(self._line(arguments))
-        if not done:
-            fail(text.rstrip("\n"))
-        gdb.write(text)
-        if status >= 0:
-            _quit(status)
+        run(self._session, self._line(arguments))
 
     def complete(self, text, word):
         if word is None:
@@ -39,6 +34,16 @@ class Command(gdb.Command):
         start = text.rpartition(" ")[2]
         skipped = len(start) - len(word)  # GDB's word begins after '-', '.', ':'; the core's after a blank
         return [found[skipped:] for found in self._session.complete(self._line(text)) if found.startswith(start)]
+
+
+def run(session, line):
+    """Runs a line of the core's and shows what it says."""
+    done, text, status = session.execute(line)
+    if not done:
+        fail(text.rstrip("\n"))
+    gdb.write(text)
+    if status >= 0:
+        _quit(status)
 
 
 def _quit(status):

@@ -1,30 +1,42 @@
-"""set refhist ..., show refhist ..."""
+"""set refhist ..., show refhist ...: the core's settings, and the folder that the session is made with."""
 
 import os
 
 import gdb
 
 from .abi import AbiError
+from .commands import run
 from .errors import fail
 
 
 def register(session):
-    SetPrefix("set refhist", gdb.COMMAND_DATA, prefix=True)
-    ShowAll("show refhist", gdb.COMMAND_DATA, prefix=True)
+    SetSetting(session)
+    ShowSettings(session)
     FamiliesFolder(session)
 
 
-class SetPrefix(gdb.Command):
-    """Set a parameter of refhist."""
+class SetSetting(gdb.Command):
+    """Change a setting of refhist: set refhist NAME VALUE (show refhist lists them)."""
 
-
-class ShowAll(gdb.Command):
-    """Show the parameters of refhist."""
+    def __init__(self, session):
+        super().__init__("set refhist", gdb.COMMAND_DATA, prefix=True)
+        self._session = session
 
     def invoke(self, arguments, from_tty):
-        if arguments:
-            fail(f"there is no parameter refhist {arguments}: try help show refhist")
-        gdb.execute(f"show {FamiliesFolder.name}")
+        run(self._session, f"set {arguments}")
+
+
+class ShowSettings(gdb.Command):
+    """Show the settings of refhist, or one of them: show refhist [NAME]."""
+
+    def __init__(self, session):
+        super().__init__("show refhist", gdb.COMMAND_DATA, prefix=True)
+        self._session = session
+
+    def invoke(self, arguments, from_tty):
+        run(self._session, f"show {arguments}")
+        if not arguments:
+            gdb.execute(f"show {FamiliesFolder.name}")
 
 
 class FamiliesFolder(gdb.Parameter):

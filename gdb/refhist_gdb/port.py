@@ -16,6 +16,7 @@ from .values import address_of
 
 _MASK = (1 << 64) - 1
 _REGISTERS = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip".split()
+_NO_CALLS = "this expression calls a function of the program: do that first, as in print FUNCTION(), then use $"
 _NOT_PHYSICAL = (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME, gdb.SENTINEL_FRAME)
 
 
@@ -155,7 +156,8 @@ class Port:
             with gdb.with_parameter("may-call-functions", False):
                 value[0] = address_of(gdb.parse_and_eval(expression.decode()))
         except gdb.error as error:
-            sink(context, str(error).encode(), 0, 0, 0, 0)
+            reason = _NO_CALLS if "may-call-functions" in str(error) else str(error)
+            sink(context, reason.encode(), 0, 0, 0, 0)
             return False
 
     def _print(self, text):

@@ -15,8 +15,8 @@ def run_to_the_leak(d):
 
 
 def leaked_replies(d):
-    groups = [g for g in leaks(d) if g["verdict"] == "leak" and len(g["objects"]) == 8 and g["suspects"]]
-    return only(groups, f"groups of 8 leaked replies in {[(g['born_by'], len(g['objects'])) for g in leaks(d)]}")
+    groups = [g for g in leaks(d) if g["verdict"] == "leak" and len(g["objects"]) == 8 and g["reach"] == "unreachable"]
+    return only(groups, f"unreachable groups in {[(g['born_by'], g['reach'], len(g['objects'])) for g in leaks(d)]}")
 
 
 def test_the_leak(d):

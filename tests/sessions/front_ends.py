@@ -45,7 +45,7 @@ def test_expression_with_spaces(d):
     d.run()
     whole = d.object("subject")
     address = int(whole["address"], 16)
-    equal(d.object(f"(struct conn *){address - 24:#x} + 1")["address"], whole["address"], "object of an expression")
+    equal(d.object(f"(struct conn *){address - 16:#x} + 1")["address"], whole["address"], "object of an expression")
 
 
 def test_our_breakpoints_do_not_stop_the_user(d):

@@ -29,4 +29,4 @@ def test_leak_is_found_without_a_counter(d):
     d.refhist("break-on-put-to-zero")
     d.run()
     d.expect_stop(function="conn_put")
-    equal(roles(objects(d)[0]).count("put"), 3, "puts, with the last that is about to run")
+    equal(roles(objects(d, "--all")[0]).count("put"), 3, "puts, with the last that is about to run")

@@ -207,7 +207,7 @@ TEST_CASE("a proposal says type, counter, births and conditional gets") {
   const auto proposals = discover({module}, {});
 
   const Family& conn = family_named(proposals, "conn");
-  CHECK(conn.counter.type == "struct conn");
+  CHECK(conn.counter.type == "conn");
   CHECK(functions(conn, Role::init) == std::vector<std::string>{"conn_new"});
 
   const Family& session = family_named(proposals, "session");

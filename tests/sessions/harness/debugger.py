@@ -68,11 +68,11 @@ class Debugger:
 
     def _ask(self, call):
         """Calls a function of in_gdb.py or in_lldb.py and returns its JSON answer."""
-        text = self.command(self._python(call)).strip()
-        try:
-            return json.loads(text.splitlines()[-1])
-        except (IndexError, json.JSONDecodeError):
-            raise SessionFailure(f"{call} was answered by: {text}") from None
+        text = self.command(self._python(call))
+        for line in text.splitlines():
+            if line.startswith("answer: "):
+                return json.loads(line.removeprefix("answer: "))
+        raise SessionFailure(f"{call} was answered by: {text}")
 
     # refhist ----------------------------------------------------------------------------------------
 

@@ -15,6 +15,10 @@ def _on_stop(event):
 gdb.events.stop.connect(_on_stop)
 
 
+def _answer(value):
+    print("answer: " + json.dumps(value))
+
+
 def _number(name):
     value = gdb.convenience_variable(name)
     return None if value is None else int(value)
@@ -53,7 +57,7 @@ def _state():
 
 
 def answer_state():
-    print(json.dumps(_state()))
+    _answer(_state())
 
 
 def answer_execute(line):
@@ -62,12 +66,12 @@ def answer_execute(line):
         answer = {"ok": True, "text": gdb.execute(line, to_string=True)}
     except gdb.error as error:
         answer = {"ok": False, "text": str(error)}
-    print(json.dumps(answer))
+    _answer(answer)
 
 
 def answer_value(expression):
-    print(json.dumps(int(gdb.parse_and_eval(f"(unsigned long)({expression})"))))
+    _answer(int(gdb.parse_and_eval(f"(unsigned long)({expression})")))
 
 
 def answer_threads():
-    print(json.dumps([t.ptid[1] for t in gdb.selected_inferior().threads()]))
+    _answer([t.ptid[1] for t in gdb.selected_inferior().threads()])

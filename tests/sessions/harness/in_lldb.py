@@ -5,6 +5,10 @@ import json
 import lldb
 
 
+def _answer(value):
+    print("answer: " + json.dumps(value))
+
+
 def _process():
     return lldb.debugger.GetSelectedTarget().GetProcess()
 
@@ -69,7 +73,7 @@ def _exited(process):
 
 
 def answer_state():
-    print(json.dumps(_state()))
+    _answer(_state())
 
 
 def answer_execute(line):
@@ -81,7 +85,7 @@ def answer_execute(line):
         answer = {"ok": True, "text": (result.GetOutput() or "")}
     else:
         answer = {"ok": False, "text": error.removeprefix("error: ").rstrip("\n")}
-    print(json.dumps(answer))
+    _answer(answer)
 
 
 def answer_value(expression):
@@ -91,8 +95,8 @@ def answer_value(expression):
     value = frame.EvaluateExpression(text) if frame.IsValid() else target.EvaluateExpression(text)
     if value.GetError().Fail():
         raise ValueError(value.GetError().GetCString())
-    print(json.dumps(value.GetValueAsUnsigned()))
+    _answer(value.GetValueAsUnsigned())
 
 
 def answer_threads():
-    print(json.dumps([t.GetThreadID() for t in _process()]))
+    _answer([t.GetThreadID() for t in _process()])

@@ -15,7 +15,7 @@ class LldbDebugger(Debugger):
         return [self.case.lldb, "--no-lldbinit", "--no-use-colors"]
 
     def _preparations(self):
-        settings = ["auto-confirm true", "use-color false", "term-width 200", "target.input-path /dev/null",
+        settings = ["auto-confirm true", "target.process.stop-on-exec false", "use-color false", "term-width 200", "target.input-path /dev/null",
                     "stop-line-count-before 0", "stop-line-count-after 0", "stop-disassembly-display never",
                     f"target.output-path {self.output_path}", f"target.error-path {self.output_path}"]
         commands = ["settings set " + setting for setting in settings]

@@ -1,0 +1,97 @@
+#include "events/call_tracker.h"
+
+#include <doctest/doctest.h>
+
+namespace refhist {
+namespace {
+
+PendingCall call(std::uint32_t site, Address sp, Address return_pc) {
+  PendingCall pending;
+  pending.site = SiteId(site);
+  pending.sp = sp;
+  pending.return_pc = return_pc;
+  return pending;
+}
+
+constexpr Address kPc = 0x4000;
+
+}  // namespace
+
+TEST_CASE("recursion: the innermost call of a function returns first") {
+  ThreadCalls thread;
+  CallTracker::add_pending(thread, call(1, 0x7000, kPc));
+  CallTracker::add_pending(thread, call(1, 0x6000, kPc));
+  const auto inner = CallTracker::take_returned(thread, kPc, 0x6008);
+  REQUIRE(inner.size() == 1);
+  CHECK(inner[0].sp == 0x6000);
+  CHECK(CallTracker::take_returned(thread, kPc, 0x7008).size() == 1);
+  CHECK(thread.pending.empty());
+}
+
+TEST_CASE("a return that belongs to no call is nobody's") {
+  ThreadCalls thread;
+  CallTracker::add_pending(thread, call(1, 0x7000, kPc));
+  CHECK(CallTracker::take_returned(thread, kPc, 0x7010).empty());
+  CHECK(CallTracker::take_returned(thread, kPc + 8, 0x7008).empty());
+  CHECK(thread.pending.size() == 1);
+}
+
+TEST_CASE("a tail call returns together with its caller, innermost first") {
+  ThreadCalls thread;
+  CallTracker::add_pending(thread, call(1, 0x7000, kPc));
+  CallTracker::add_pending(thread, call(2, 0x7000, kPc));
+  const auto returned = CallTracker::take_returned(thread, kPc, 0x7008);
+  REQUIRE(returned.size() == 2);
+  CHECK(returned[0].site == SiteId(2U));
+  CHECK(returned[1].site == SiteId(1U));
+}
+
+TEST_CASE("the same function again at the same depth: the earlier call was left by longjmp") {
+  ThreadCalls thread;
+  CallTracker::add_pending(thread, call(1, 0x7000, kPc));
+  CallTracker::add_pending(thread, call(1, 0x7000, kPc));
+  CHECK(CallTracker::take_returned(thread, kPc, 0x7008).size() == 1);
+}
+
+TEST_CASE("a call further in is dropped only when its return address was overwritten") {
+  ThreadCalls thread;
+  CallTracker::add_pending(thread, call(1, 0x6000, kPc));
+  SUBCASE("intact: it may be another stack") {
+    CallTracker::close_finished(thread, 0x7000, {}, [](Address, Address& word) {
+      word = kPc;
+      return true;
+    });
+    CHECK(thread.pending.size() == 1);
+  }
+  SUBCASE("overwritten") {
+    CallTracker::close_finished(thread, 0x7000, {}, [](Address, Address& word) {
+      word = 0;
+      return true;
+    });
+    CHECK(thread.pending.empty());
+  }
+}
+
+TEST_CASE("an open call stays open only while its frame is on the stack") {
+  ThreadCalls thread;
+  OpenCall open;
+  open.sp = 0x7000;
+  thread.open.push_back(open);
+  const auto unread = [](Address, Address&) { return false; };
+  std::vector<RawFrame> frames{{0x100, 0x6008, true}, {0x200, 0x7008, false}};
+  SUBCASE("deeper, inside it") {
+    CallTracker::close_finished(thread, 0x6000, frames, unread);
+    CHECK(thread.open.size() == 1);
+  }
+  SUBCASE("deeper, but its frame is gone") {
+    frames.pop_back();
+    CallTracker::close_finished(thread, 0x6000, frames, unread);
+    CHECK(thread.open.empty());
+  }
+  SUBCASE("further out") {
+    CallTracker::close_finished(thread, 0x7100, frames, unread);
+    CHECK(thread.open.empty());
+  }
+}
+
+}  // namespace refhist

@@ -1,0 +1,116 @@
+// Small parts of the core: text, command arguments, stacks, blocks of memory.
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "events/allocations.h"
+#include "history/stack_table.h"
+
+namespace refhist {
+namespace {
+
+const std::vector<OptionSpec> kOptions{{"--family", "GLOB", ""}, {"--json", "", ""}, {"--expect", "N", ""}};
+
+Arguments parse(const std::string& line) { return Arguments(split_words(line), kOptions, "leaks"); }
+
+std::string error_of(const std::string& line) {
+  try {
+    parse(line);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("globs") {
+  CHECK(glob_match("libjson-c.so*", "libjson-c.so.5"));
+  CHECK(glob_match("*_get", "conn_get"));
+  CHECK(glob_match("a?c*", "abcde"));
+  CHECK(glob_match("*a*b", "xaybzb"));
+  CHECK_FALSE(glob_match("a?c", "ac"));
+  CHECK_FALSE(glob_match("", "a"));
+}
+
+TEST_CASE("nearest names") {
+  CHECK(nearest("conn_gte", {"conn_put", "conn_get"}) == std::optional<std::string>("conn_get"));
+  CHECK_FALSE(nearest("conn_get", {"something_else"}).has_value());
+}
+
+TEST_CASE("words of a command line") {
+  CHECK(split_words("a 'b c' \"d e\" f\\ g") == std::vector<std::string>{"a", "b c", "d e", "f g"});
+  CHECK(split_words("   ").empty());
+  CHECK_THROWS_AS(split_words("'open"), Error);
+}
+
+TEST_CASE("options and words") {
+  const Arguments arguments = parse("one --family a --family=b --json two");
+  CHECK(arguments.words() == std::vector<std::string>{"one", "two"});
+  CHECK(arguments.all("--family") == std::vector<std::string>{"a", "b"});
+  CHECK(arguments.has("--json"));
+  CHECK(parse("--expect -2").number("--expect", 0) == -2);
+  CHECK(parse("--expect 0x10").number("--expect", 0) == 16);
+}
+
+TEST_CASE("wrong options are told in one line") {
+  CHECK(error_of("--famly x") == "leaks has no option --famly (did you mean --family?)");
+  CHECK(error_of("--family") == "--family needs a value: --family GLOB");
+  CHECK(error_of("--json=1") == "--json takes no value");
+  CHECK_THROWS_WITH_AS(static_cast<void>(parse("--expect two").number("--expect", 0)),
+                       "--expect needs a whole number, not two", Error);
+}
+
+TEST_CASE("an expression with a minus stays words") {
+  CHECK(parse("a -- b").words() == std::vector<std::string>{"a", "--", "b"});
+  CHECK(parse("x - 1").words().size() == 3);
+}
+
+TEST_CASE("every command has help and its verb once") {
+  for (const Command& command : command_table()) {
+    CHECK_FALSE(command.summary.empty());
+    CHECK(find_command(command.verb) == &command);
+    CHECK(help_text(command).starts_with("refhist " + command.verb));
+    for (const OptionSpec& option : command.options) CHECK_FALSE(option.help.empty());
+  }
+}
+
+TEST_CASE("stacks are stored once and given back as they were") {
+  StackTable table;
+  const std::vector<StackFrame> outer{{ModuleId(0U), 0x10, true}, {ModuleId(0U), 0x20, false}};
+  const std::vector<StackFrame> inner{{ModuleId(1U), 0x30, true}, {ModuleId(0U), 0x20, false}};
+  const StackId a = table.intern(outer, false);
+  const StackId b = table.intern(inner, false);
+  CHECK(table.intern(outer, false) == a);
+  CHECK(a != b);
+  CHECK(table.size() == 3);  // the outer frame is shared
+  CHECK(table.frames(a) == outer);
+  CHECK(table.frames(b) == inner);
+}
+
+TEST_CASE("a truncated stack is not the whole stack of the same frames") {
+  StackTable table;
+  const std::vector<StackFrame> frames{{ModuleId(0U), 0x10, true}};
+  const StackId whole = table.intern(frames, false);
+  const StackId cut = table.intern(frames, true);
+  CHECK(whole != cut);
+  CHECK(table.truncated(cut));
+  CHECK_FALSE(table.truncated(whole));
+}
+
+TEST_CASE("blocks cover their bytes and no more") {
+  Allocations blocks;
+  blocks.add(Block{0x1000, 0x100, {}, {}, {}, 0});
+  blocks.add(Block{0x1040, 0x10, {}, {}, {}, 0});
+  REQUIRE(blocks.covering(0x1048) != nullptr);
+  CHECK(blocks.covering(0x1048)->begin == 0x1040);  // the inner one: made of the outer one's memory
+  CHECK(blocks.covering(0x10ff)->begin == 0x1000);
+  CHECK(blocks.covering(0x1100) == nullptr);
+  CHECK(blocks.take(0x1040).has_value());
+  CHECK_FALSE(blocks.take(0x1040).has_value());
+  CHECK(blocks.take_range(0x0, 0x2000).size() == 1);
+  CHECK(blocks.count() == 0);
+}
+
+}  // namespace refhist

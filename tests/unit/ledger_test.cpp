@@ -1,0 +1,282 @@
+#include "history/ledger.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace refhist {
+namespace {
+
+/// A family "thing" whose births are all seen, at one address, as the recorder would report it.
+class Fixture {
+ public:
+  Outcome init(Address address = kAddress, Count after = 1) {
+    Arrival arrival = make(Role::init, address);
+    arrival.after = after;
+    arrival.at_return = true;
+    arrival.first_inside = EventId(history.events().size());
+    return ledger.apply(arrival);
+  }
+  Outcome get(Count before, std::vector<int> in_flight = {}) { return change(Role::get, before, in_flight); }
+  Outcome put(Count before, std::vector<int> in_flight = {}) { return change(Role::put, before, in_flight); }
+  Outcome release(Count before) {
+    Arrival arrival = make(Role::free, kAddress);
+    arrival.before = before;
+    return ledger.apply(arrival);
+  }
+  const Object& newest() { return history.object(history.newest_at(FamilyId(0U), kAddress)); }
+
+  static constexpr Address kAddress = 0x1000;
+  History history;
+  Ledger ledger{history};
+  FamilyTraits traits{true, false, true, 1};
+
+ private:
+  Arrival make(Role role, Address address) {
+    Arrival arrival;
+    arrival.family = FamilyId(0U);
+    arrival.traits = traits;
+    arrival.site = SiteId(0U);
+    arrival.role = role;
+    arrival.address = address;
+    arrival.thread = history.thread(1, "main");
+    return arrival;
+  }
+  Outcome change(Role role, Count before, std::vector<int> in_flight) {
+    Arrival arrival = make(role, kAddress);
+    arrival.before = before;
+    arrival.in_flight = [in_flight](ObjectId) { return in_flight; };
+    return ledger.apply(arrival);
+  }
+};
+
+Verdict verdict_of(const Outcome& outcome) {
+  REQUIRE(outcome.finding.has_value());
+  return outcome.finding->verdict;
+}
+
+}  // namespace
+
+TEST_CASE("a clean life ends with the put that takes the count to zero") {
+  Fixture f;
+  f.init();
+  CHECK_FALSE(f.get(1).to_zero);
+  CHECK_FALSE(f.put(2).to_zero);
+  CHECK(f.put(1).to_zero);
+  CHECK(f.newest().state == ObjectState::dead);
+  CHECK(f.newest().complete);
+  CHECK(f.newest().events.size() == 4);
+  CHECK(f.history.findings().empty());
+}
+
+TEST_CASE("the count after a plain get or put is derived, after an init it is read") {
+  Fixture f;
+  const Outcome born = f.init();
+  const Outcome got = f.get(1);
+  CHECK(f.history.event(born.event).after_source == CountSource::read);
+  CHECK(f.history.event(got.event).after_source == CountSource::derived);
+  CHECK(f.history.event(got.event).after == Count(2));
+}
+
+TEST_CASE("an address that is born again is another object") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  f.init();
+  CHECK(f.history.objects().size() == 2);
+  CHECK(f.newest().generation == 2);
+  CHECK(f.newest().state == ObjectState::live);
+}
+
+TEST_CASE("a live object whose address is born again has an end that was not seen, and is no leak") {
+  Fixture f;
+  f.init();
+  f.init();
+  CHECK(f.history.objects()[0].state == ObjectState::unknown);
+  CHECK_FALSE(f.history.objects()[0].note.empty());
+}
+
+TEST_CASE("an object first seen in mid-life is incomplete and starts from the counter") {
+  Fixture f;
+  f.get(3);
+  CHECK_FALSE(f.newest().complete);
+  CHECK(f.newest().before_seen == 3);
+  CHECK(f.newest().ledger == 4);
+}
+
+TEST_CASE("without a counter an object first seen in mid-life has no known count and never ends by it") {
+  Fixture f;
+  f.get(std::nullopt);
+  CHECK_FALSE(f.put(std::nullopt).to_zero);
+  CHECK_FALSE(f.put(std::nullopt).to_zero);
+  CHECK_FALSE(f.newest().base_known);
+  CHECK(f.history.findings().empty());
+}
+
+TEST_CASE("a counter that moved without a probe is recorded as an event of its own") {
+  Fixture f;
+  f.init();
+  f.get(4);
+  REQUIRE(f.newest().events.size() == 3);
+  const Event& unseen = f.history.event(f.newest().events[1]);
+  CHECK(unseen.unobserved);
+  CHECK(unseen.before == Count(1));
+  CHECK(unseen.after == Count(4));
+  CHECK(f.newest().moved_unobserved);
+  CHECK(f.newest().ledger == 5);
+}
+
+TEST_CASE("what another thread has in flight is no unobserved change") {
+  Fixture f;
+  f.init();
+  f.get(1);
+  f.put(2);        // thread A stands before its decrement
+  f.get(2, {-1});  // thread B still reads 2
+  CHECK_FALSE(f.newest().moved_unobserved);
+  CHECK(f.newest().ledger == 2);
+}
+
+TEST_CASE("changes in flight explain what lies between them and nothing else") {
+  CHECK(explained_by(1, 2, {-1}));
+  CHECK(explained_by(2, 1, {1}));
+  CHECK(explained_by(3, 3, {1, -1}));
+  CHECK_FALSE(explained_by(1, 3, {-1}));
+  CHECK_FALSE(explained_by(1, 0, {-1}));
+  CHECK_FALSE(explained_by(1, 2, {}));
+}
+
+TEST_CASE("a put while the counter reads zero is an over-put") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  CHECK(verdict_of(f.put(0)) == Verdict::over_put);
+}
+
+TEST_CASE("a get while the counter reads zero is a resurrection") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  CHECK(verdict_of(f.get(0)) == Verdict::resurrection);
+}
+
+TEST_CASE("a get or put after the memory was given back is a use after free") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  f.release(0);
+  SUBCASE("whatever the counter reads") { CHECK(verdict_of(f.put(77)) == Verdict::use_after_free); }
+  SUBCASE("also zero") { CHECK(verdict_of(f.get(0)) == Verdict::use_after_free); }
+  SUBCASE("a second free") { CHECK(verdict_of(f.release(0)) == Verdict::use_after_free); }
+}
+
+TEST_CASE("where births can be missed, a used address may belong to another object: undecidable") {
+  Fixture f;
+  f.traits.births_seen = false;
+  f.init();
+  f.put(1);
+  const Outcome outcome = f.get(3);
+  CHECK(verdict_of(outcome) == Verdict::undecidable);
+  CHECK(f.history.objects().size() == 2);
+  CHECK_FALSE(f.newest().complete);
+}
+
+TEST_CASE("one object seen without its birth makes later deaths of its family undecidable as well") {
+  Fixture f;
+  Arrival elsewhere;
+  elsewhere.family = FamilyId(0U);
+  elsewhere.site = SiteId(0U);
+  elsewhere.role = Role::get;
+  elsewhere.address = 0x9000;
+  elsewhere.before = 1;
+  elsewhere.thread = f.history.thread(1, "main");
+  f.ledger.apply(elsewhere);
+  f.init();
+  f.put(1);
+  CHECK(verdict_of(f.get(3)) == Verdict::undecidable);
+}
+
+TEST_CASE("a destructor may take and give references inside the last put") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  const Outcome got = f.get(1, {-1});
+  CHECK_FALSE(got.finding.has_value());
+  CHECK(f.history.event(got.event).during_death);
+  f.put(2, {-1});
+  CHECK(f.history.findings().empty());
+  CHECK(f.newest().ledger == 0);
+}
+
+TEST_CASE("free while references are outstanding") {
+  Fixture f;
+  f.init();
+  f.get(1);
+  CHECK(verdict_of(f.release(2)) == Verdict::free_while_referenced);
+}
+
+TEST_CASE("free is clean when the counter went to zero by an unarmed copy of put") {
+  Fixture f;
+  f.init();
+  CHECK_FALSE(f.release(0).finding.has_value());
+  CHECK(f.newest().moved_unobserved);
+}
+
+TEST_CASE("free without a counter accuses only when no copy of put is unarmed") {
+  Fixture f;
+  f.init(Fixture::kAddress, std::nullopt);
+  SUBCASE("all copies armed") {
+    CHECK(verdict_of(f.release(std::nullopt)) == Verdict::free_while_referenced);
+  }
+  SUBCASE("blind") {
+    f.traits.blind = true;
+    CHECK_FALSE(f.release(std::nullopt).finding.has_value());
+  }
+}
+
+TEST_CASE("a reference taken inside the constructor belongs to the life that it begins") {
+  Fixture f;
+  Arrival arrival;
+  arrival.family = FamilyId(0U);
+  arrival.traits = f.traits;
+  arrival.site = SiteId(0U);
+  arrival.role = Role::init;
+  arrival.address = Fixture::kAddress;
+  arrival.thread = f.history.thread(1, "main");
+  arrival.first_inside = EventId(f.history.events().size());
+  arrival.at_return = true;
+  arrival.after = 2;
+  f.get(1);
+  f.ledger.apply(arrival);
+  CHECK(f.history.objects().size() == 1);
+  CHECK(f.newest().complete);
+  CHECK(f.newest().ledger == 2);
+}
+
+TEST_CASE("a constructor around a constructor tells one birth") {
+  Fixture f;
+  Arrival outer;
+  outer.family = FamilyId(0U);
+  outer.traits = f.traits;
+  outer.site = SiteId(1U);
+  outer.role = Role::init;
+  outer.address = Fixture::kAddress;
+  outer.thread = f.history.thread(1, "main");
+  outer.first_inside = EventId(f.history.events().size());
+  outer.at_return = true;
+  outer.after = 1;
+  f.init();
+  CHECK_FALSE(f.ledger.apply(outer).event.valid());
+  CHECK(f.history.objects().size() == 1);
+  CHECK(f.newest().events.size() == 1);
+}
+
+TEST_CASE("objects born with count zero get their first reference without blame") {
+  Fixture f;
+  f.traits.born = 0;
+  f.init(Fixture::kAddress, 0);
+  CHECK_FALSE(f.get(0).finding.has_value());
+  CHECK(f.put(1).to_zero);
+  CHECK(f.history.findings().empty());
+}
+
+}  // namespace refhist
