@@ -14,7 +14,7 @@ def _load(folder):
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        import ctypes  # noqa: F401: the package needs it; a GDB without it gets a sentence instead of a traceback
+        import ctypes  # noqa: F401: only to tell in one sentence when it is missing
     except ImportError:
         raise _Unusable(
             "the Python inside this GDB has no ctypes module; use a GDB that is linked with a complete "

@@ -33,7 +33,16 @@ void LaunchBreakpoint::arm_entry(lldb::SBTarget& target) {
 
 void LaunchBreakpoint::arm_start(lldb::SBTarget& target) {
   if (start_.IsValid()) return;
-  start_ = target.BreakpointCreateByName("__libc_start_main");
+  lldb::SBModule library = target.FindModule(lldb::SBFileSpec("libc.so.6", false));
+  // LLDB keeps the symbol's version in its name.
+  for (const char* name :
+       {"__libc_start_main@@GLIBC_2.34", "__libc_start_main@@GLIBC_2.2.5", "__libc_start_main"}) {
+    if (!library.IsValid() || start_.IsValid()) break;
+    lldb::SBSymbol symbol = library.FindSymbol(name);
+    lldb::SBAddress address = symbol.GetStartAddress();
+    // By address: a breakpoint by name would announce each location that it gains.
+    if (address.IsValid()) start_ = target.BreakpointCreateBySBAddress(address);
+  }
   finish(target, start_);
 }
 

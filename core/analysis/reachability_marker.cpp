@@ -51,12 +51,20 @@ void ReachabilityMarker::point(Address target, Address holder, std::uint32_t reg
   // The second header word of the next block lies behind this one's end.
   if ((target - span->begin) % 16 == 8 && span->starts.test(span->granule(target) + 1)) return;
   if (special) {
-    if (TrackedCell* cell = cells_.at(target)) reach_cell(*cell, holder, register_root);
+    TrackedCell* cell = cells_.at(target);
+    if (cell != nullptr && is_next_header(*cell, target)) return;
+    if (cell != nullptr) reach_cell(*cell, holder, register_root);
   }
   // Whoever holds an object in a slab holds the slab: its other objects are not reached by that.
   if (!span->live[granule]) return;
   span->live[granule] = false;
   work_.push_back({span->address(granule), false, false});
+}
+
+// A block's last word is the first of the next chunk's header, and malloc leaves pointers to headers on the
+// stack. When the object does not reach that far, it is the header that is meant.
+bool ReachabilityMarker::is_next_header(const TrackedCell& cell, Address target) {
+  return cell.whole && target + sizeof(Word) == cell.range.end && target >= cell.used_end;
 }
 
 void ReachabilityMarker::reach_cell(TrackedCell& cell, Address holder, std::uint32_t register_root) {

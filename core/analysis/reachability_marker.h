@@ -33,6 +33,7 @@ class ReachabilityMarker {
   };
   void scan_words(Address at, const Word* words, std::size_t count);
   void point(Address target, Address holder, std::uint32_t register_root = TrackedCell::kNoRegister);
+  static bool is_next_header(const TrackedCell& cell, Address target);
   void reach_cell(TrackedCell& cell, Address holder, std::uint32_t register_root);
   void follow(const Work& work);
   void scan(const HeapSpan& span, AddressRange range);

@@ -91,8 +91,10 @@ void TrackedCells::add_block_group(Group group, const HeapBlock& block) {
   const AddressRange range{block.begin(), block.end()};
   std::vector<TrackedCell> cells = merged(group, range.end, range.size());
   if (!is_slab(cells, range)) {
+    const Address used_end = cells.back().range.end;
     cells.resize(1);
     cells[0].range = range;
+    cells[0].used_end = used_end;
     cells[0].count = static_cast<std::uint32_t>(group.end - group.begin);
     cells[0].whole = true;
   }

@@ -24,6 +24,7 @@ struct TrackedCell {
   std::uint32_t first = 0;      ///< its objects: TrackedCells::members()[first .. first + count)
   std::uint32_t count = 0;
   bool whole = false;           ///< the cell is a whole block of malloc
+  Address used_end = 0;         ///< behind the objects themselves, as far as their sizes are known
   Reach reach = Reach::unreachable;
   Address holder = 0;           ///< word that points into it; 0: a register, or nothing
   std::uint32_t register_root = kNoRegister;

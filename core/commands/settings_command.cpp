@@ -29,8 +29,12 @@ const std::array<Setting, 2>& settings() {
       {"stacks",
        {"full", "none"},
        "full: every event has its whole stack; none: events are counted without",
-       [](const SessionState& state) { return std::string(state.recorder.options().stacks ? "full" : "none"); },
-       [](SessionState& state, const std::string& value) { state.recorder.options().stacks = value == "full"; }},
+       [](const SessionState& state) {
+         return std::string(state.recorder.options().stacks ? "full" : "none");
+       },
+       [](SessionState& state, const std::string& value) {
+         state.recorder.options().stacks = value == "full";
+       }},
   }};
   return table;
 }

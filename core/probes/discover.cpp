@@ -137,11 +137,11 @@ std::vector<Proposal> ModuleSearch::proposals() {
   std::vector<std::string> names;
   for (const Candidate& candidate : candidates_) names.push_back(candidate.name);
   // By subject, place of the counter and step: g_rc_box counts down where g_atomic_rc_box counts up.
-  using Key = std::tuple<std::vector<std::string>, std::vector<std::int64_t>, std::int64_t>;
+  using Key = std::tuple<std::vector<std::string>, std::int64_t, std::int64_t>;
   std::map<Key, std::vector<ProvenPair>> families;
   for (const NamePair& pair : pair_names(names)) {
     if (auto proven = prove(pair)) {
-      families[{pair.subject, proven->counter.path, proven->counter.step}].push_back(std::move(*proven));
+      families[{pair.subject, proven->counter.offset, proven->counter.step}].push_back(std::move(*proven));
     }
   }
   std::vector<Proposal> result;
@@ -191,8 +191,7 @@ void ModuleSearch::add_probe(Family& family, Role role, const std::string& funct
 CounterSpec ModuleSearch::counter_spec(const ProvenPair& pair) {
   CounterSpec spec;
   spec.type = pair.type;
-  if (!pair.counter.in_object()) return spec;
-  spec.offset = static_cast<std::uint64_t>(pair.counter.path[0]);
+  spec.offset = static_cast<std::uint64_t>(pair.counter.offset);
   spec.size = pair.counter.size;
   const auto step = static_cast<std::uint64_t>(std::llabs(pair.counter.step));
   spec.shift = static_cast<std::uint32_t>(std::countr_zero(step));
@@ -205,7 +204,7 @@ void ModuleSearch::add_conditional_gets(const ProvenPair& pair, Family& family) 
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     if (!is_conditional_get(get_words, name_words(candidates_[i].name))) continue;
     const unsigned argument = pair.counter.get_argument;
-    if (changes_counter(walked(i), argument, pair.counter.path, pair.counter.step)) {
+    if (changes_counter(walked(i), argument, pair.counter)) {
       add_probe(family, Role::try_get, candidates_[i].name, argument_source(argument));
     }
   }
@@ -221,7 +220,7 @@ void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
       const auto& known = signature(i);
       const bool other_type = known && without_struct(known->result_pointee) != without_struct(pair.type);
       if (!other_type || pair.type.empty()) add_probe(family, Role::init, candidates_[i].name, result);
-    } else if (is_initialiser(pair.names.subject, words) && sets_counter(walked(i), pair.counter.path)) {
+    } else if (is_initialiser(pair.names.subject, words) && sets_counter(walked(i), pair.counter)) {
       add_probe(family, Role::init, candidates_[i].name, argument_source(1));
     }
   }
@@ -236,6 +235,15 @@ bool wanted(const Family& family, const std::string& pattern) {
                                           [&](const ProbeSpec& probe) { return fits(probe.function); });
 }
 
+/// Two modules, or two counters of one subject, can have the same name; a file of families cannot.
+void make_names_unique(std::vector<Proposal>& proposals) {
+  std::map<std::string, int> seen;
+  for (Proposal& proposal : proposals) {
+    const int number = ++seen[proposal.family.name];
+    if (number > 1) proposal.family.name += fmt::format("-{}", number);
+  }
+}
+
 }  // namespace
 
 std::vector<Proposal> discover(const std::vector<std::shared_ptr<const Module>>& modules,
@@ -248,6 +256,7 @@ std::vector<Proposal> discover(const std::vector<std::shared_ptr<const Module>>&
       if (wanted(proposal.family, options.pattern)) result.push_back(std::move(proposal));
     }
   }
+  make_names_unique(result);
   return result;
 }
 

@@ -47,10 +47,10 @@ struct ProbeSpec {
   std::string function;  ///< linkage name, demangled C++ name, or a glob of either
   ObjectSource object;
   Success success = Success::always;
-  std::uint8_t pool_argument = 0;  ///< for alloc/init in a pool: which argument is the pool; 0 none
-  std::uint8_t size_argument = 0;  ///< for alloc: which argument is the size; 0 none
+  std::uint8_t pool_argument = 0;   ///< for alloc/init in a pool: which argument is the pool; 0 none
+  std::uint8_t size_argument = 0;   ///< for alloc: which argument is the size; 0 none
   std::uint8_t times_argument = 0;  ///< for alloc: which argument multiplies the size (calloc); 0 none
-  std::string origin;              ///< "json-c.toml:12" or "command line"
+  std::string origin;               ///< "json-c.toml:12" or "command line"
 };
 
 /// Where the counter of an object is and how it is read: count = scale * (raw >> shift) + bias.
@@ -73,8 +73,8 @@ struct Family {
   std::vector<std::string> except;  ///< function patterns that the globs of `probes` leave out
   CounterSpec counter;
   bool allocator = false;  ///< its functions hand out plain memory, no counted objects: malloc, mmap
-  std::int64_t born = 1;  ///< references that an init creates
-  std::string origin;     ///< file the family came from, or "command line"
+  std::int64_t born = 1;   ///< references that an init creates
+  std::string origin;      ///< file the family came from, or "command line"
 
   [[nodiscard]] bool has_role(Role role) const;
   /// True when `except` names the function; asked for functions that a glob of `probes` has matched.

@@ -27,10 +27,10 @@ const std::vector<std::string>& file_keys() {
 
 const std::vector<std::string>& family_keys() {
   static const std::vector<std::string> keys{
-      "name",        "description", "modules",    "type", "count",       "count_offset", "count_size",
-      "count_shift", "count_scale", "count_bias", "born", "except",      "alloc",        "init",
-      "get",         "try_get",     "put",        "free", "realloc",
-      "pool_create", "pool_destroy", "allocator"};
+      "name",       "description", "modules",      "type",       "count", "count_offset",
+      "count_size", "count_shift", "count_scale",  "count_bias", "born",  "except",
+      "alloc",      "init",        "get",          "try_get",    "put",   "free",
+      "realloc",    "pool_create", "pool_destroy", "allocator"};
   return keys;
 }
 

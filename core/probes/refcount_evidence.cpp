@@ -41,49 +41,52 @@ bool gives_object_back(const WalkedFunction& put, const CounterChange& down) {
   });
 }
 
-std::string spell(const std::vector<std::int64_t>& path, unsigned argument) {
-  std::string text = fmt::format("arg{}", argument);
-  for (const std::int64_t offset : path) {
-    text = offset == 0 ? fmt::format("[{}]", text)
-                       : fmt::format("[{}{}{}]", text, offset < 0 ? "-" : "+", std::llabs(offset));
-  }
-  return text;
+/// Offset of the cell from the argument that it belongs to; nothing when it is reached through another
+/// pointer. Such a counter is mostly somebody else's: a pool's, a loop's.
+std::optional<std::int64_t> offset_in_object(const WalkedFunction& function, const Value& cell) {
+  const std::vector<std::int64_t> path = function.values.path(cell);
+  if (path.size() != 1) return std::nullopt;
+  return path[0];
+}
+
+std::string spell(const CounterEvidence& counter) {
+  if (counter.offset == 0) return fmt::format("[arg{}]", counter.get_argument);
+  return fmt::format("[arg{}{:+}]", counter.get_argument, counter.offset);
+}
+
+std::string describe(const CounterEvidence& counter) {
+  const bool up = counter.step > 0;
+  return fmt::format("get {} {} {} {}, put {} it{}", up ? "adds" : "subtracts", std::llabs(counter.step),
+                     up ? "to" : "from", spell(counter), up ? "subtracts" : "adds",
+                     counter.place_known_in_put ? "" : " at a place that is computed");
 }
 
 struct Candidate {
   CounterEvidence evidence;
   unsigned depth = 0;
 
-  /// Smaller is better: in the object itself, known in both, near the surface.
-  [[nodiscard]] auto rank() const {
-    return std::make_tuple(evidence.path.size(), !evidence.place_known_in_put, depth);
-  }
+  /// Smaller is better: known in both, near the surface.
+  [[nodiscard]] auto rank() const { return std::make_pair(!evidence.place_known_in_put, depth); }
 };
 
 std::optional<Candidate> match(const WalkedFunction& get, const CounterChange& up, const WalkedFunction& put,
                                const CounterChange& down, bool strong) {
   const std::int64_t step = plain_step(up);
   if (plain_step(down) != -step || !is_step(step) || !up.cell.exact) return std::nullopt;
+  if (!strong && std::llabs(step) != 1) return std::nullopt;  // a stack or a buffer that is walked along
+  const auto offset = offset_in_object(get, up.cell);
+  const auto other = offset_in_object(put, down.cell);
+  if (!offset || !other) return std::nullopt;
+  if (down.cell.exact ? *other != *offset || down.size != up.size : !strong) return std::nullopt;
+  if ((!strong || step < 0) && !gives_object_back(put, down)) return std::nullopt;
   CounterEvidence evidence;
   evidence.get_argument = get.values.root_argument(up.cell);
   evidence.put_argument = put.values.root_argument(down.cell);
-  evidence.path = get.values.path(up.cell);
+  evidence.offset = *offset;
   evidence.step = step;
   evidence.size = counter_size(up, down);
-  const std::vector<std::int64_t> other = put.values.path(down.cell);
-  if (!down.cell.exact) {
-    if (!strong || other.size() != 1 || evidence.path.size() != 1) return std::nullopt;
-    evidence.place_known_in_put = false;
-  } else if (other != evidence.path || down.size != up.size) {
-    return std::nullopt;
-  }
-  // A counter behind a pointer is mostly somebody else's: a pool's, a table's.
-  if (evidence.path.size() > (strong ? 2U : 1U)) return std::nullopt;
-  if ((!strong || step < 0) && !gives_object_back(put, down)) return std::nullopt;
-  evidence.what = fmt::format("get {} {} {} {}, put {} it{}", step > 0 ? "adds" : "subtracts",
-                              std::llabs(step), step > 0 ? "to" : "from",
-                              spell(evidence.path, evidence.get_argument), step > 0 ? "subtracts" : "adds",
-                              evidence.place_known_in_put ? "" : " at a place that is computed");
+  evidence.place_known_in_put = down.cell.exact;
+  evidence.what = describe(evidence);
   return Candidate{evidence, up.depth + down.depth};
 }
 
@@ -102,18 +105,19 @@ std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const Wal
   return best->evidence;
 }
 
-bool changes_counter(const WalkedFunction& function, unsigned argument, const std::vector<std::int64_t>& path,
-                     std::int64_t step) {
-  return std::any_of(
-      function.facts.changes.begin(), function.facts.changes.end(), [&](const CounterChange& c) {
-        return plain_step(c) == step && c.cell.exact && function.values.root_argument(c.cell) == argument &&
-               function.values.path(c.cell) == path;
-      });
+bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter) {
+  return std::any_of(function.facts.changes.begin(), function.facts.changes.end(),
+                     [&](const CounterChange& c) {
+                       return plain_step(c) == counter.step && c.cell.exact &&
+                              function.values.root_argument(c.cell) == argument &&
+                              offset_in_object(function, c.cell) == counter.offset;
+                     });
 }
 
-bool sets_counter(const WalkedFunction& function, const std::vector<std::int64_t>& path) {
+bool sets_counter(const WalkedFunction& function, const CounterEvidence& counter) {
   return std::any_of(function.facts.stores.begin(), function.facts.stores.end(), [&](const ConstantStore& s) {
-    return s.value == 1 && function.values.root_argument(s.cell) == 1 && function.values.path(s.cell) == path;
+    return s.value == 1 && function.values.root_argument(s.cell) == 1 &&
+           offset_in_object(function, s.cell) == counter.offset;
   });
 }
 

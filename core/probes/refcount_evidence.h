@@ -20,14 +20,11 @@ struct WalkedFunction {
 struct CounterEvidence {
   unsigned get_argument = 1;  ///< which argument is the object
   unsigned put_argument = 1;
-  std::vector<std::int64_t> path;  ///< {4}: at object + 4; {8, 0}: at what object + 8 points at
-  std::int64_t step = 1;           ///< what the get adds; negative for a counter that counts down
+  std::int64_t offset = 0;  ///< from the object; negative in front of it, as in GLib's rc boxes
+  std::int64_t step = 1;    ///< what the get adds; negative for a counter that counts down
   std::uint8_t size = 4;
   bool place_known_in_put = true;  ///< false: the put computes the counter's place from tables
   std::string what;                ///< "get adds 1 to [arg1+4], put subtracts 1"
-
-  /// The place is fixed relative to the object; in front of it (GLib's rc boxes) counts too.
-  [[nodiscard]] bool in_object() const { return path.size() == 1; }
 };
 
 /// Nothing when the code does not look like a get and its put. `strong` says that the names leave no doubt;
@@ -36,11 +33,10 @@ struct CounterEvidence {
 std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
                                             bool strong);
 
-/// True when the function adds `step` to the counter of its argument `argument`.
-bool changes_counter(const WalkedFunction& function, unsigned argument, const std::vector<std::int64_t>& path,
-                     std::int64_t step);
+/// True when the function can do to its argument `argument` what the counter's get does.
+bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter);
 /// True when the function stores 1 at the counter of its argument 1: an initialiser.
-bool sets_counter(const WalkedFunction& function, const std::vector<std::int64_t>& path);
+bool sets_counter(const WalkedFunction& function, const CounterEvidence& counter);
 /// False when all that the function returns is its arguments and constants.
 bool may_return_new_object(const WalkedFunction& function);
 

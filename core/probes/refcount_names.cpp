@@ -82,9 +82,9 @@ constexpr std::array<Verb, 26> kVerbs{{
     {"pin", "unpin", Certainty::likely},
     {"take", "drop|put|release|give", Certainty::likely},
     {"share", "unshare|release|free", Certainty::likely},
-    {"dup", "free|release|put|drop|destroy", Certainty::copies},
-    {"copy", "free|release|put|drop|destroy", Certainty::copies},
-    {"clone", "free|release|put|drop|destroy", Certainty::copies},
+    {"dup", "free|unref|release|destroy", Certainty::copies},
+    {"copy", "free|unref|release|destroy", Certainty::copies},
+    {"clone", "free|unref|release|destroy", Certainty::copies},
     {"attach", "detach", Certainty::likely},
 }};
 
@@ -140,10 +140,23 @@ class Pairing {
     const Words verb_words = split(verb.get, ' ');
     for (std::size_t at = 0; at + verb_words.size() <= words.size(); ++at) {
       if (!std::equal(verb_words.begin(), verb_words.end(), words.begin() + static_cast<long>(at))) continue;
+      if (verb.certainty != Certainty::sure && !at_an_end(get, at, verb_words.size())) continue;
       for (const std::string& put : split(verb.puts, '|')) {
         try_put(get, at, verb_words.size(), split(put, ' '), verb.certainty);
       }
     }
+  }
+
+  /// get_device and device_get, but not device_get_name: among other words a common verb has another object.
+  [[nodiscard]] bool at_an_end(std::size_t name, std::size_t at, std::size_t length) const {
+    const auto& words = words_[name];
+    const std::size_t scope = names_[name].rfind("::");
+    const auto outside = [&](const Word& word) { return scope != std::string::npos && word.begin < scope; };
+    const auto verb = words.begin() + static_cast<long>(at);
+    const bool first = std::all_of(words.begin(), verb, outside) && !outside(*verb);
+    const bool last = std::all_of(verb + static_cast<long>(length), words.end(),
+                                  [](const Word& word) { return is_manner(word.text); });
+    return first || last;
   }
 
   void try_put(std::size_t get, std::size_t at, std::size_t length, const Words& put, Certainty certainty) {

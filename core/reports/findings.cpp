@@ -137,7 +137,7 @@ std::vector<std::string> caveats(SessionState& state) {
         fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {
-    if (site.current && !site.why_not.empty()) ++copies[state.family_name(site.family)];
+    if (site.current && !site.why_not.empty() && site.clone != CloneKind::cold) ++copies[state.family_name(site.family)];
   }
   for (const auto& [family, count] : copies) {
     lines.push_back(fmt::format("{}: {} of its functions not armed (refhist status --sites says why)", family,

@@ -88,7 +88,7 @@ std::string scan_line(const SessionState& state) {
                      "necessarily leaked",
                      scan.why_not);
   }
-  std::string text = fmt::format("reachability as of event #{}{}", scan.at_event,
+  std::string text = fmt::format("reachability as it was after {}{}", plural(scan.at_event, "event"),
                                  scan.at_exit ? ", when the program was about to end" : "");
   if (!scan.why_not.empty()) text += "; " + scan.why_not;
   return text;

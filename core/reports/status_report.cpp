@@ -49,7 +49,8 @@ std::string site_line(const SessionState& state, const Site& site) {
   std::string module = "?";
   if (const LoadedModule* loaded = state.modules.get(site.module)) module = file_name(loaded->module->path());
   const std::string where = site.inlined ? fmt::format("inlined in {}", site.inlined_into) : site.function;
-  std::string text = fmt::format("    {:<8} {:#x} {} {}: ", role_name(site.role), site.address, module, where);
+  std::string text =
+      fmt::format("    {:<8} {:#x} {} {}: ", role_name(site.role), site.address, module, where);
   if (!site.why_not.empty()) {
     text += fmt::format("not armed: {}", site.why_not);
   } else {
@@ -88,7 +89,8 @@ std::string allocator_line(const SessionState& state) {
     if (tracked.family.allocator) names += (names.empty() ? "" : ", ") + tracked.family.name;
   }
   if (names.empty()) {
-    return "no allocator is tracked (refhist track malloc): the size and the end of an object's memory are known only "
+    return "no allocator is tracked (refhist track malloc): the size and the end of an object's memory are "
+           "known only "
            "where its family has alloc and free\n";
   }
   const Allocations& allocations = state.recorder.allocations();

@@ -154,8 +154,8 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
 
 void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module) {
   TrackedFamily& tracked = state_.families[id.index()];
-  for (Site& site : plan_sites(id, tracked.family, module)) {
-    const bool runs_unseen = site.inlined || site.clone == CloneKind::part;
+  for (Site& site : plan_sites(id, tracked.family, tracked.counter, module)) {
+    const bool runs_unseen = !site.why_not.empty() && site.clone != CloneKind::cold;
     const SiteId added = state_.sites.add(std::move(site));
     arm_site(port, added);
     if (runs_unseen) tracked.traits.blind = true;
@@ -196,9 +196,10 @@ void Tracker::process_started(DebuggerPort& port) {
 }
 
 void Tracker::judge_allocator(bool from_start) {
-  const bool heap = std::any_of(state_.families.begin(), state_.families.end(), [](const TrackedFamily& tracked) {
-    return tracked.family.allocator && tracked.family.name == "malloc";
-  });
+  const bool heap =
+      std::any_of(state_.families.begin(), state_.families.end(), [](const TrackedFamily& tracked) {
+        return tracked.family.allocator && tracked.family.name == "malloc";
+      });
   state_.recorder.set_allocator_tracked(heap && from_start);
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
+#include "sites/clone_reader.h"
 
 namespace refhist {
 
@@ -35,15 +36,29 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
   return site;
 }
 
-std::string why_clone_is_left(CloneKind kind) {
-  switch (kind) {
-    case CloneKind::part:
-      return "a split-off part of the function: whether it changes the counter is not known";
-    case CloneKind::cold:
-      return "a cold part of the function, reached only from inside it";
-    default:
-      return "a clone whose arguments may differ from the function's";
+/// Arms a clone only when its code tells where the object is and that it does what the function does.
+void judge_clone(Site& site, const Family& family, const std::optional<MemberPlace>& counter,
+                 const LoadedModule& module) {
+  if (site.clone == CloneKind::cold) {
+    site.why_not = "a cold part of the function, reached only from inside it";
+    return;
   }
+  const bool same_result = site.object.from == ObjectSource::From::result && site.clone != CloneKind::part;
+  if (same_result) return;
+  const int step = site.role == Role::put ? -1 : site.role == Role::get || site.role == Role::try_get ? 1 : 0;
+  if (!counter || step == 0) {
+    site.why_not = "a clone whose arguments may differ from the function's, and no counter to tell by";
+    return;
+  }
+  const auto argument =
+      object_argument_of_clone(module.module, site.file_address, *counter, family.counter, step);
+  if (argument) {
+    site.object.argument = static_cast<std::uint8_t>(*argument);
+    return;
+  }
+  site.why_not = site.clone == CloneKind::part
+                     ? "a split-off part of the function that does not change the counter"
+                     : "a clone whose code does not show where the object is";
 }
 
 /// Functions whose symbol is `name` or a clone of it; the list is sorted by name.
@@ -79,7 +94,6 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
     site.function = demangled;
     site.clone = clone_kind(function.name);
     if (function.ifunc) site.why_not = "an indirect function: the one that runs is chosen at load time";
-    if (site.clone != CloneKind::whole) site.why_not = why_clone_is_left(site.clone);
     by_address.try_emplace(function.address,
                            std::move(site));  // an alias at the same address is the same code
   }
@@ -101,12 +115,16 @@ void add_inlined(FamilyId id, const ProbeSpec& probe, const LoadedModule& module
 
 }  // namespace
 
-std::vector<Site> plan_sites(FamilyId id, const Family& family, const LoadedModule& module) {
+std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optional<MemberPlace>& counter,
+                             const LoadedModule& module) {
   std::vector<Site> sites;
   if (!wants_module(family, *module.module)) return sites;
   std::map<Address, Site> by_address;
   for (const ProbeSpec& probe : family.probes) add_functions(id, family, probe, module, by_address);
-  for (auto& [address, site] : by_address) sites.push_back(std::move(site));
+  for (auto& [address, site] : by_address) {
+    if (site.clone != CloneKind::whole) judge_clone(site, family, counter, module);
+    sites.push_back(std::move(site));
+  }
   for (const ProbeSpec& probe : family.probes) add_inlined(id, probe, module, sites);
   return sites;
 }

@@ -1,6 +1,7 @@
 // Finds the functions of the tracked families in a module and says at which addresses to arm them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace refhist {
 
 /// Sites of one family in one module: one for each function address, plus the copies that cannot be
 /// armed (inlined copies, clones) with the reason. Nothing is armed here.
-std::vector<Site> plan_sites(FamilyId id, const Family& family, const LoadedModule& module);
+std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optional<MemberPlace>& counter,
+                             const LoadedModule& module);
 
 /// Where the counter is, by debug information of any of the modules or by the family's offset; nothing
 /// when neither is known. Throws Error when the type is known and has no such member.

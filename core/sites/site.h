@@ -25,7 +25,7 @@ struct Site {
   CloneKind clone = CloneKind::whole;
   bool inlined = false;
   bool armed = false;
-  bool current = true;     ///< of the process that runs, or ran last
+  bool current = true;       ///< of the process that runs, or ran last
   std::string why_not;       ///< when !armed
   std::string inlined_into;  ///< for inlined copies: function and place
   std::uint64_t hits = 0;    ///< executions seen

@@ -33,7 +33,8 @@ class Command(gdb.Command):
             return gdb.COMPLETE_NONE  # GDB only asks how to split the line
         start = text.rpartition(" ")[2]
         skipped = len(start) - len(word)  # GDB's word begins after '-', '.', ':'; the core's after a blank
-        return [found[skipped:] for found in self._session.complete(self._line(text)) if found.startswith(start)]
+        words = self._session.complete(self._line(text))
+        return [found[skipped:] for found in words if found.startswith(start)]
 
 
 def run(session, line):

@@ -29,7 +29,8 @@ class ElfFile:
     def _read(file, shape, offset, size, count):
         file.seek(offset)
         table = file.read(size * count)
-        return [shape.unpack_from(table, at) for at in range(0, len(table) - shape.size + 1, size)] if size else []
+        starts = range(0, len(table) - shape.size + 1, size) if size else ()
+        return [shape.unpack_from(table, at) for at in starts]
 
     def _segments(self, file, offset, size, count):
         headers = self._read(file, _PROGRAM, offset, size, count)

@@ -15,12 +15,25 @@ import gdb
 from . import abi
 from .breakpoints import OurBreakpoint
 from .link_map import LinkMapWatch
+from .port import is_core
+
+
+_HANDLED = (
+    "new_objfile",
+    "free_objfile",
+    "clear_objfiles",
+    "new_inferior",
+    "new_thread",
+    "exited",
+    "inferior_deleted",
+    "breakpoint_modified",
+    "stop",
+)
 
 
 def connect(session):
     handlers = _Handlers(session)
-    for name in ("new_objfile", "free_objfile", "clear_objfiles", "exited", "stop", "new_inferior", "new_thread",
-                 "inferior_deleted", "breakpoint_modified"):
+    for name in _HANDLED:
         getattr(gdb.events, name).connect(getattr(handlers, name))
 
 
@@ -47,7 +60,7 @@ class _Handlers:
 
     def _meet(self, space):
         for inferior in gdb.inferiors():
-            if inferior.progspace == space and inferior.pid and inferior.threads() and not _is_core(inferior):
+            if inferior.progspace == space and inferior.threads() and not is_core(inferior):
                 self._session.follow(inferior)
 
     def free_objfile(self, event):
@@ -116,15 +129,11 @@ class _Handlers:
             session.meet_process()
         if session.pid and gdb.selected_inferior() == session.inferior:
             session.notify(abi.NOTICE_STOPPED, _signal_number(event))
-        reason = session.take_stop()
+        reason = session.take_stop_reason()
         if reason:
             gdb.write(reason + "\n")
             if not any(breakpoint.visible for breakpoint in getattr(event, "breakpoints", ())):
                 gdb.execute("frame")  # breakpoints of ours are silent: nobody has shown the place yet
-
-
-def _is_core(inferior):
-    return inferior.connection is not None and inferior.connection.type == "core"
 
 
 def _lives(inferior, pid):

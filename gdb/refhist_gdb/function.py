@@ -11,7 +11,7 @@ def register(session):
 
 
 class Count(gdb.Function):
-    """$refhist_count(ADDRESS): references to the object at this address, by what was recorded; -1 when unknown.
+    """$refhist_count(ADDRESS): how many references to the object at this address were recorded; -1: unknown.
 
     It may stand in a condition: break conn_use if $refhist_count(conn) > 3"""
 

@@ -15,7 +15,8 @@ from .elf import ElfFile
 Region = collections.namedtuple("Region", "begin end rights offset path")  # rights: r 4, w 2, x 1
 
 _MAPPING = re.compile(
-    r"^ *0x([0-9a-f]+) +0x([0-9a-f]+) +0x[0-9a-f]+ +0x([0-9a-f]+)(?: +([r-][w-][x-])[ps-])? *(.*)$", re.MULTILINE
+    r"^ *0x([0-9a-f]+) +0x([0-9a-f]+) +0x[0-9a-f]+ +0x([0-9a-f]+)(?: +([r-][w-][x-])[ps-])? *(.*)$",
+    re.MULTILINE,
 )
 _LIBRARY = re.compile(r"^0x([0-9a-f]+) +0x[0-9a-f]+ +(?:Yes|No)(?: \(\*\))? +(.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"Entry point: 0x([0-9a-f]+)")
@@ -61,7 +62,7 @@ def _ask(command):
 
 
 def _open(path):
-    """The file, from the sysroot if there is a local one; None when it is not here. ValueError: it is no ELF."""
+    """The file, from a local sysroot if there is one; None when it is not here. ValueError: it is no ELF."""
     sysroot = gdb.parameter("sysroot") or ""
     inside = path if sysroot.startswith(_TARGET) else sysroot + path
     for candidate in (inside, path):
@@ -84,7 +85,9 @@ def _of_core_file(path, mapped):
     if core is None:
         return [region._replace(rights=4) for region in mapped]
     return [
-        Region(s.address, s.address + s.size, s.rights, *_file_at(mapped, s.address)) for s in core.segments if s.size
+        Region(s.address, s.address + s.size, s.rights, *_file_at(mapped, s.address))
+        for s in core.segments
+        if s.size
     ]
 
 

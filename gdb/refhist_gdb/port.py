@@ -16,7 +16,7 @@ from .values import address_of
 
 _MASK = (1 << 64) - 1
 _REGISTERS = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip".split()
-_NO_CALLS = "this expression calls a function of the program: do that first, as in print FUNCTION(), then use $"
+_NO_CALLS = "this expression calls a function of the program: print FUNCTION() first, then use $ for its value"
 _NOT_PHYSICAL = (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME, gdb.SENTINEL_FRAME)
 
 
@@ -49,7 +49,7 @@ class Port:
 
     def is_stopped(self, inferior):
         """True for a live process that can be looked at now."""
-        if inferior.pid == 0 or _is_core(inferior):
+        if inferior.pid == 0 or is_core(inferior):
             return False
         try:
             gdb.newest_frame()
@@ -67,7 +67,7 @@ class Port:
             state[0] = abi.PROCESS_STOPPED if self._can_look() else abi.PROCESS_RUNNING
             pid[0] = session.pid
             local[0] = self._is_local(inferior)
-        elif _is_core(inferior):
+        elif is_core(inferior):
             state[0] = abi.PROCESS_CORE
         elif session.inferior is not None and session.inferior.is_valid():
             state[0] = abi.PROCESS_EXITED
@@ -81,7 +81,8 @@ class Port:
     @staticmethod
     def _is_local(inferior):
         connection = inferior.connection
-        return connection is not None and connection.type == "native" and os.path.exists(f"/proc/{inferior.pid}")
+        native = connection is not None and connection.type == "native"
+        return native and os.path.exists(f"/proc/{inferior.pid}")
 
     def _threads(self, sink, context):
         for thread in self._inferior().threads():
@@ -140,6 +141,8 @@ class Port:
     # Breakpoints
 
     def _place_breakpoint(self, address):
+        # GDB would accept it anywhere, and then fail to continue.
+        self._inferior().read_memory(address, 1)
         self._session.breakpoints.place(address)
 
     def _remove_breakpoint(self, address):
@@ -169,5 +172,5 @@ class Port:
         return self.interrupts > 0
 
 
-def _is_core(inferior):
+def is_core(inferior):
     return inferior.connection is not None and inferior.connection.type == "core"

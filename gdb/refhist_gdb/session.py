@@ -31,7 +31,7 @@ class Session:
         self.standing_at = None  # address of the breakpoint whose hit is being handled
         self.in_event = False  # GDB has stopped the program for an event, though the user sees it running
         self._inside = False  # the core is at work: it must not be entered again
-        self._stop_asked = False
+        self._stop_reason = ""
         self._errors_told = set()
 
     def _new_handle(self, families_folder):
@@ -57,7 +57,7 @@ class Session:
         return self._text(self._library.rh_help(self._handle, verb.encode()))
 
     def complete(self, line):
-        return self._text(self._library.rh_complete(self._handle, line.encode(errors="surrogateescape"))).splitlines()
+        return self._text(self._library.rh_complete(self._handle, _bytes(line))).splitlines()
 
     def execute(self, line):
         """Runs a command. Returns (succeeded, text, exit status with which GDB shall end or -1)."""
@@ -65,10 +65,9 @@ class Session:
         if self.modules_left:
             self.notify(abi.NOTICE_MODULES)
         text, status = ctypes.c_char_p(), ctypes.c_int(-1)
+        results = ctypes.byref(text), ctypes.byref(status)
         with self._at_work():
-            done = self._library.rh_execute(
-                self._handle, self.port.pointer, line.encode(errors="surrogateescape"), ctypes.byref(text), ctypes.byref(status)
-            )
+            done = self._library.rh_execute(self._handle, self.port.pointer, _bytes(line), *results)
         return done != 0, self._text(text.value), status.value
 
     # What was seen
@@ -90,7 +89,7 @@ class Session:
 
     def follow(self, inferior):
         self.inferior, self.pid = inferior, inferior.pid
-        gdb.set_convenience_variable("_exitsignal", None)  # so that `ended` can tell this process from the last
+        gdb.set_convenience_variable("_exitsignal", None)  # else it would be the last process's at the end
         self.notify(abi.NOTICE_STARTED)
 
     def follow_fork(self, child):
@@ -145,15 +144,14 @@ class Session:
             self._inside = self.in_event = False
             self.standing_at = None
         if asked:
-            self._stop_asked = True
+            reason = self._text(self._library.rh_stop_reason(self._handle))
+            self._stop_reason = reason or "refhist: stopped by Ctrl-C"
         return asked != 0
 
-    def take_stop(self):
+    def take_stop_reason(self):
         """Why the program was stopped on our account, once for each stop; "" when it was not."""
-        if not self._stop_asked:
-            return ""
-        self._stop_asked = False
-        return self._text(self._library.rh_stop_reason(self._handle)) or "refhist: stopped by Ctrl-C"
+        reason, self._stop_reason = self._stop_reason, ""
+        return reason
 
     # Around calls into the core
 
@@ -171,6 +169,8 @@ class Session:
 
     def tell_error(self, error):
         """An error of the front end itself: told once, and the session goes on."""
+        if isinstance(error, KeyboardInterrupt):
+            return  # Ctrl-C between two calls of ours: the next one is heard
         line = f"refhist: internal error: {type(error).__name__}: {error}"
         if line not in self._errors_told:
             self._errors_told.add(line)
@@ -179,3 +179,7 @@ class Session:
     @staticmethod
     def _text(text):
         return (text or b"").decode(errors="replace")
+
+
+def _bytes(line):
+    return line.encode(errors="surrogateescape")

@@ -5,8 +5,8 @@ break-on-leak
 tbreak request_failed
 run
 # The reply of the first failed request. Its history so far:
+refhist reply
 set $reply = reply
-refhist $reply
 
 continue
 refhist leaks

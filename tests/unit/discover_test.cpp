@@ -18,6 +18,8 @@
 #include "probes/family_catalog.h"
 #include "probes/family_file.h"
 #include "probes/function_pattern.h"
+#include "probes/known_functions.h"
+#include "probes/refcount_names.h"
 
 using namespace refhist;
 
@@ -177,6 +179,45 @@ std::vector<std::string> functions(const Family& family, Role role) {
 }
 
 }  // namespace
+
+TEST_CASE("names are split into words") {
+  using Words = std::vector<std::string>;
+  CHECK(name_words("dbus_connection_ref") == Words{"dbus", "connection", "ref"});
+  CHECK(name_words("ns::HTTPConn::AddRef") == Words{"ns", "http", "conn", "add", "ref"});
+  CHECK(name_words("X509_up_ref") == Words{"x509", "up", "ref"});
+  CHECK(name_words("map__get") == Words{"map", "get"});
+  CHECK(name_words("").empty());
+}
+
+TEST_CASE("names pair up when they differ in the verb alone") {
+  const std::vector<std::string> names{
+      "conn_get",     "conn_put",     "conn_get_name", "conn_put_name",  "Foo::AddRef",
+      "Foo::Release", "ref_disk",     "unref_disk",    "x_ref_unlocked", "x_unref_and_unlock",
+      "y_weak_ref",   "y_weak_unref", "z_get"};
+  std::set<Pair> pairs;
+  for (const NamePair& pair : pair_names(names)) {
+    pairs.emplace(names[pair.get], names[pair.put]);
+    if (names[pair.get] == "ref_disk") CHECK(pair.spelling == "disk");
+    if (names[pair.get] == "conn_get") CHECK(pair.certainty == Certainty::likely);
+    if (names[pair.get] == "x_ref_unlocked") CHECK(pair.subject == std::vector<std::string>{"x"});
+  }
+  CHECK(pairs == std::set<Pair>{{"conn_get", "conn_put"},
+                                {"Foo::AddRef", "Foo::Release"},
+                                {"ref_disk", "unref_disk"},
+                                {"x_ref_unlocked", "x_unref_and_unlock"}});
+}
+
+TEST_CASE("functions that free are known by a word of their name") {
+  for (const char* name :
+       {"free", "g_free", "conn_free", "conn_free_locked", "ConnDestroy", "_ZdlPv", "node_destroy"}) {
+    CAPTURE(name);
+    CHECK(gives_back(name));
+  }
+  for (const char* name : {"freeze", "conn_freeze", "carefree_walk", "lock_release", "memset", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(gives_back(name));
+  }
+}
 
 TEST_CASE("discover finds the families of Debian's libraries from exported names alone") {
   const FamilyCatalog catalog(REFHIST_FAMILIES_DIR);

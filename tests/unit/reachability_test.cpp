@@ -413,6 +413,27 @@ TEST_CASE("a heap that is larger than the cache is worked through window by wind
   CHECK(fates(result) == "RU");
 }
 
+TEST_CASE("stopped anywhere inside of malloc, free and realloc, what is held is never lost") {
+  Scene scene("churn");
+  scene.stop();
+  int walked = 0;
+  constexpr int kScans = 300;
+  unsigned steps = 1;
+  for (int i = 0; i < kScans; ++i) {
+    steps = (steps * 75 + 74) % 65537;
+    for (unsigned n = steps % 400; n != 0; --n) scene.port().step(scene.tid());
+    const ReachResult result = scene.scan({0, 1});
+    REQUIRE(result.complete);
+    REQUIRE(result.objects[0].reach == Reach::reachable);
+    REQUIRE_FALSE(result.objects[0].freed);
+    if (!result.heap_walked) continue;
+    ++walked;
+    REQUIRE(fates(result) == "RU");
+  }
+  // Halfway through splitting or joining chunks the headers contradict each other.
+  CHECK(walked > kScans * 3 / 4);
+}
+
 TEST_CASE("a scan reports its progress and can be interrupted") {
   Scene scene("large", "", {}, "64");
   scene.stop();

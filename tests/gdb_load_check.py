@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Loads refhist into GDB from incomplete and mismatched installations: one clear line each, no traceback.
+
+usage: gdb_load_check.py GDB BUILD_TREE_GDB_FOLDER COMPILER
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+class Checker:
+    def __init__(self, gdb, folder, compiler, scratch):
+        self.gdb = gdb
+        self.folder = folder
+        self.compiler = compiler
+        self.scratch = scratch
+        self.failures = 0
+
+    def copy(self, name):
+        """A copy of the Python part, without the library."""
+        place = os.path.join(self.scratch, name)
+        os.mkdir(place)
+        shutil.copy(os.path.join(self.folder, "refhist.py"), place)
+        shutil.copytree(
+            os.path.join(self.folder, "refhist_gdb"),
+            os.path.join(place, "refhist_gdb"),
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        return place
+
+    def library(self, place, source):
+        path = os.path.join(place, "librefhist.so")
+        command = [self.compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", path]
+        subprocess.run(command, input=source, text=True, check=True)
+
+    def load(self, script, *before):
+        command = [self.gdb, "-nx", "-batch"]
+        for line in before:
+            command += ["-ex", line]
+        command += ["-x", script, "-ex", "echo session goes on\\n", "-ex", "refhist help"]
+        environment = dict(os.environ, LC_ALL="C", PYTHONDONTWRITEBYTECODE="1")
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return subprocess.run(command, env=environment, text=True, timeout=60, **streams).stdout
+
+    def expect(self, what, output, *parts, absent=("Traceback",)):
+        missing = [p for p in (*parts, "session goes on") if p not in output]
+        present = [p for p in absent if p in output]
+        if missing or present:
+            self.failures += 1
+            print(f"{what}: wants {missing}, does not want {present}, in:\n{output}")
+
+    def expect_refused(self, what, output, *parts):
+        self.expect(what, output, "refhist: not loaded: ", *parts)
+        if output.count("refhist: ") != 1:
+            self.failures += 1
+            print(f"{what}: more than one line:\n{output}")
+
+
+def check_all(checker):
+    entry = os.path.join(checker.folder, "refhist.py")
+    checker.expect("as built", checker.load(entry), "refhist track")
+    checker.expect("loaded twice", checker.load(entry, f"source {entry}"), "refhist track")
+
+    link = os.path.join(checker.scratch, "link.py")
+    os.symlink(entry, link)
+    checker.expect("through a link", checker.load(link), "refhist track")
+
+    without = 'python import sys; sys.modules["ctypes"] = None'
+    checker.expect_refused("no ctypes", checker.load(entry, without), "no ctypes module")
+
+    place = checker.copy("no-library")
+    checker.expect_refused("no library", checker.load(place + "/refhist.py"), "librefhist.so is neither in", place)
+
+    place = checker.copy("other-version")
+    checker.library(place, "int rh_abi_version(void) { return 4711; }")
+    checker.expect_refused("other ABI version", checker.load(place + "/refhist.py"), "has ABI version 4711", "needs ")
+
+    place = checker.copy("other-library")
+    checker.library(place, "int something_else(void) { return 1; }")
+    checker.expect_refused("another library", checker.load(place + "/refhist.py"), "is not refhist's library")
+
+    place = checker.copy("no-package")
+    shutil.rmtree(place + "/refhist_gdb")
+    checker.expect_refused("no package", checker.load(place + "/refhist.py"), "refhist_gdb is missing")
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    with tempfile.TemporaryDirectory() as scratch:
+        checker = Checker(sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3], scratch)
+        check_all(checker)
+    print(f"{checker.failures} failures")
+    sys.exit(1 if checker.failures else 0)
+
+
+if __name__ == "__main__":
+    main()
