@@ -11,6 +11,8 @@ class _Unusable(Exception):
 
 
 def _load(folder):
+    if not hasattr(gdb, "BreakpointLocation"):
+        raise _Unusable(f"this is GDB {gdb.VERSION}, and refhist needs GDB 13 or newer")
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:

@@ -7,14 +7,27 @@
 
 namespace refhist {
 
-lldb::SBThread LldbPort::thread(long tid) {
+namespace {
+std::optional<Address> load_bias(lldb::SBTarget& target, lldb::SBModule& module) {
+  const std::size_t count = module.GetNumSections();
+  for (std::size_t i = 0; i < count; ++i) {
+    lldb::SBSection section = module.GetSectionAtIndex(i);
+    const Address loaded = section.GetLoadAddress(target);
+    if (loaded != LLDB_INVALID_ADDRESS) return loaded - section.GetFileAddress();
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+lldb::SBThread LldbPort::stopped_thread(long tid) {
+  if (process_.GetState() != lldb::eStateStopped) return {};
   const auto id = static_cast<lldb::tid_t>(tid);
   if (thread_.IsValid() && thread_.GetThreadID() == id) return thread_;
   return process_.GetThreadByID(id);
 }
 
 std::optional<Registers> LldbPort::registers(long tid) {
-  lldb::SBThread of = thread(tid);
+  lldb::SBThread of = stopped_thread(tid);
   return read_registers(debugger_, of);
 }
 
@@ -34,14 +47,10 @@ std::vector<ModuleInfo> LldbPort::modules() {
   const std::uint32_t count = target_.GetNumModules();
   for (std::uint32_t i = 0; i < count; ++i) {
     lldb::SBModule module = target_.GetModuleAtIndex(i);
-    const std::size_t sections = module.GetNumSections();
-    for (std::size_t s = 0; s < sections; ++s) {
-      lldb::SBSection section = module.GetSectionAtIndex(s);
-      const Address loaded = section.GetLoadAddress(target_);
-      if (loaded == LLDB_INVALID_ADDRESS) continue;
-      modules.push_back({path_of(module.GetFileSpec()), loaded - section.GetFileAddress()});
-      break;
-    }
+    const std::string path = path_of(module.GetFileSpec());
+    const auto bias = load_bias(target_, module);
+    // "[vdso]" is no file.
+    if (bias && !path.empty() && path.front() != '[') modules.push_back({path, *bias});
   }
   return modules;
 }
@@ -66,7 +75,7 @@ std::vector<MemoryRegion> LldbPort::regions() {
 
 std::vector<Address> LldbPort::backtrace(long tid, std::size_t limit) {
   std::vector<Address> pcs;
-  lldb::SBThread of = thread(tid);
+  lldb::SBThread of = stopped_thread(tid);
   for (std::uint32_t i = 0; pcs.size() < limit; ++i) {
     lldb::SBFrame frame = of.GetFrameAtIndex(i);
     if (!frame.IsValid()) break;

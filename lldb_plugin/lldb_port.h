@@ -51,7 +51,8 @@ class LldbPort : public DebuggerPort {
   bool interrupted() override;
 
  private:
-  lldb::SBThread thread(long tid);
+  /// Invalid unless the process is stopped: what a running thread had before is of no use.
+  lldb::SBThread stopped_thread(long tid);
 
   lldb::SBDebugger debugger_;
   lldb::SBTarget target_;

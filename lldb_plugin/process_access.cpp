@@ -10,13 +10,13 @@
 
 namespace refhist {
 
-namespace {
 bool has_core_file(lldb::SBProcess& process) {
   const char* plugin = process.GetPluginName();
   const std::string_view name = plugin == nullptr ? "" : plugin;
   return name.find("core") != std::string_view::npos || name == "minidump";
 }
 
+namespace {
 ProcessState process_state(lldb::SBProcess& process) {
   if (!process.IsValid()) return ProcessState::none;
   switch (process.GetState()) {

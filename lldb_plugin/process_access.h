@@ -7,6 +7,9 @@
 
 namespace refhist {
 
+/// True for the process of a core file: it never runs, stops or ends.
+bool has_core_file(lldb::SBProcess& process);
+
 class ProcessAccess {
  public:
   ProcessInfo info(lldb::SBTarget& target, lldb::SBProcess& process);

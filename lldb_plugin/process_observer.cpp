@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "file_path.h"
+#include "process_access.h"
 
 namespace refhist {
 
@@ -87,6 +88,7 @@ void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& proc
     seen.push_back({Notice::started, 0});
     known_ = true;
     process_id_ = process.GetUniqueID();
+    stop_id_ = 0;
     last_signal_ = 0;
   } else if (executable != executable_) {
     seen.push_back({Notice::executed, 0});
@@ -118,7 +120,8 @@ std::vector<Observation> ProcessObserver::look(lldb::SBTarget& target, Occasion 
     known_ = false;
   }
   if (!known_) kill_expected_ = false;
-  if (process.IsValid() && is_stopped(state)) look_at_stop(target, process, occasion, seen);
+  if (process.IsValid() && is_stopped(state) && !has_core_file(process))
+    look_at_stop(target, process, occasion, seen);
   return seen;
 }
 

@@ -71,6 +71,9 @@ def check_all(checker):
     without = 'python import sys; sys.modules["ctypes"] = None'
     checker.expect_refused("no ctypes", checker.load(entry, without), "no ctypes module")
 
+    older = "python del gdb.BreakpointLocation"  # what refhist tells GDB 12 by
+    checker.expect_refused("older GDB", checker.load(entry, older), "needs GDB 13")
+
     place = checker.copy("no-library")
     checker.expect_refused("no library", checker.load(place + "/refhist.py"), "librefhist.so is neither in", place)
 

@@ -123,9 +123,10 @@ class ArenaFinder {
   }
 
   static bool plausible(const Parameters& p) {
-    return p.mapped_chunks >= 0 && p.mapped_chunks <= p.most_mapped_chunks && (p.fixed_threshold == 0 || p.fixed_threshold == 1) &&
-           p.mapped_bytes <= p.most_mapped_bytes && p.mapped_bytes % kPage == 0 &&
-           p.most_mapped_bytes % kPage == 0 && plausible_tcache(p.tcache_bins, p.tcache_largest);
+    return p.mapped_chunks >= 0 && p.mapped_chunks <= p.most_mapped_chunks &&
+           (p.fixed_threshold == 0 || p.fixed_threshold == 1) && p.mapped_bytes <= p.most_mapped_bytes &&
+           p.mapped_bytes % kPage == 0 && p.most_mapped_bytes % kPage == 0 &&
+           plausible_tcache(p.tcache_bins, p.tcache_largest);
   }
 
   // Where sbrk began, or the next place that is aligned.
@@ -140,7 +141,8 @@ class ArenaFinder {
   /// The number of bins follows from the largest size that they take.
   static bool plausible_tcache(std::uint64_t bins, std::uint64_t largest) {
     if (bins == 0 || bins > kTcacheBins || largest > kTcacheBins * kTcacheStep + kSmallest) return false;
-    const std::uint64_t chunk = std::max((largest + kSizeField + kAlignment - 1) & ~(kAlignment - 1), kSmallest);
+    const std::uint64_t chunk =
+        std::max((largest + kSizeField + kAlignment - 1) & ~(kAlignment - 1), kSmallest);
     return bins == (chunk - kSmallest) / kTcacheStep + 1;
   }
 

@@ -14,14 +14,14 @@ namespace refhist {
 
 /// One contiguous piece of an arena's memory.
 struct ArenaHeap {
-  AddressRange memory;      ///< all of it
+  AddressRange memory;  ///< all of it
   Address first_chunk = 0;
-  bool has_top = false;     ///< the arena's unused rest, its top chunk, is here
+  bool has_top = false;  ///< the arena's unused rest, its top chunk, is here
 };
 
 struct Arena {
-  Address state = 0;        ///< of its struct malloc_state
-  Address top = 0;          ///< chunk of the unused rest
+  Address state = 0;  ///< of its struct malloc_state
+  Address top = 0;    ///< chunk of the unused rest
   bool main = false;
   std::array<Address, 10> fastbins{};  ///< first chunk of each list
   std::vector<ArenaHeap> heaps;

@@ -39,10 +39,10 @@ class HeapChunks {
   HeapSpan span_;
   std::string why_not_;
   std::vector<Address> tcache_sized_;
-  Address previous_ = 0;            ///< chunk before the present one; 0 at the first
+  Address previous_ = 0;  ///< chunk before the present one; 0 at the first
   std::vector<std::uint64_t> buffer_;
   Address buffer_begin_ = 0;
-  std::size_t buffer_size_ = 0;     ///< bytes
+  std::size_t buffer_size_ = 0;  ///< bytes
 };
 
 }  // namespace refhist

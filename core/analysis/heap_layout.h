@@ -1,4 +1,5 @@
-// The data structures of glibc's malloc on x86-64 as they lie in memory (versions 2.35 to 2.41). Offsets in bytes.
+// The data structures of glibc's malloc on x86-64 as they lie in memory (versions 2.35 to 2.41). Offsets in
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -48,11 +49,11 @@ struct Parameters {
   std::int32_t most_mapped_chunks;   // max_n_mmaps
   std::int32_t fixed_threshold;      // no_dyn_threshold: 0 or 1
   std::int32_t padding;
-  std::uint64_t mapped_bytes;        // mmapped_mem
-  std::uint64_t most_mapped_bytes;   // max_mmapped_mem
+  std::uint64_t mapped_bytes;       // mmapped_mem
+  std::uint64_t most_mapped_bytes;  // max_mmapped_mem
   Address sbrk_base;
   std::uint64_t tcache_bins;
-  std::uint64_t tcache_largest;      // tcache_max_bytes
+  std::uint64_t tcache_largest;  // tcache_max_bytes
 };
 
 // struct tcache_perthread_struct: the numbers of free blocks, then the first of each.

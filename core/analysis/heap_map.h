@@ -20,10 +20,10 @@ struct HeapSpan {
   Address begin = 0;  ///< first block
   Address end = 0;    ///< behind the last usable byte
   unsigned shift = kChunkShift;
-  bool blocks = true;         ///< false: only tracked objects outside malloc lie here, no blocks
-  HeapBitmap starts;          ///< every block, free ones too
-  std::vector<bool> live;     ///< handed out; the marker clears what it has reached
-  std::vector<bool> special;  ///< tracked objects lie in this block; empty: in none
+  bool blocks = true;            ///< false: only tracked objects outside malloc lie here, no blocks
+  HeapBitmap starts;             ///< every block, free ones too
+  std::vector<bool> live;        ///< handed out; the marker clears what it has reached
+  std::vector<bool> special;     ///< tracked objects lie in this block; empty: in none
   std::size_t first_window = 0;  ///< of the HeapImage
 
   [[nodiscard]] std::size_t granule(Address address) const { return (address - begin) >> shift; }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kPageWords = kPage / sizeof(std::uint64_t);
 
 /// Where a header can stand in a page: at its start, or right before a block with a larger alignment.
-constexpr std::array<Address, 9> kOffsets = {0,         32 - 16,   64 - 16,   128 - 16, 256 - 16,
+constexpr std::array<Address, 9> kOffsets = {0,        32 - 16,   64 - 16,   128 - 16, 256 - 16,
                                              512 - 16, 1024 - 16, 2048 - 16, 4096 - 16};
 
 std::optional<MappedChunk> chunk_in_page(Address page, const std::uint64_t* words, AddressRange free) {

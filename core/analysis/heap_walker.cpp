@@ -60,7 +60,8 @@ class HeapWalker {
     std::uint64_t bytes = 0;
     for (const MappedChunk& chunk : found) bytes += chunk.memory.size();
     if (arenas_.mapped_bytes && *arenas_.mapped_bytes != bytes) {
-      note(fmt::format("malloc counts {} bytes in mapped chunks, {} were found", *arenas_.mapped_bytes, bytes));
+      note(fmt::format("malloc counts {} bytes in mapped chunks, {} were found", *arenas_.mapped_bytes,
+                       bytes));
       // More than there are: something else looks like a chunk, and nobody can tell which one.
       if (bytes > *arenas_.mapped_bytes) return;
     }

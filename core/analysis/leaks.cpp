@@ -171,7 +171,10 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
     if (outstanding) {
       const auto found = reach.find(id);
-      const int kind = found == reach.end() ? -1 : static_cast<int>(found->second.reach);
+      // Consequences of other leaks stand apart from cycles and from what only lost untracked blocks hold.
+      const int kind = found == reach.end()
+                           ? -1
+                           : 2 * static_cast<int>(found->second.reach) + (found->second.held_by_leak ? 1 : 0);
       place.outstanding[{profile(object), object.moved_unobserved || !object.base_known, kind}].push_back(id);
     } else if (released_clean(id)) {
       place.clean.push_back(profile(object));
@@ -185,12 +188,14 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       const Object& first = history_.object(group.objects.front());
       group.family = first.family;
       group.reach_known = std::get<2>(kind) >= 0;
-      if (group.reach_known) group.reach = static_cast<Reach>(std::get<2>(kind));
+      if (group.reach_known) group.reach = static_cast<Reach>(std::get<2>(kind) / 2);
       if (first.born.valid()) {
         const Event& born = history_.event(first.born);
         group.born = namer_.owner(born);
         if (born.site.valid()) group.born_by = sites_.get(born.site).function;
       }
+      const auto reached = reach.find(group.objects.front());
+      group.consequence = reached != reach.end() && reached->second.held_by_leak;
       name_suspects(group, std::get<0>(kind), place.clean);
       if (std::get<1>(kind)) {
         group.verdict = Verdict::undecidable;

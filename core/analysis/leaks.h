@@ -26,8 +26,9 @@ struct LeakGroup {
   std::vector<ObjectId> objects;  ///< in order of birth
   Reach reach = Reach::unreachable;
   bool reach_known = false;
-  NamedFrame born;      ///< the owner frame of the birth; empty for objects first seen in mid-life
-  std::string born_by;  ///< the function that made it: "json_object_new_object"
+  bool consequence = false;  ///< held by objects that are leaked themselves: gone when those are
+  NamedFrame born;           ///< the owner frame of the birth; empty for objects first seen in mid-life
+  std::string born_by;       ///< the function that made it: "json_object_new_object"
   std::vector<EventId> references;  ///< of the first object: those that may be the one not given back
   std::vector<Suspect> suspects;
   std::size_t clean_siblings = 0;

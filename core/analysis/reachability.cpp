@@ -67,6 +67,7 @@ class ReachabilityScan {
     HeapImage image(memory_, heap.map, options_.cache_bytes);
     mark(roots, heap.map, cells, image);
     LeakedSweep(heap.map, cells, image).run();
+    mark_consequences(heap.map, cells, image);
     tell(cells, HolderPlaces(modules_, layout, roots, heap.map));
   }
 
@@ -124,10 +125,28 @@ class ReachabilityScan {
     marker.run();
   }
 
+  /// What would be reached if the unreachable objects were roots is lost only because they are.
+  void mark_consequences(HeapMap& heap, TrackedCells& cells, HeapImage& image) {
+    const std::vector<TrackedCell> before = cells.cells();
+    ReachabilityMarker follower(heap, cells, image);
+    for (const TrackedCell& cell : before) {
+      if (cell.reach == Reach::unreachable)
+        follower.root_register(cell.range.begin, TrackedCell::kNoRegister);
+    }
+    follower.run();
+    held_by_leak_.assign(before.size(), false);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      held_by_leak_[i] = before[i].reach == Reach::from_leaked && cells.cells()[i].reach == Reach::reachable;
+      cells.cells()[i] = before[i];
+    }
+  }
+
   void tell(TrackedCells& cells, const HolderPlaces& places) {
-    for (const TrackedCell& cell : cells.cells()) {
+    for (std::size_t index = 0; index < cells.size(); ++index) {
+      const TrackedCell& cell = cells.cell(index);
       ReachOfObject fate;
       fate.reach = cell.reach;
+      fate.held_by_leak = held_by_leak_[index];
       fate.holder = cell.holder;
       if (cell.register_root != TrackedCell::kNoRegister) {
         fate.where = registers_[cell.register_root].where;
@@ -157,6 +176,7 @@ class ReachabilityScan {
   ProcessInfo process_;
   ScanMemory memory_;
   std::vector<RegisterRoot> registers_;
+  std::vector<bool> held_by_leak_;  // in step with the cells
   ReachResult result_;
 };
 

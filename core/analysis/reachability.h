@@ -8,14 +8,17 @@
 // heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a whole:
 // stale pointers may then make a leak look reachable, and heap_walked says so.
 //
-// Limits, all but the first of which can hide a leak but not invent one:
+// Limits. All but the first, and sizes that are given or guessed too small, can hide a leak but not invent
+// one:
 //   - a pointer is seen as an aligned word that points at the object or into it: not when it is stored
 //     unaligned, compressed, tagged in its upper bits, mangled, or held in a vector register only;
 //   - a word that is no pointer but has the value of one holds, and so does a stale pointer in a stack frame
-//     in use, in padding, or in a slot of a slab that is free: the lists of slab allocators (GSlice,
-//     pools) are not known. Only the live tracked objects in a slab hold nothing until they are reached;
-//   - what is a slab is judged by the block alone (see reachability_objects.h); an object of unknown size in
-//     one extends to the next tracked object, and outside malloc it is taken to have 16 bytes;
+//     in use, in padding, in the stack of an ended thread of a static program, or in a free slot of a slab:
+//     the lists of slab allocators (GSlice, pools) are not known. Only the live tracked objects in a slab
+//     hold nothing until they are reached;
+//   - what is a slab is judged by the block alone (see reachability_objects.h); a lone object of unknown size
+//     is its whole slab, several have the size of the smallest distance between two; outside malloc an
+//     object of unknown size has 16 bytes;
 //   - a pointer to the first object of a pool is a pointer to the pool, and the other way round;
 //   - pages of mapped files other than modules count only where the program has touched them.
 #pragma once
@@ -34,22 +37,23 @@ namespace refhist {
 struct TrackedBlock {
   ObjectId object;
   Address begin = 0;
-  std::uint64_t size = 0;      ///< bytes; 0 when unknown (then the heap chunk's size, or the counter's end, is used)
+  std::uint64_t size = 0;  ///< bytes; 0 when unknown: then as large as its block of malloc
 };
 
 enum class Reach : std::uint8_t {
-  unreachable,    ///< nothing outside itself points at it
-  from_leaked,    ///< only unreachable objects (or unreachable heap blocks) point at it; so all of a lost cycle
-  reachable,      ///< a root, or something reachable, points at it; also when the scan could not tell
+  unreachable,  ///< nothing outside itself points at it
+  from_leaked,  ///< only unreachable objects (or unreachable heap blocks) point at it; so all of a lost cycle
+  reachable,    ///< a root, or something reachable, points at it; also when the scan could not tell
 };
 
 struct ReachOfObject {
   ObjectId object;
   Reach reach = Reach::reachable;
-  bool freed = false;          ///< the allocator has its memory back: it ended unseen (reach says nothing then)
-  Address holder = 0;          ///< one word that points at it; 0 when none, or when a register does
-  std::string where;           ///< "register rbx of thread 12", "stack of thread 12", "a.out+0x4010", "heap block 0x…+0x10"
-  ObjectId holder_object;      ///< the tracked object the holder lies in, if any
+  bool freed = false;  ///< the allocator has its memory back: it ended unseen (reach says nothing then)
+  Address holder = 0;  ///< one word that points at it; 0 when none, or when a register does
+  std::string where;   ///< "register rbx of thread 12", "stack of thread 12", "a.out+0x4010"
+  bool held_by_leak = false;  ///< from_leaked, and an unreachable tracked object leads to it
+  ObjectId holder_object;     ///< the tracked object the holder lies in, if any
 };
 
 struct ReachOptions {
@@ -60,12 +64,12 @@ struct ReachOptions {
 };
 
 struct ReachResult {
-  bool complete = true;              ///< false: interrupted, or memory could not be read (see why_not)
+  bool complete = true;  ///< false: interrupted, or memory could not be read (see why_not)
   std::string why_not;
-  bool heap_walked = false;          ///< the allocator's chunks were understood; else (part of) its memory counted as roots
-  std::string heap_why_not;          ///< what was not understood first
-  std::uint64_t bytes_scanned = 0;   ///< bytes read, those read twice counted twice
-  std::vector<ReachOfObject> objects;   ///< in the order of the blocks given
+  bool heap_walked = false;            ///< the allocator was understood; else (part of) its memory was a root
+  std::string heap_why_not;            ///< what was not understood first
+  std::uint64_t bytes_scanned = 0;     ///< bytes read, those read twice counted twice
+  std::vector<ReachOfObject> objects;  ///< in the order of the blocks given
 };
 
 /// Never throws for what the program's memory holds; an interrupted scan says `reachable` of every object.

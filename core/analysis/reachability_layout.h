@@ -15,7 +15,7 @@ struct WritableRegion {
   AddressRange range;
   Backing backing = Backing::anonymous;
   bool main_stack = false;
-  bool guarded = false;   ///< an inaccessible mapping lies right below: it can be a stack that ends there
+  bool guarded = false;  ///< an inaccessible mapping lies right below: it can be a stack that ends there
   std::string path;
 };
 

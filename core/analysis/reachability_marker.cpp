@@ -104,9 +104,8 @@ void ReachabilityMarker::follow(const Work& work) {
 }
 
 void ReachabilityMarker::scan(const HeapSpan& span, AddressRange range) {
-  image_.words(span, range, [this](Address at, const Word* words, std::size_t count) {
-    scan_words(at, words, count);
-  });
+  image_.words(span, range,
+               [this](Address at, const Word* words, std::size_t count) { scan_words(at, words, count); });
 }
 
 void ReachabilityMarker::scan_around_cells(const HeapSpan& span, AddressRange range) {

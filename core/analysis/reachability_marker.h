@@ -48,8 +48,8 @@ class ReachabilityMarker {
   Address extent_;
   std::vector<Work> work_;
   std::vector<std::vector<std::uint32_t>> deferred_;  // by window: offset in it, twice, plus one for a cell
-  std::deque<std::size_t> waiting_;     // windows with deferred work
-  std::vector<std::size_t> read_alone_;  // by window: blocks read one by one since it was loaded
+  std::deque<std::size_t> waiting_;                   // windows with deferred work
+  std::vector<std::size_t> read_alone_;               // by window: blocks read one by one since it was loaded
 };
 
 }  // namespace refhist

@@ -1,6 +1,7 @@
 #include "analysis/reachability_objects.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace refhist {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr Address kPage = 4096;
 constexpr std::uint64_t kSmallestSlab = 1024;
+constexpr std::uint64_t kSmallestAligned = 256;
 constexpr std::uint64_t kSmallestSlot = 16;
 // Outside malloc nothing tells how large an object of unknown size is: more would take roots away.
 constexpr std::uint64_t kUnknownSize = 16;
@@ -17,10 +19,17 @@ constexpr Address kNeighbourhood = 4096;
 
 std::uint64_t size_of(const TrackedCell& cell) { return cell.range.size(); }
 
+/// The block begins where only an aligned allocation is likely to begin.
+bool is_aligned(AddressRange block) {
+  const std::uint64_t chunk = block.size() + sizeof(std::uint64_t);
+  const bool by_its_size =
+      std::has_single_bit(chunk) && chunk >= kSmallestAligned && block.begin % chunk == 0;
+  return by_its_size || block.begin % kPage == 0;
+}
+
 bool is_slab(const std::vector<TrackedCell>& cells, AddressRange block) {
-  const std::uint64_t size = block.size();
-  if (block.begin % kPage == 0 && cells.size() == 1 && size_of(cells[0]) <= size / 2) return true;
-  if (size < kSmallestSlab || cells.size() < 2) return false;
+  if (cells.size() == 1) return is_aligned(block) && size_of(cells[0]) <= block.size() / 2;
+  if (block.size() < kSmallestSlab && !is_aligned(block)) return false;
   return std::all_of(cells.begin(), cells.end(),
                      [](const TrackedCell& cell) { return size_of(cell) >= kSmallestSlot; });
 }
@@ -87,10 +96,20 @@ std::vector<TrackedCell> TrackedCells::merged(Group group, Address limit, Addres
   return cells;
 }
 
+/// Slots of a slab are all of one size, which no two objects undercut.
+std::uint64_t TrackedCells::slot_size(Group group, std::uint64_t largest) const {
+  for (std::size_t i = group.begin + 1; i < group.end; ++i) {
+    const std::uint64_t distance = blocks_[members_[i]].begin - blocks_[members_[i - 1]].begin;
+    if (distance != 0) largest = std::min(largest, distance);
+  }
+  return largest;
+}
+
 void TrackedCells::add_block_group(Group group, const HeapBlock& block) {
   const AddressRange range{block.begin(), block.end()};
-  std::vector<TrackedCell> cells = merged(group, range.end, range.size());
-  if (!is_slab(cells, range)) {
+  std::vector<TrackedCell> cells = merged(group, range.end, slot_size(group, range.size()));
+  const bool alone_and_unknown = cells.size() == 1 && blocks_[members_[group.begin]].size == 0;
+  if (alone_and_unknown || !is_slab(cells, range)) {
     const Address used_end = cells.back().range.end;
     cells.resize(1);
     cells[0].range = range;
@@ -127,9 +146,8 @@ void TrackedCells::add_outside_spans(HeapMap& heap) {
 }
 
 std::size_t TrackedCells::first_behind(Address address) const {
-  const auto it =
-      std::upper_bound(cells_.begin(), cells_.end(), address,
-                       [](Address a, const TrackedCell& cell) { return a < cell.range.end; });
+  const auto it = std::upper_bound(cells_.begin(), cells_.end(), address,
+                                   [](Address a, const TrackedCell& cell) { return a < cell.range.end; });
   return static_cast<std::size_t>(it - cells_.begin());
 }
 

@@ -13,8 +13,8 @@ HolderPlaces::HolderPlaces(const ModuleMap& modules, const MemoryLayout& layout,
     : modules_(modules), layout_(layout), heap_(heap) {
   for (const ThreadBlock& block : roots.blocks()) {
     if (block.tid == 0) continue;
-    storage_.push_back({{block.tls_begin, block.control},
-                        fmt::format("thread-local storage of thread {}", block.tid)});
+    storage_.push_back(
+        {{block.tls_begin, block.control}, fmt::format("thread-local storage of thread {}", block.tid)});
   }
   for (const RootThread& thread : roots.threads()) {
     stacks_.push_back({thread.stack, fmt::format("stack of thread {}", thread.tid)});

@@ -17,14 +17,14 @@ namespace refhist {
 struct RootThread {
   long tid = 0;
   Registers registers;
-  bool saved_only = false;      ///< only the callee-saved registers mean anything
-  Address stack_begin = 0;      ///< lowest byte of its stack that is in use
-  AddressRange stack;           ///< the whole stack, clipped to writable memory; empty when unknown
+  bool saved_only = false;  ///< only the callee-saved registers mean anything
+  Address stack_begin = 0;  ///< lowest byte of its stack that is in use
+  AddressRange stack;       ///< the whole stack, clipped to writable memory; empty when unknown
 };
 
 struct RegisterRoot {
   Address value = 0;
-  std::string where;            ///< "register rbx of thread 12"
+  std::string where;  ///< "register rbx of thread 12"
 };
 
 struct RootRange {

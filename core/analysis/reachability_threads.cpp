@@ -10,11 +10,11 @@ namespace refhist {
 namespace {
 
 // struct pthread of glibc 2.34 and later on x86-64; offsets in bytes.
-constexpr Address kSelf = 16;           // two words of the header point at the struct itself
-constexpr Address kThreadVector = 8;    // dtv: where the thread's copies of each module's variables are
-constexpr Address kList = 704;          // links of the list that the stack is in
+constexpr Address kSelf = 16;         // two words of the header point at the struct itself
+constexpr Address kThreadVector = 8;  // dtv: where the thread's copies of each module's variables are
+constexpr Address kList = 704;        // links of the list that the stack is in
 constexpr Address kTid = 720;
-constexpr Address kStackFrom = 1536;    // stackblock, stackblock_size lie in here, where differs
+constexpr Address kStackFrom = 1536;  // stackblock, stackblock_size lie in here, where differs
 constexpr Address kStackTo = 1920;
 constexpr Address kControlAlignment = 64;
 constexpr Address kPage = 4096;
@@ -60,7 +60,8 @@ std::vector<ThreadBlock> find_blocks(ScanMemory& memory, const std::vector<Addre
   const auto look = [&](Address at, const ScanMemory::Word* words, std::size_t count) {
     for (std::size_t i = 0; i + kSelf / 8 < count; ++i) {
       const Address control = at + 8 * i;
-      if (words[i] != control || words[i + kSelf / 8] != control || control % kControlAlignment != 0) continue;
+      if (words[i] != control || words[i + kSelf / 8] != control || control % kControlAlignment != 0)
+        continue;
       std::int32_t tid = 0;
       if (!memory.read_value(control + kTid, tid)) continue;
       // The kernel zeroes it when the thread ends; whoever joins the thread makes it -1.
@@ -72,7 +73,8 @@ std::vector<ThreadBlock> find_blocks(ScanMemory& memory, const std::vector<Addre
     memory.each_piece(range, Backing::anonymous, look);
     for (std::size_t i = before; i < found.size(); ++i) {
       ThreadBlock& block = found[i];
-      if (block.tid != 0) block.tls_begin = lowest_tls(memory, block.control, std::max(range.begin, block.stack.begin));
+      if (block.tid != 0)
+        block.tls_begin = lowest_tls(memory, block.control, std::max(range.begin, block.stack.begin));
     }
   }
   return found;

@@ -11,11 +11,11 @@
 namespace refhist {
 
 struct ThreadBlock {
-  long tid = 0;            ///< 0: the thread has ended
-  Address control = 0;     ///< its struct pthread
-  AddressRange stack;      ///< with thread-local storage and control block; empty for the main thread
-  Address tls_begin = 0;   ///< lowest thread-local variable; `control` when unknown
-  bool cached = false;     ///< glibc keeps the stack for a later thread
+  long tid = 0;           ///< 0: the thread has ended
+  Address control = 0;    ///< its struct pthread
+  AddressRange stack;     ///< with thread-local storage and control block; empty for the main thread
+  Address tls_begin = 0;  ///< lowest thread-local variable; `control` when unknown
+  bool cached = false;    ///< glibc keeps the stack for a later thread
 };
 
 /// `anonymous`: writable memory without a file, outside malloc's.

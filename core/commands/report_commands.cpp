@@ -118,6 +118,20 @@ void scan_if_alive(CommandContext& context) {
   scan_now(context.state, context.port, false);
 }
 
+void keep_scan(SessionState& state, const ReachResult& result, ReachScan& scan) {
+  for (const ReachOfObject& reached : result.objects) {
+    scan.objects.emplace(reached.object, reached);
+    if (!reached.freed) continue;
+    Object& object = state.history.object(reached.object);
+    object.state = ObjectState::unknown;
+    object.note = "its memory has been given back, by no put that was seen";
+  }
+  if (!result.heap_walked) {
+    scan.why_not = "the heap could not be walked (" + result.heap_why_not +
+                   "): memory that was given back may still count as pointing";
+  }
+}
+
 }  // namespace
 
 void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
@@ -139,12 +153,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
     const ReachResult result = scan_reachability(port, state.modules, state.unwinder, blocks, options);
     scan.done = result.complete;
     scan.why_not = result.why_not;
-    if (result.complete) {
-      for (const ReachOfObject& reached : result.objects) scan.objects.emplace(reached.object, reached);
-      if (!result.heap_walked) {
-        scan.why_not = "the heap could not be walked: memory that was given back may still count as pointing";
-      }
-    }
+    if (result.complete) keep_scan(state, result, scan);
   }
   state.scan = std::move(scan);
 }

@@ -261,6 +261,10 @@ std::vector<Recorded> Recorder::on_probe(const ProgramAccess& access, ThreadCall
   arrival.stack = stack;
   if (site.role != Role::init && site.role != Role::alloc) arrival.before = call.before;
   Recorded recorded{call.site, call.object, call.before, ledger_.apply(arrival)};
+  if (!recorded.outcome.object.valid()) {
+    ++families_[site.family.index()].unborn_calls;
+    return {};
+  }
   if (direction(site.role) != 0) {
     thread.open.push_back(OpenCall{call.site, recorded.outcome.object, call.object, call.sp, call.return_pc,
                                    direction(site.role), call.before});

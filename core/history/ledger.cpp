@@ -125,6 +125,18 @@ Outcome Ledger::birth(const Arrival& arrival) {
       outcome.object = id;  // an inner constructor has already told this birth
       return outcome;
     }
+    // A constructor may hand out an object that it keeps (a singleton, a cache). One that has more references
+    // than a new one can have was not born now: as many as before is nothing, one more is a get.
+    const bool kept = live && arrival.after && object.base_known && *arrival.after > arrival.traits.born &&
+                      (*arrival.after == object.ledger || *arrival.after == object.ledger + 1);
+    if (kept && !only_allocated && !inside) {
+      outcome.object = id;
+      if (*arrival.after == object.ledger) return outcome;
+      Arrival taken = arrival;
+      taken.role = Role::get;
+      apply_delta(outcome, taken, 1);
+      return outcome;
+    }
     if (!(only_allocated || (inside && live))) {
       end_unseen(id);
       id = ObjectId();
@@ -259,6 +271,10 @@ Outcome Ledger::change(const Arrival& arrival) {
     finding = judge_dead(id, arrival, reborn, during_death);
   }
   const bool first_seen = !id.valid() || reborn || history_.object(id).state == ObjectState::unknown;
+  // Static objects have a counter of zero or less that get and put leave alone.
+  const bool never_born =
+      first_seen && !reborn && arrival.before && *arrival.before <= 0 && arrival.traits.born > 0;
+  if (never_born) return outcome;
   if (first_seen) {
     id = new_object(arrival, false);
     Object& object = history_.object(id);
@@ -286,8 +302,7 @@ Outcome Ledger::change(const Arrival& arrival) {
       is_put(arrival.role) && !finding && arrival.before && *arrival.before <= 0 && !during_death;
   if (below) {
     finding = Finding{Verdict::over_put, id, EventId(),
-                      fmt::format("put while the counter reads {}{}", *arrival.before,
-                                  first_seen ? " (the object was first seen here)" : "")};
+                      fmt::format("put while the counter reads {}", *arrival.before)};
   }
   apply_delta(outcome, arrival, delta);
   if (during_death) history_.event(outcome.event).during_death = true;

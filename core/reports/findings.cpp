@@ -72,15 +72,18 @@ void add_seen(SessionState& state, const FindingFilter& filter, std::vector<Repo
 void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
   for (LeakGroup& group : LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
-    if (group.reach_known && group.reach == Reach::reachable && !filter.reachable) continue;
+    if (group.consequence || (group.reach_known && group.reach == Reach::reachable && !filter.reachable))
+      continue;
     ReportedFinding finding;
     finding.verdict = group.verdict;
     finding.object = group.objects.front();
     finding.references = group.references;
     finding.suspects = group.suspects;
     finding.why = group.why;
-    if (group.reach_known && group.reach == Reach::from_leaked)
-      finding.why = "held only by leaked objects; " + group.why;
+    if (group.reach_known && group.reach == Reach::from_leaked) {
+      finding.why =
+          "part of a lost cycle, or held by lost memory" + (group.why.empty() ? "" : "; " + group.why);
+    }
     const Object& object = state.history.object(finding.object);
     const EventId last = group.references.empty() ? EventId() : group.references.back();
     finding.fingerprint = fingerprint(state, group.verdict, group.family, {object.born, last});
@@ -137,7 +140,8 @@ std::vector<std::string> caveats(SessionState& state) {
         fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {
-    if (site.current && !site.why_not.empty() && site.clone != CloneKind::cold) ++copies[state.family_name(site.family)];
+    if (site.current && !site.why_not.empty() && site.clone != CloneKind::cold)
+      ++copies[state.family_name(site.family)];
   }
   for (const auto& [family, count] : copies) {
     lines.push_back(fmt::format("{}: {} of its functions not armed (refhist status --sites says why)", family,

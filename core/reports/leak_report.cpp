@@ -31,7 +31,8 @@ std::string headline(const SessionState& state, const LeakGroup& group) {
   } else if (group.reach == Reach::unreachable) {
     what = n == 1 ? "leaked: nothing points at it" : "leaked: nothing points at them";
   } else if (group.reach == Reach::from_leaked) {
-    what = "held only by leaked objects";
+    what = group.consequence ? "held only by leaked objects"
+                             : "leaked: part of a lost cycle, or held by lost memory";
   } else {
     what = "outstanding, still reachable: not leaked";
   }
@@ -57,6 +58,7 @@ std::string suspect_lines(const std::vector<Suspect>& suspects, const std::strin
 }
 
 std::string group_text(SessionState& state, const LeakGroup& group, bool stacks) {
+  if (group.consequence) return headline(state, group) + "\n" + born_line(state, group);
   std::string text = headline(state, group) + "\n" + born_line(state, group);
   text += suspect_lines(group.suspects, "  ");
   if (!group.why.empty()) text += fmt::format("  {}\n", group.why);

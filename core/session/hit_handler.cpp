@@ -126,23 +126,28 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
 
 std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   count = 0;
+  std::size_t held = 0;
   std::map<std::string, std::size_t> by_family;
-  std::string first;
+  std::string suspect;
   for (const LeakGroup& group :
        LeakFinder(state_.history, state_.sites, state_.namer).find(state_.scan.objects)) {
-    const bool leaked = !group.reach_known || group.reach != Reach::reachable || rule.reachable;
-    if (!leaked) continue;
+    if (group.reach_known && group.reach == Reach::reachable && !rule.reachable) continue;
     for (const ObjectId id : group.objects) {
       if (!rule_applies(rule, state_.history.object(id))) continue;
+      if (group.consequence) {
+        ++held;
+        continue;
+      }
       ++count;
       ++by_family[state_.family_name(group.family)];
-      if (first.empty() && !group.suspects.empty()) first = "; " + group.suspects.front().why;
+      if (suspect.empty() && !group.suspects.empty()) suspect = "; " + group.suspects.front().why;
     }
   }
   std::string text;
   for (const auto& [family, n] : by_family)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, family);
-  return text + first;
+  if (held != 0) text += fmt::format(" and {} that only they hold", held);
+  return text + suspect;
 }
 
 void HitHandler::judge_exit(DebuggerPort& port) {
@@ -152,11 +157,9 @@ void HitHandler::judge_exit(DebuggerPort& port) {
     std::size_t count = 0;
     const std::string what = leak_summary(rule, count);
     if (count == 0) continue;
-    stop_for(
-        rule,
-        fmt::format("leak: the program is about to end and {} still live{}{}: {}; refhist leaks tells more",
-                    plural(count, "object"), count == 1 ? "s" : "",
-                    rule.reachable ? "" : " that nothing points at", what));
+    const char* state = !state_.scan.done ? "outstanding" : rule.reachable ? "not released" : "leaked";
+    stop_for(rule, fmt::format("leak: the program is about to end: {} {}: {}; refhist leaks tells more",
+                               plural(count, "object"), state, what));
   }
 }
 

@@ -85,7 +85,7 @@ void Session::Impl::begin_process(DebuggerPort& port) {
   ++state_.runs;
   for (TrackedFamily& family : state_.families) {
     family.traits.blind = false;
-    family.null_puts = 0;
+    family.null_puts = family.unborn_calls = 0;
   }
   tracker_.process_started(port);
 }

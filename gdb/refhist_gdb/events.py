@@ -15,7 +15,7 @@ import gdb
 from . import abi
 from .breakpoints import OurBreakpoint
 from .link_map import LinkMapWatch
-from .port import is_core
+from .port import is_core, is_native
 
 
 _HANDLED = (
@@ -53,10 +53,15 @@ class _Handlers:
         space = event.new_objfile.progspace
         if session.pid == 0:
             self._meet(space)
-        elif space == session.inferior.progspace:
+        elif space == session.inferior.progspace and not self._too_early(event.new_objfile):
             session.notify(abi.NOTICE_EXECUTED if self._executed else abi.NOTICE_MODULES)
             self._executed = False
             self._link_map.place()
+
+    def _too_early(self, objfile):
+        """After exec GDB asks a remote stub for its registers' shape only once the program's own file is loaded."""
+        remote = not is_native(self._session.inferior)
+        return self._executed and remote and objfile.filename == objfile.progspace.filename
 
     def _meet(self, space):
         for inferior in gdb.inferiors():
@@ -98,7 +103,10 @@ class _Handlers:
         session = self._session
         if session.pid == 0 or event.inferior != session.inferior:
             return
-        pid, self._executed = session.pid, False
+        pid = session.pid
+        if self._executed:
+            self._executed = False
+            gdb.write("refhist: the program that was executed last could not be followed: nothing of it is known\n")
         self._link_map.remove()
         killed_by = gdb.convenience_variable("_exitsignal")
         if hasattr(event, "exit_code"):
@@ -125,6 +133,9 @@ class _Handlers:
     def stop(self, event):
         session = self._session
         session.breakpoints.delete_retired()
+        if self._executed:
+            self._executed = False
+            session.notify(abi.NOTICE_EXECUTED)
         if session.pid == 0 and session.tracking:
             session.meet_process()
         if session.pid and gdb.selected_inferior() == session.inferior:
@@ -138,7 +149,7 @@ class _Handlers:
 
 def _lives(inferior, pid):
     """Whether the process goes on after GDB has let go of it; of a remote one nothing is known: it may."""
-    if inferior.connection is None or inferior.connection.type != "native":
+    if not is_native(inferior):
         return True
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:

@@ -66,7 +66,7 @@ class Port:
         if session.pid:
             state[0] = abi.PROCESS_STOPPED if self._can_look() else abi.PROCESS_RUNNING
             pid[0] = session.pid
-            local[0] = self._is_local(inferior)
+            local[0] = is_native(inferior) and os.path.exists(f"/proc/{session.pid}")
         elif is_core(inferior):
             state[0] = abi.PROCESS_CORE
         elif session.inferior is not None and session.inferior.is_valid():
@@ -77,12 +77,6 @@ class Port:
 
     def _can_look(self):
         return self._session.in_event or self.is_stopped(self._session.inferior)
-
-    @staticmethod
-    def _is_local(inferior):
-        connection = inferior.connection
-        native = connection is not None and connection.type == "native"
-        return native and os.path.exists(f"/proc/{inferior.pid}")
 
     def _threads(self, sink, context):
         for thread in self._inferior().threads():
@@ -174,3 +168,7 @@ class Port:
 
 def is_core(inferior):
     return inferior.connection is not None and inferior.connection.type == "core"
+
+
+def is_native(inferior):
+    return inferior.connection is not None and inferior.connection.type == "native"

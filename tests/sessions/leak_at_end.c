@@ -29,8 +29,9 @@ static void at_exit(void) { printf("atexit ran\n"); }
 
 // Overwrites what the calls before left on the stack and in registers.
 __attribute__((noinline)) static void clear_traces(void) {
-  volatile char rest[4096];
-  memset((char *)rest, 0, sizeof rest);
+  char rest[4096];
+  memset(rest, 0, sizeof rest);
+  __asm__ volatile("" : : "r"(rest) : "memory");
 }
 
 static void *leave_last(void *main_thread) {

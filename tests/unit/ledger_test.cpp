@@ -279,4 +279,25 @@ TEST_CASE("objects born with count zero get their first reference without blame"
   CHECK(f.history.findings().empty());
 }
 
+TEST_CASE("a constructor that hands out an object it keeps makes no new one") {
+  Fixture f;
+  f.init();
+  f.get(1);
+  SUBCASE("with a reference more: a get") {
+    const Outcome outcome = f.init(Fixture::kAddress, 3);
+    REQUIRE(outcome.event.valid());
+    CHECK(f.history.event(outcome.event).role == Role::get);
+    CHECK(f.newest().ledger == 3);
+  }
+  SUBCASE("with none: nothing") { CHECK_FALSE(f.init(Fixture::kAddress, 2).event.valid()); }
+  CHECK(f.history.objects().size() == 1);
+}
+
+TEST_CASE("a static object, with a counter that never counts, is no object of ours") {
+  Fixture f;
+  CHECK_FALSE(f.put(0).object.valid());
+  CHECK_FALSE(f.get(-1).object.valid());
+  CHECK(f.history.objects().empty());
+}
+
 }  // namespace refhist

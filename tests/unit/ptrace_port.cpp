@@ -86,7 +86,8 @@ void PtracePort::launch(const std::vector<std::string>& command) {
 }
 
 bool PtracePort::any_running() const {
-  return std::any_of(threads_.begin(), threads_.end(), [](const auto& thread) { return thread.second.running; });
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [](const auto& thread) { return thread.second.running; });
 }
 
 PtracePort::Stop PtracePort::go_on() {

@@ -19,16 +19,16 @@ namespace refhist::test {
 class PtracePort : public DebuggerPort {
  public:
   struct Options {
-    bool randomize = false;   ///< addresses differ from run to run; debuggers switch this off
-    bool local = true;        ///< process() says so; false makes the core ask the port for everything
+    bool randomize = false;  ///< addresses differ from run to run; debuggers switch this off
+    bool local = true;       ///< process() says so; false makes the core ask the port for everything
     std::vector<std::string> environment;  ///< "NAME=VALUE", in addition
   };
   struct Stop {
     enum class Kind { breakpoint, signal, exited, killed };
     Kind kind = Kind::exited;
     long tid = 0;
-    int detail = 0;        ///< signal number, or exit status
-    Address address = 0;   ///< of the breakpoint
+    int detail = 0;       ///< signal number, or exit status
+    Address address = 0;  ///< of the breakpoint
   };
 
   /// Starts the program, stopped at its very first instruction. Throws Error.
@@ -40,7 +40,8 @@ class PtracePort : public DebuggerPort {
   PtracePort& operator=(const PtracePort&) = delete;
 
   /// Runs all threads until one hits a breakpoint or gets a signal, or the process ends; then all are
-  /// stopped. SIGSTOP (as from raise) is taken away from the program, other signals are delivered when it goes on.
+  /// stopped. SIGSTOP (as from raise) is taken away from the program, other signals are delivered when it
+  /// goes on.
   Stop go_on();
   /// Executes one instruction of one thread. Throws Error when anything else happens.
   void step(long tid);
@@ -71,7 +72,7 @@ class PtracePort : public DebuggerPort {
  private:
   struct Thread {
     bool running = false;
-    int deliver = 0;                 ///< signal for the next time it runs
+    int deliver = 0;                   ///< signal for the next time it runs
     std::optional<Address> stands_at;  ///< breakpoint that was reported and must be stepped over
   };
 
@@ -88,7 +89,7 @@ class PtracePort : public DebuggerPort {
 
   Options options_;
   std::string executable_;
-  pid_t pid_ = 0;                    // 0 once it has ended
+  pid_t pid_ = 0;  // 0 once it has ended
   std::map<long, Thread> threads_;
   std::map<Address, unsigned char> breakpoints_;  // the bytes they replace
   std::deque<Stop> stops_;

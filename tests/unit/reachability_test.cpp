@@ -31,9 +31,13 @@ class Scene {
  public:
   explicit Scene(const std::string& name, const std::string& flags = "", PtracePort::Options options = {},
                  const std::string& argument = "")
-      : port_({test::build_fixture("reachability_program.c", std::string(kFlags) + " " + flags), name, argument},
-              std::move(options)),
-        unwinder_(modules_) {}
+      : Scene({build("reachability_program.c", flags), name, argument}, std::move(options)) {}
+  explicit Scene(const std::vector<std::string>& command, PtracePort::Options options = {})
+      : port_(command, std::move(options)), unwinder_(modules_) {}
+
+  static std::string build(const std::string& source, const std::string& flags) {
+    return test::build_fixture(source, std::string(kFlags) + " " + flags);
+  }
 
   /// Runs to the scene's SIGSTOP.
   Scene& stop() {
@@ -64,7 +68,8 @@ class Scene {
 
   ReachResult scan(const std::vector<int>& slots, std::uint64_t size = kNode, ReachOptions options = {}) {
     std::vector<TrackedBlock> blocks;
-    for (const int slot : slots) blocks.push_back({ObjectId(static_cast<std::uint32_t>(slot)), object(slot), size});
+    for (const int slot : slots)
+      blocks.push_back({ObjectId(static_cast<std::uint32_t>(slot)), object(slot), size});
     return scan_reachability(port_, modules_, unwinder_, blocks, options);
   }
   ReachResult scan_blocks(const std::vector<TrackedBlock>& blocks, const ReachOptions& options) {
@@ -103,6 +108,13 @@ std::string fates(const ReachResult& result) {
       letters += object.reach == Reach::reachable ? 'R' : object.reach == Reach::from_leaked ? 'L' : 'U';
     }
   }
+  return letters;
+}
+
+/// "h" for each object that a lost object holds in the end.
+std::string consequences(const ReachResult& result) {
+  std::string letters;
+  for (const ReachOfObject& object : result.objects) letters += object.held_by_leak ? 'h' : '.';
   return letters;
 }
 
@@ -167,11 +179,16 @@ TEST_CASE("a list that a variable holds is reachable, a lost list is leaked by i
 }
 
 TEST_CASE("a lost tree is leaked by its root only") {
-  CHECK(fates(Scene("tree").stop().scan({0, 1, 2, 3, 4, 5, 6})) == "ULLLLLL");
+  const ReachResult result = Scene("tree").stop().scan({0, 1, 2, 3, 4, 5, 6});
+  CHECK(fates(result) == "ULLLLLL");
+  CHECK(consequences(result) == ".hhhhhh");
 }
 
 TEST_CASE("a lost cycle has no head; an object that points at itself is its own") {
-  CHECK(fates(Scene("cycle").stop().scan({0, 1, 2})) == "LLU");
+  const ReachResult result = Scene("cycle").stop().scan({0, 1, 2, 3, 4, 5});
+  CHECK(fates(result) == "LLULLL");
+  // What a lost object holds through a lost block, but nothing that a cycle or a mere block holds.
+  CHECK(consequences(result) == "....h.");
 }
 
 TEST_CASE("interior pointers hold, a pointer behind the end does not") {
@@ -275,6 +292,26 @@ TEST_CASE("objects in slabs and pools are reached one by one") {
   CHECK(fates(scene.scan({0, 1, 2, 3, 4, 5})) == "RUULLR");
   CHECK(fates(scene.scan({6, 7, 8})) == "URL");
   CHECK(fates(scene.scan({9})) == "U");
+}
+
+TEST_CASE("GObjects in the slabs of the real GSlice are reached one by one, their size known or not") {
+  const std::string program =
+      Scene::build("reachability_gslice.c", "$(pkg-config --cflags --libs gobject-2.0)");
+  for (const std::uint64_t size : {std::uint64_t{24}, std::uint64_t{0}}) {
+    Scene scene(std::vector<std::string>{program});
+    std::vector<int> slots;
+    std::string expected;
+    for (int i = 0; i < 30; ++i) {
+      slots.push_back(i);
+      expected += i % 3 == 0 ? 'R' : 'U';
+    }
+    // What a lost object and what a held object has as data.
+    slots.insert(slots.end(), {30, 31});
+    expected += "LR";
+    const ReachResult result = scene.stop().scan(slots, size);
+    check_walked(result);
+    CHECK(fates(result) == expected);
+  }
 }
 
 TEST_CASE("an object inside of its block is the block") {
@@ -385,7 +422,8 @@ TEST_CASE("a random graph of 20000 blocks, a third of them freed: every fate as 
   REQUIRE(scene.port().read_memory(test::variable_address(scene.modules(), "graph_hidden"), places.data(),
                                    kNodes * 8));
   std::vector<TrackedBlock> blocks;
-  for (std::uint32_t i = 0; i < kNodes; ++i) blocks.push_back({ObjectId(i), ~places[i], i % 2 == 0 ? 24U : 0U});
+  for (std::uint32_t i = 0; i < kNodes; ++i)
+    blocks.push_back({ObjectId(i), ~places[i], i % 2 == 0 ? 24U : 0U});
   for (const std::size_t cache : {ReachOptions().cache_bytes, std::size_t{1}}) {
     ReachOptions options;
     options.cache_bytes = cache;

@@ -63,7 +63,8 @@ class Debugger:
         self._markers += 1
         marker = f"<<mark {self._markers}>>"
         self.terminal.send_line(self._marker_command(self._markers))
-        text = self.terminal.read_until(marker + "\n" + self.prompt)
+        text = self.terminal.read_until(marker + "\n")
+        self.terminal.read_until(self.prompt)
         return self._without_prompts(text)
 
     def _ask(self, call):

@@ -54,22 +54,12 @@ def _state():
     process = _process()
     state = process.GetState() if process.IsValid() else lldb.eStateInvalid
     if state == lldb.eStateExited:
-        return _exited(process)
+        return {"state": "exited", "exit_status": process.GetExitStatus(), "exit_signal": None}
     if state in (lldb.eStateStopped, lldb.eStateCrashed, lldb.eStateSuspended):
         return _stopped(process)
     if state in (lldb.eStateRunning, lldb.eStateStepping):
         return {"state": "running", "pid": process.GetProcessID()}
     return {"state": "none", "exit_status": None, "exit_signal": None}
-
-
-def _exited(process):
-    """LLDB tells a signal only by its name in the exit description."""
-    description = process.GetExitDescription() or ""
-    signals = process.GetUnixSignals()
-    number = signals.GetSignalNumberFromName(description.split(" ")[-1]) if "SIG" in description else None
-    if number is not None and number > 0:
-        return {"state": "exited", "exit_status": None, "exit_signal": number}
-    return {"state": "exited", "exit_status": process.GetExitStatus(), "exit_signal": None}
 
 
 def answer_state():

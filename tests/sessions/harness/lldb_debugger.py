@@ -109,3 +109,7 @@ class LldbDebugger(Debugger):
         """A breakpoint on the function's first instruction; returns its number."""
         text = self.command(f"breakpoint set --skip-prologue false --name {function}")
         return int(re.search(r"Breakpoint (\d+)", text).group(1))
+
+    def expect_killed_by(self, signal):
+        """LLDB gives the number of a fatal signal as the exit status."""
+        self.expect_exit(int(signal))

@@ -1,0 +1,51 @@
+// What one instruction does to registers, stack slots and counters. Control flow is the walker's.
+#pragma once
+
+#include <Zydis/Zydis.h>
+
+#include <array>
+#include <cstdint>
+
+#include "probes/function_facts.h"
+#include "probes/machine_state.h"
+
+namespace refhist {
+
+struct Instruction {
+  ZydisDecodedInstruction decoded;
+  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
+  Address address = 0;
+  [[nodiscard]] Address next() const { return address + decoded.length; }
+};
+
+/// The value of its lowest `bytes` bytes, with their sign.
+std::int64_t as_signed(std::int64_t value, unsigned bytes);
+
+class InstructionEffects {
+ public:
+  /// Facts are noted as seen `depth` calls deep.
+  InstructionEffects(ValueTable& values, FunctionFacts& facts, unsigned depth)
+      : values_(values), facts_(facts), depth_(depth) {}
+
+  void execute(const Instruction& instruction, MachineState& state);
+  /// Notes a change of the counter at `cell`, if an argument leads there.
+  void changed(const Value& cell, std::int64_t delta, unsigned bytes);
+
+ private:
+  void arithmetic(const Instruction& instruction, MachineState& state, const Value& by, int sign);
+  void write(const Instruction& instruction, const ZydisDecodedOperand& operand, MachineState& state,
+             const Value& value);
+  void store(const Value& address, const Value& value, unsigned bytes, MachineState& state);
+  void negate(const Instruction& instruction, MachineState& state);
+  void exchange_and_add(const Instruction& instruction, MachineState& state);
+  void exchange(const Instruction& instruction, MachineState& state);
+  void compare_and_exchange(const Instruction& instruction, MachineState& state);
+  void bit_field(const Instruction& instruction, MachineState& state);
+  static void forget_written(const Instruction& instruction, MachineState& state);
+
+  ValueTable& values_;
+  FunctionFacts& facts_;
+  unsigned depth_;
+};
+
+}  // namespace refhist
