@@ -1,11 +1,12 @@
 # make        build into ./build (installs missing Debian packages first)
 # make demo   the demo programs in GDB and in LLDB
 # make test   unit and session tests; ends with ctest's summary
+# make docs    writes docs/commands.md from the command table
 # make format rewrites the C and C++ sources by .clang-format
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all packages build demo test format clean
+.PHONY: all packages build demo test docs format clean
 
 all: build
 
@@ -21,6 +22,10 @@ demo: build
 
 test: build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
+
+docs: build
+	python3 -B docs/generate_commands.py $(BUILD)/core/librefhist.so > docs/commands.md.new
+	mv docs/commands.md.new docs/commands.md
 
 format:
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-14 -i

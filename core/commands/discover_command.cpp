@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -46,7 +47,15 @@ void run_discover(CommandContext& context) {
   DiscoverOptions options;
   if (!context.arguments.words().empty()) options.pattern = context.arguments.words().front();
   bool interrupted = false;
-  options.progress = [&](std::string_view) { return !(interrupted = context.port.interrupted()); };
+  auto told = std::chrono::steady_clock::now();
+  options.progress = [&](std::string_view module) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - told > std::chrono::seconds(2)) {
+      context.port.print(fmt::format("refhist: looking into {} (Ctrl-C stops it)\n", module));
+      told = now;
+    }
+    return !(interrupted = context.port.interrupted());
+  };
   const std::vector<Proposal> proposals = discover(modules_to_search(context), options);
   if (context.arguments.has("--json")) {
     context.text = proposals_json(proposals);

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -146,7 +147,16 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
   }
   ReachOptions options;
   options.at_exit = at_exit;
-  options.progress = [&](std::size_t, std::size_t) { return !port.interrupted(); };
+  auto told = std::chrono::steady_clock::now();
+  options.progress = [&](std::size_t done, std::size_t total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - told > std::chrono::seconds(2)) {
+      port.print(fmt::format("refhist: looking at what is reachable: {} of {} MiB (Ctrl-C stops it)\n",
+                             done >> 20, total >> 20));
+      told = now;
+    }
+    return !port.interrupted();
+  };
   if (blocks.empty()) {
     scan.done = true;
   } else {

@@ -63,8 +63,7 @@ std::string group_text(SessionState& state, const LeakGroup& group, bool stacks)
   text += suspect_lines(group.suspects, "  ");
   if (!group.why.empty()) text += fmt::format("  {}\n", group.why);
   if (!group.references.empty()) {
-    text += group.references.size() == 1 ? "  the reference not given back:\n"
-                                         : "  one of these references was not given back:\n";
+    text += group.references.size() == 1 ? "  the reference that fits:\n" : "  one of these references:\n";
     for (const EventId id : group.references) {
       text += "    " + event_line(state, id) + "\n";
       if (stacks) text += stack_lines(state, id, "           ");
