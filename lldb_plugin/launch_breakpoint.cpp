@@ -10,6 +10,10 @@ void take_away(lldb::SBTarget& target, lldb::SBBreakpoint& breakpoint) {
   if (breakpoint.IsValid() && target.IsValid()) target.BreakpointDelete(breakpoint.GetID());
   breakpoint = lldb::SBBreakpoint();
 }
+
+lldb::SBAddress second_instruction(lldb::SBTarget& target, const lldb::SBAddress& entry) {
+  return target.ReadInstructions(entry, 2).GetInstructionAtIndex(1).GetAddress();
+}
 }  // namespace
 
 void LaunchBreakpoint::arm(lldb::SBTarget& target) {
@@ -25,6 +29,8 @@ void LaunchBreakpoint::arm_entry(lldb::SBTarget& target) {
   lldb::SBModule module = target.FindModule(file);
   if (!module.IsValid()) return;
   lldb::SBAddress address = module.GetObjectFileEntryPointAddress();
+  if (address.IsValid() && !module.FindSection(".interp").IsValid())
+    address = second_instruction(target, address);
   if (!address.IsValid()) return;
   entry_ = target.BreakpointCreateBySBAddress(address);
   executable_ = path;

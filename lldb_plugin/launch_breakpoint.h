@@ -2,7 +2,10 @@
 // none of its own code has run but constructors.
 //
 // One stands at the executable's entry point. LLDB knows that before the launch, and it is section-relative,
-// so it stays right from run to run. A program that another one execs has an entry that nobody knows before,
+// so it stays right from run to run. A static program is launched right onto its entry point, and LLDB never
+// hits a breakpoint where the thread stands already: there it is the second instruction.
+//
+// A program that another one execs has an entry that nobody knows before,
 // and LLDB need not stop at an exec: but it most likely uses the same C library, so a second one stands at
 // the function of it that calls main.
 #pragma once

@@ -177,13 +177,14 @@ void run_history(CommandContext& context) {
     context.text = objects_json(context.state, chosen);
     return;
   }
+  const std::vector<ReportedFinding> findings = collect_findings(context.state, FindingFilter{{}, true});
   for (const ObjectId id : chosen) {
     const Object& object = context.state.history.object(id);
     if (object.address != address) {
       context.text += fmt::format("{:#x} is {} bytes into\n", address, address - object.address);
     }
     context.text +=
-        history_report(context.state, id, HistoryReportOptions{context.arguments.has("--stacks")});
+        history_report(context.state, id, findings, HistoryReportOptions{context.arguments.has("--stacks")});
   }
   const std::size_t others = context.state.history.all_at(address).size();
   if (others > chosen.size())

@@ -11,15 +11,18 @@ constexpr Address kSlot = 8;  // the return address
 
 void CallTracker::close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
                                  const WordReader& read) {
+  const auto overwritten = [&](Address call_sp, Address return_pc) {
+    Address slot = 0;
+    return !read(call_sp, slot) || slot != return_pc;
+  };
   std::erase_if(thread.open, [&](const OpenCall& call) {
     if (call.sp <= sp) return true;
-    if (frames.empty()) return false;  // stacks are not recorded: it may still be running
+    if (frames.empty()) return overwritten(call.sp, call.return_pc);  // stacks are not recorded
     return std::none_of(frames.begin(), frames.end(),
                         [&](const RawFrame& frame) { return frame.cfa == call.sp + kSlot; });
   });
   std::erase_if(thread.pending, [&](const PendingCall& call) {
-    Address slot = 0;
-    return call.sp < sp && (!read(call.sp, slot) || slot != call.return_pc);
+    return call.sp < sp && overwritten(call.sp, call.return_pc);
   });
 }
 

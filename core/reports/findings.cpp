@@ -80,13 +80,17 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
     finding.references = group.references;
     finding.suspects = group.suspects;
     finding.why = group.why;
+    if (!group.reach_known && state.end.detached) {
+      finding.verdict = Verdict::undecidable;
+      finding.why = "outstanding when the debugger detached; the program went on unseen";
+    }
     if (group.reach_known && group.reach == Reach::from_leaked) {
       finding.why =
           "part of a lost cycle, or held by lost memory" + (group.why.empty() ? "" : "; " + group.why);
     }
     const Object& object = state.history.object(finding.object);
     const EventId last = group.references.empty() ? EventId() : group.references.back();
-    finding.fingerprint = fingerprint(state, group.verdict, group.family, {object.born, last});
+    finding.fingerprint = fingerprint(state, finding.verdict, group.family, {object.born, last});
     finding.alike = std::move(group.objects);
     add(all, std::move(finding));
   }

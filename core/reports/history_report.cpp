@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "reports/findings.h"
 
 namespace refhist {
 
@@ -77,7 +76,8 @@ std::string stack_lines(SessionState& state, EventId id, const std::string& inde
   return text;
 }
 
-std::string history_report(SessionState& state, ObjectId id, const HistoryReportOptions& options) {
+std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
+                           const HistoryReportOptions& options) {
   const Object& object = state.history.object(id);
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(object));
   if (object.size != 0) text += fmt::format(", {} bytes", object.size);
@@ -89,7 +89,7 @@ std::string history_report(SessionState& state, ObjectId id, const HistoryReport
   }
   if (!object.note.empty()) text += fmt::format("note: {}\n", object.note);
   text += outstanding_line(object);
-  for (const ReportedFinding& finding : collect_findings(state, FindingFilter{{}, true})) {
+  for (const ReportedFinding& finding : findings) {
     const bool about = std::find(finding.alike.begin(), finding.alike.end(), id) != finding.alike.end();
     if (!about) continue;
     const auto reached = state.scan.objects.find(id);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "reports/findings.h"
 #include "session/session_state.h"
 
 namespace refhist {
@@ -11,7 +13,9 @@ struct HistoryReportOptions {
   bool stacks = false;  ///< the whole stack under each event
 };
 
-std::string history_report(SessionState& state, ObjectId id, const HistoryReportOptions& options);
+/// `findings`: all of the session, reachable objects included; the object's own are told.
+std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
+                           const HistoryReportOptions& options);
 
 /// "#12  0.003s  thread 1 "main"  get  1 -> 2  json_object_get  conn_open (client.c:40)".
 std::string event_line(SessionState& state, EventId id);

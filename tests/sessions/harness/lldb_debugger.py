@@ -9,7 +9,7 @@ from .debugger import Debugger
 
 class LldbDebugger(Debugger):
     name = "lldb"
-    prompt = r"\(lldb\) $"
+    prompt = r"\(lldb\) "  # not at the end: LLDB prints what happens to the process behind it
 
     def _argv(self):
         return [self.case.lldb, "--no-lldbinit", "--no-use-colors"]
