@@ -2,11 +2,12 @@
 # make demo   the demo programs in GDB and in LLDB
 # make test   unit and session tests; ends with ctest's summary
 # make docs    writes docs/commands.md from the command table
+# make bench  microseconds per event beside callbacks written by hand; needs a quiet machine and 1-2 minutes
 # make format rewrites the C and C++ sources by .clang-format
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all packages build demo test docs format clean
+.PHONY: all packages build demo test bench docs format clean
 
 all: build
 
@@ -26,6 +27,9 @@ test: build
 docs: build
 	python3 -B docs/generate_commands.py $(BUILD)/core/librefhist.so > docs/commands.md.new
 	mv docs/commands.md.new docs/commands.md
+
+bench: build
+	@python3 -B tests/bench/run.py $(BUILD)
 
 format:
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-14 -i

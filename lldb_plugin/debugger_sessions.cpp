@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "families_folder.h"
+#include "write_line.h"
 
 namespace refhist {
 
@@ -97,9 +98,13 @@ void DebuggerSessions::catch_up(void* debugger_id, bool kill_expected) {
   DebuggerSessions* self = registry().find(id);
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(id));
   if (self == nullptr || self->sessions_.empty() || !debugger.IsValid()) return;
-  TargetSession& session = self->selected(debugger);
-  session.catch_up(ProcessObserver::Occasion::command);
-  if (kill_expected) session.expect_kill();
+  try {
+    TargetSession& session = self->selected(debugger);
+    session.catch_up(ProcessObserver::Occasion::command);
+    if (kill_expected) session.expect_kill();
+  } catch (const std::exception& error) {
+    write_line(debugger.GetErrorFile(), std::string("refhist: ") + error.what());
+  }
 }
 
 }  // namespace refhist

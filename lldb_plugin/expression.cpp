@@ -15,11 +15,25 @@ lldb::SBExpressionOptions quiet_options() {
   return options;
 }
 
+/// Variables, members, registers and $variables are read without LLDB's compiler, which puts copies of them
+/// into the program's memory: there they would look as if the program still held them.
+lldb::SBValue read_plainly(lldb::SBFrame& frame, const std::string& expression) {
+  if (!expression.starts_with("$")) {
+    return frame.GetValueForVariablePath(expression.c_str(), lldb::eNoDynamicValues);
+  }
+  lldb::SBValue value = frame.FindRegister(expression.c_str() + 1);
+  return value.IsValid() ? value : frame.FindValue(expression.c_str(), lldb::eValueTypeConstResult);
+}
+
 lldb::SBValue value_of(lldb::SBTarget& target, lldb::SBProcess& process, const std::string& expression) {
   const lldb::SBExpressionOptions options = quiet_options();
   if (process.IsValid() && process.GetState() == lldb::eStateStopped) {
     lldb::SBFrame frame = process.GetSelectedThread().GetSelectedFrame();
-    if (frame.IsValid()) return frame.EvaluateExpression(expression.c_str(), options);
+    if (frame.IsValid()) {
+      lldb::SBValue value = read_plainly(frame, expression);
+      if (value.IsValid() && value.GetError().Success()) return value;
+      return frame.EvaluateExpression(expression.c_str(), options);
+    }
   }
   return target.EvaluateExpression(expression.c_str(), options);
 }

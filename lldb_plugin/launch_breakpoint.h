@@ -5,9 +5,8 @@
 // so it stays right from run to run. A static program is launched right onto its entry point, and LLDB never
 // hits a breakpoint where the thread stands already: there it is the second instruction.
 //
-// A program that another one execs has an entry that nobody knows before,
-// and LLDB need not stop at an exec: but it most likely uses the same C library, so a second one stands at
-// the function of it that calls main.
+// A program that another one execs has an entry that nobody knows before, and LLDB need not stop at an exec:
+// but it most likely uses the same C library, so a second one stands at the function of it that calls main.
 #pragma once
 
 #include <lldb/API/LLDB.h>

@@ -5,6 +5,7 @@
 
 #include "debugger_sessions.h"
 #include "refhist_command.h"
+#include "session/session.h"
 #include "version.h"
 #include "write_line.h"
 
@@ -21,10 +22,9 @@ bool lldb::PluginInitialize(SBDebugger debugger) {
   }
   if (refhist::DebuggerSessions::exist(debugger)) return true;
 
-  SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
-  return interpreter
-      .AddCommand("refhist", new refhist::RefhistCommand(debugger),
-                  "Reference counts: who took, who gave back.",
-                  "refhist ADDRESS | VERB [ARGUMENTS]; see `refhist help`")
-      .IsValid();
+  SBCommand command = debugger.GetCommandInterpreter().AddCommand(
+      "refhist", new refhist::RefhistCommand(debugger), "Reference counts: who took, who gave back.",
+      "refhist ADDRESS | VERB [ARGUMENTS]");
+  command.SetHelpLong(refhist::Session({}).help("").c_str());
+  return command.IsValid();
 }

@@ -27,6 +27,7 @@ void TargetSession::adopt(const lldb::SBTarget& target) {
 }
 
 CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::string& line) {
+  const std::lock_guard lock(mutex_);
   catch_up(ProcessObserver::Occasion::command);
   LldbPort port(debugger, target_, access_, sites_);
   CommandResult result = session_.execute(port, line);
@@ -36,6 +37,7 @@ CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::stri
 }
 
 void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
+  const std::lock_guard lock(mutex_);
   if (!target_.IsValid()) return;
   LldbPort port = this->port();
   for (const Observation& seen : observer_.look(target_, occasion)) {
@@ -57,6 +59,7 @@ bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
 // LLDB is no place for an exception. What failed is said, and the program goes on.
 template <class Work>
 bool TargetSession::guarded(Work&& work) {
+  const std::lock_guard lock(mutex_);
   try {
     return work();
   } catch (const std::exception& error) {

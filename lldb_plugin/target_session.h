@@ -3,6 +3,7 @@
 
 #include <lldb/API/LLDB.h>
 
+#include <mutex>
 #include <string>
 
 #include "launch_breakpoint.h"
@@ -43,6 +44,8 @@ class TargetSession {
   bool guarded(Work&& work);
   LldbPort port() { return {target_.GetDebugger(), target_, access_, sites_}; }
 
+  // In asynchronous mode breakpoints are hit on LLDB's event thread while the user types commands.
+  std::recursive_mutex mutex_;
   // No SBDebugger is kept: it would own the debugger that owns this object.
   lldb::SBTarget target_;
   bool adopted_ = false;

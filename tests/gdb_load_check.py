@@ -75,11 +75,13 @@ def check_all(checker):
     checker.expect_refused("older GDB", checker.load(entry, older), "needs GDB 13")
 
     place = checker.copy("no-library")
-    checker.expect_refused("no library", checker.load(place + "/refhist.py"), "librefhist.so is neither in", place)
+    wanted = f"librefhist.so is neither in {place}"
+    checker.expect_refused("no library", checker.load(place + "/refhist.py"), wanted)
 
     place = checker.copy("other-version")
     checker.library(place, "int rh_abi_version(void) { return 4711; }")
-    checker.expect_refused("other ABI version", checker.load(place + "/refhist.py"), "has ABI version 4711", "needs ")
+    wanted = "has ABI version 4711, this front end needs "
+    checker.expect_refused("other ABI version", checker.load(place + "/refhist.py"), wanted)
 
     place = checker.copy("other-library")
     checker.library(place, "int something_else(void) { return 1; }")

@@ -116,7 +116,9 @@ std::string why_failed(SessionState& state) {
 void scan_if_alive(CommandContext& context) {
   if (!context.state.alive) return;
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
-  scan_now(context.state, context.port, false);
+  const ReachScan& last = context.state.scan;
+  const bool at_the_end = last.done && last.at_exit && last.at_event == context.state.history.events().size();
+  if (!at_the_end) scan_now(context.state, context.port, false);  // the look at _exit is the better one
 }
 
 void keep_scan(SessionState& state, const ReachResult& result, ReachScan& scan) {

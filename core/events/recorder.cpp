@@ -132,15 +132,15 @@ std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long t
     const bool touches = std::any_of(calls.open.begin(), calls.open.end(),
                                      [&](const OpenCall& call) { return call.object == object; });
     if (!touches) continue;
-    if (other != tid) {
-      // Only now, when it matters, look where the other thread is: a call that it has left has taken effect.
-      const auto registers = access.registers(other);
-      std::erase_if(calls.open,
-                    [&](const OpenCall& call) { return !registers || registers->sp() > call.sp; });
-    }
     for (const OpenCall& call : calls.open) {
       if (call.object == object) changes.push_back(call.delta);
     }
+    if (other == tid) continue;
+    // The other thread may have left its call between our look at the counter and now: the call still
+    // explains a difference this time, and never again. A thread whose registers cannot be read runs: it may
+    // be anywhere.
+    const auto registers = access.registers(other);
+    if (registers) std::erase_if(calls.open, [&](const OpenCall& call) { return registers->sp() > call.sp; });
   }
   return changes;
 }

@@ -61,6 +61,8 @@ class Recorder {
   };
   Returned on_return(const ProgramAccess& access, long tid, const Registers& registers);
 
+  /// A fork's other side is followed: its threads are new, its memory is the same.
+  void forget_threads() { calls_.clear(); }
   /// The process is gone: nothing is pending or in flight any more.
   void forget_process();
   /// From now on an address outside every block is memory that is not allocated.

@@ -53,11 +53,12 @@ EventId History::add_event(const Event& event) {
 }
 
 ThreadIndex History::thread(long tid, const std::string& name) {
-  for (std::size_t i = threads_.size(); i-- > 0;) {
-    if (threads_[i].tid == tid && (name.empty() || threads_[i].name == name)) return ThreadIndex(i);
-  }
+  const auto [entry, added] = newest_thread_.try_emplace(tid, ThreadIndex(threads_.size()));
+  const bool same = !added && (name.empty() || threads_[entry->second.index()].name == name);
+  if (same) return entry->second;
+  entry->second = ThreadIndex(threads_.size());
   threads_.push_back(Thread{tid, name});
-  return ThreadIndex(threads_.size() - 1);
+  return entry->second;
 }
 
 ObjectId History::newest_at(FamilyId family, Address address) const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/types.h"
@@ -89,6 +90,7 @@ class History {
   ObjectId add_object(Object object);     ///< sets its generation; it becomes the current one at its address
   EventId add_event(const Event& event);  ///< appended to its object's events
   void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
+  /// The thread with this id and name; a renamed or reused id is another entry.
   ThreadIndex thread(long tid, const std::string& name);
 
   /// The newest object of the family at exactly this address; invalid when none was ever seen.
@@ -120,6 +122,7 @@ class History {
   std::vector<Event> events_;
   std::vector<Finding> findings_;
   std::vector<Thread> threads_;
+  std::unordered_map<long, ThreadIndex> newest_thread_;  // by tid
   std::map<Address, std::vector<ObjectId>> by_address_;
   StackTable stacks_;
 };

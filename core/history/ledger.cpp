@@ -46,6 +46,11 @@ Outcome Ledger::apply(const Arrival& arrival) {
   }
 }
 
+bool Ledger::happened_inside(const Arrival& arrival, EventId event) const {
+  return arrival.first_inside.valid() && event >= arrival.first_inside &&
+         history_.event(event).thread == arrival.thread;
+}
+
 ObjectId Ledger::new_object(const Arrival& arrival, bool complete) {
   Object object;
   object.address = arrival.address;
@@ -116,9 +121,8 @@ Outcome Ledger::birth(const Arrival& arrival) {
   ObjectId id = history_.newest_at(arrival.family, arrival.address);
   if (id.valid()) {
     const Object& object = history_.object(id);
-    const bool inside = arrival.first_inside.valid() && !object.events.empty() &&
-                        object.events.front() >= arrival.first_inside;
     const bool live = object.state == ObjectState::live;
+    const bool inside = live && !object.events.empty() && happened_inside(arrival, object.events.front());
     const bool only_allocated = live && object.born.valid() && object.events.size() == 1 &&
                                 history_.event(object.born).role == Role::alloc && arrival.role == Role::init;
     if (inside && object.born.valid() && !only_allocated) {
@@ -286,8 +290,8 @@ Outcome Ledger::change(const Arrival& arrival) {
   } else if (arrival.at_return) {
     if (arrival.after) {
       const Object& object = history_.object(id);
-      const bool wrapper = arrival.first_inside.valid() && !object.events.empty() &&
-                           object.events.back() >= arrival.first_inside && *arrival.after == object.ledger;
+      const bool wrapper = !object.events.empty() && happened_inside(arrival, object.events.back()) &&
+                           *arrival.after == object.ledger;
       if (wrapper) {  // the probes inside this call have already told what it did
         outcome.object = id;
         return outcome;

@@ -79,6 +79,8 @@ class Ledger {
   Outcome change(const Arrival& arrival);
   Outcome release(const Arrival& arrival);
 
+  /// The event was made by the arrival's thread while the call that now returns was running.
+  [[nodiscard]] bool happened_inside(const Arrival& arrival, EventId event) const;
   ObjectId new_object(const Arrival& arrival, bool complete);
   void record_allocation(ObjectId id, const Memory& memory);
   void end_unseen(ObjectId id);

@@ -3,6 +3,11 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 
 namespace refhist {
 
@@ -22,24 +27,42 @@ std::size_t read_by_pages(DebuggerPort& port, Address address, char* out, std::s
 }
 }  // namespace
 
+long task_with_memory(long pid) {
+  const auto has_maps = [](const std::filesystem::path& folder) {
+    std::ifstream maps(folder / "maps");
+    return maps.peek() != std::ifstream::traits_type::eof();
+  };
+  const std::filesystem::path process = "/proc/" + std::to_string(pid);
+  if (has_maps(process)) return pid;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(process / "task", error)) {
+    if (has_maps(task.path())) return std::stol(task.path().filename().string());
+  }
+  return pid;
+}
+
+// The kernel stops before the first unreadable page only where the pieces are single pages.
+std::size_t ProcessMemory::transfer(Address address, void* out, std::size_t size) const {
+  iovec local{out, size};
+  iovec remote{reinterpret_cast<void*>(address), size};
+  ssize_t got = process_vm_readv(static_cast<pid_t>(pid_), &local, 1, &remote, 1, 0);
+  if (got < 0 && errno == ESRCH) {
+    pid_ = task_with_memory(pid_);
+    got = process_vm_readv(static_cast<pid_t>(pid_), &local, 1, &remote, 1, 0);
+  }
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
 std::size_t ProcessMemory::read(Address address, void* out, std::size_t size) const {
   if (pid_ == 0) return read_by_pages(port_, address, static_cast<char*>(out), size);
   std::size_t done = 0;
   while (done < size) {
-    iovec local{static_cast<char*>(out) + done, size - done};
-    iovec remote{reinterpret_cast<void*>(address + done), size - done};
-    const ssize_t got = process_vm_readv(static_cast<pid_t>(pid_), &local, 1, &remote, 1, 0);
-    if (got <= 0) {
-      // One transfer stops before the first unreadable page only when the pieces are single pages.
-      const std::size_t piece = std::min<std::size_t>(size - done, kPage - (address + done) % kPage);
-      if (piece == local.iov_len) break;
-      local.iov_len = remote.iov_len = piece;
-      const ssize_t page = process_vm_readv(static_cast<pid_t>(pid_), &local, 1, &remote, 1, 0);
-      if (page <= 0) break;
-      done += static_cast<std::size_t>(page);
-      continue;
-    }
-    done += static_cast<std::size_t>(got);
+    char* const place = static_cast<char*>(out) + done;
+    const std::size_t page_rest = std::min<std::size_t>(size - done, kPage - (address + done) % kPage);
+    std::size_t got = transfer(address + done, place, size - done);
+    if (got == 0 && page_rest < size - done) got = transfer(address + done, place, page_rest);
+    if (got == 0) break;
+    done += got;
   }
   return done;
 }

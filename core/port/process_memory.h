@@ -22,8 +22,14 @@ class ProcessMemory {
   }
 
  private:
+  [[nodiscard]] std::size_t transfer(Address address, void* out, std::size_t size) const;
+
   DebuggerPort& port_;
-  long pid_;  // 0: through the port
+  mutable long pid_;  // 0: through the port
 };
+
+/// A task of the process that still has its memory: the process id itself, unless the main thread has ended
+/// before the others. The process id when there is none.
+long task_with_memory(long pid);
 
 }  // namespace refhist

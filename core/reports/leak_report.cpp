@@ -81,6 +81,15 @@ std::string group_text(SessionState& state, const LeakGroup& group, bool stacks)
 
 std::string scan_line(const SessionState& state) {
   const ReachScan& scan = state.scan;
+  if (!scan.done && scan.why_not.empty() && state.end.ended) {
+    const std::string how = state.end.detached ? std::string("the debugger detached")
+                            : state.end.by_signal
+                                ? fmt::format("the program was killed by signal {}", state.end.status)
+                                : std::string("the program ended");
+    return how +
+           " without a last look at what is reachable: by the recorded events this is outstanding, not "
+           "necessarily leaked";
+  }
   if (!scan.done) {
     return scan.why_not.empty()
                ? "reachability was not looked at: what is listed is outstanding, not necessarily leaked"

@@ -48,7 +48,8 @@ Totals totals_of(const SessionState& state, FamilyId family) {
 std::string site_line(const SessionState& state, const Site& site) {
   std::string module = "?";
   if (const LoadedModule* loaded = state.modules.get(site.module)) module = file_name(loaded->module->path());
-  const std::string where = site.inlined ? fmt::format("inlined in {}", site.inlined_into) : site.function;
+  const std::string where =
+      site.inlined ? fmt::format("{} inlined in {}", site.function, site.inlined_into) : site.function;
   std::string text =
       fmt::format("    {:<8} {:#x} {} {}: ", role_name(site.role), site.address, module, where);
   if (!site.why_not.empty()) {

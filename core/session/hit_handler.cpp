@@ -78,7 +78,8 @@ void HitHandler::judge(const Recorded& recorded, long tid) {
       const Finding& finding = *recorded.outcome.finding;
       stop_for(rule, fmt::format("{}: {}: {}, {}", verdict_name(finding.verdict), name, finding.why,
                                  place(recorded, tid)));
-    } else if (rule.kind == RuleKind::imbalance && moved) {
+    } else if (rule.kind == RuleKind::imbalance && moved &&
+               !state_.families[object.family.index()].traits.blind) {
       const Event& change = state_.history.event(object.events[position - 2]);
       stop_for(rule,
                fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
@@ -175,8 +176,19 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
   }
 }
 
+void HitHandler::check_process(DebuggerPort& port, long tid) {
+  if (known_process_ != state_.process.pid) known_threads_.clear();
+  known_process_ = state_.process.pid;
+  if (!known_threads_.insert(tid).second) return;
+  if (port.process().pid == known_process_) return;
+  tracker_.follow_fork(port);
+  known_process_ = state_.process.pid;
+  known_threads_ = {tid};
+}
+
 bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   reason_.clear();
+  check_process(port, tid);
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   std::optional<Registers> registers = access.registers(tid);
   if (!registers) {

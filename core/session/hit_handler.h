@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_set>
 
 #include "session/session_state.h"
 #include "session/tracker.h"
@@ -21,6 +22,7 @@ class HitHandler {
   void judge_stop(DebuggerPort& port, int signal);
 
  private:
+  void check_process(DebuggerPort& port, long tid);
   void judge(const Recorded& recorded, long tid);
   void judge_watched(const PendingCall& call, long tid);
   void judge_exit(DebuggerPort& port);
@@ -32,6 +34,8 @@ class HitHandler {
   SessionState& state_;
   Tracker& tracker_;
   std::string reason_;
+  std::unordered_set<long> known_threads_;  ///< of `known_process_`: they need no second look whose they are
+  long known_process_ = 0;
 };
 
 }  // namespace refhist

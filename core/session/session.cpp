@@ -102,8 +102,10 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
     switch (notice) {
       case Notice::started:
       case Notice::modules:
-        if (state_.alive && port.process().pid != state_.process.pid)
-          end_process(ProcessEnd{true, false, true, 0});
+        if (state_.alive && port.process().pid != state_.process.pid) {
+          if (notice == Notice::modules) tracker_.follow_fork(port);
+          if (notice == Notice::started) end_process(ProcessEnd{true, false, true, 0});
+        }
         if (state_.families.empty() && state_.rules.all().empty()) return;
         if (state_.alive) {
           tracker_.modules_changed(port);

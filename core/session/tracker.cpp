@@ -184,6 +184,7 @@ void Tracker::plan_module(DebuggerPort& port, const LoadedModule& module) {
 
 void Tracker::process_started(DebuggerPort& port) {
   state_.sites.retire_all();
+  state_.modules.clear();  // what was known before there was a process lay at other addresses
   state_.process = port.process();
   state_.alive = state_.process.pid != 0 || state_.process.state == ProcessState::stopped;
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
@@ -211,6 +212,15 @@ bool Tracker::at_first_instruction(DebuggerPort& port) const {
   if (module == nullptr) return false;
   const bool in_linker = file_name(module->module->path()).starts_with("ld-");
   return in_linker || module->module->entry_point() + module->bias == registers->pc();
+}
+
+void Tracker::follow_fork(DebuggerPort& port) {
+  const long left = state_.process.pid;
+  state_.process = port.process();
+  state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
+  state_.recorder.forget_threads();
+  state_.warnings.push_back(fmt::format("process {} forked and {} goes on with {}: what {} does is not seen",
+                                        left, port.name(), state_.process.pid, left));
 }
 
 void Tracker::begin_late(DebuggerPort& port) {

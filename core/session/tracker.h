@@ -19,6 +19,8 @@ class Tracker {
   std::string track(DebuggerPort& port, Family family);
 
   void process_started(DebuggerPort& port);
+  /// The debugger goes on with the other side of a fork: same memory, same breakpoints, another process.
+  void follow_fork(DebuggerPort& port);
   /// A process that was there before anything was tracked: births before now were not seen.
   void begin_late(DebuggerPort& port);
   /// Forgets objects and events; what is armed stays.

@@ -108,7 +108,7 @@ void add_inlined(FamilyId id, const ProbeSpec& probe, const LoadedModule& module
     site.function = probe.function;
     site.inlined = true;
     site.inlined_into = fmt::format("{} ({}:{})", copy.into, file_name(copy.file), copy.line);
-    site.why_not = fmt::format("an inlined copy in {}", site.inlined_into);
+    site.why_not = "an inlined copy";
     sites.push_back(std::move(site));
   }
 }

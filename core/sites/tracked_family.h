@@ -16,8 +16,8 @@ struct TrackedFamily {
   std::string counter_note;            ///< why it cannot be read
   std::uint64_t object_size = 0;       ///< bytes; 0 unknown
   FamilyTraits traits;
-  std::uint64_t unborn_calls = 0;      ///< on objects never seen whose counter reads 0 or less: static ones
-  std::uint64_t null_puts = 0;  ///< put(NULL) and get(NULL): no events
+  std::uint64_t unborn_calls = 0;  ///< on objects never seen whose counter reads 0 or less: static ones
+  std::uint64_t null_puts = 0;     ///< put(NULL) and get(NULL): no events
 };
 
 }  // namespace refhist

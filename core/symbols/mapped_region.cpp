@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string>
 
+#include "port/process_memory.h"
+
 namespace refhist {
 
 namespace {
@@ -41,7 +43,7 @@ bool parse(const std::string& line, MappedRegion& region) {
 }  // namespace
 
 std::vector<MappedRegion> read_mapped_regions(long pid) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  std::ifstream maps("/proc/" + std::to_string(task_with_memory(pid)) + "/maps");
   std::vector<MappedRegion> regions;
   for (std::string line; std::getline(maps, line);) {
     MappedRegion region;

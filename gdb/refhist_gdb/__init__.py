@@ -1,17 +1,19 @@
 """The GDB front end: GDB's Python API on one side, refhist's C ABI on the other, no logic of its own.
 
-  library.py      where the parts lie
-  abi.py          types and signatures of refhist.h
-  session.py      the core's session and the process that it follows
-  port.py         what the core asks of the debugger
-  mappings.py     what is loaded where on targets that the core cannot read itself (elf.py: in their files)
-  breakpoints.py  breakpoints of ours: internal, silent, one for each address
-  link_map.py     dlopen and dlclose, seen in time
-  events.py       GDB's events -> notices for the core, stop reasons -> the screen
-  commands.py     refhist and break-on-...
-  values.py       what a GDB value means as an address
-  parameters.py   set/show refhist ...
-  function.py     $refhist_count(ADDRESS)
+  library.py        where the parts lie
+  abi.py            types and signatures of refhist.h
+  session.py        the core's session and the process that it follows
+  port.py           what the core asks of the debugger
+  mappings.py       what is loaded where on targets that the core cannot read itself (elf.py: in their files)
+  breakpoints.py    breakpoints of ours: internal, silent, one for each address
+  repeated_hits.py  one call that GDB reports twice
+  link_map.py       dlopen and dlclose, seen in time
+  events.py         GDB's events -> notices for the core, stop reasons -> the screen
+  commands.py       refhist and break-on-...
+  values.py         what a GDB value means as an address
+  parameters.py     set/show refhist ...
+  function.py       $refhist_count(ADDRESS)
+  errors.py         where an error becomes GDB's
 """
 
 from . import abi, commands, events, function, library, parameters

@@ -59,7 +59,7 @@ class _Handlers:
             self._link_map.place()
 
     def _too_early(self, objfile):
-        """After exec GDB asks a remote stub for its registers' shape only once the program's own file is loaded."""
+        """After exec GDB learns a remote thread's registers only once the program's own file is loaded."""
         remote = not is_native(self._session.inferior)
         return self._executed and remote and objfile.filename == objfile.progspace.filename
 
@@ -106,7 +106,7 @@ class _Handlers:
         pid = session.pid
         if self._executed:
             self._executed = False
-            gdb.write("refhist: the program that was executed last could not be followed: nothing of it is known\n")
+            gdb.write("refhist: the program executed last could not be followed: nothing of it is known\n")
         self._link_map.remove()
         killed_by = gdb.convenience_variable("_exitsignal")
         if hasattr(event, "exit_code"):

@@ -16,7 +16,7 @@ from .values import address_of
 
 _MASK = (1 << 64) - 1
 _REGISTERS = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip".split()
-_NO_CALLS = "this expression calls a function of the program: print FUNCTION() first, then use $ for its value"
+_NO_CALLS = "the expression calls a function of the program: print FUNCTION() first, then use $ for its value"
 _NOT_PHYSICAL = (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME, gdb.SENTINEL_FRAME)
 
 

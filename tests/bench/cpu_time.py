@@ -1,5 +1,6 @@
 """CPU time, user and system, of a process and what it has started, in seconds since they began."""
 
+import contextlib
 import os
 
 
@@ -21,10 +22,11 @@ def tree(pid, without):
 
 
 def of(pids):
-    """Exact to the nanosecond for the threads that live. Debuggers start none between events."""
+    """To the nanosecond, of the threads that live: debuggers start and end none between two events."""
     total = 0
     for pid in pids:
         for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as stat:
-                total += int(stat.read().split()[0])
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended just now
+                with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as stat:
+                    total += int(stat.read().split()[0])
     return total / 1e9

@@ -17,9 +17,7 @@ def _processor():
 
 def line(gdb, lldb):
     debuggers = [_first_line(gdb, "--version")] + ([_first_line(lldb, "--version")] if lldb else [])
-    return (
-        f"{_processor()}, {os.cpu_count()} CPUs, Linux {platform.release()}, {', '.join(debuggers)}"
-    )
+    return f"{_processor()}, {os.cpu_count()} CPUs, Linux {platform.release()}, {', '.join(debuggers)}"
 
 
 def load():

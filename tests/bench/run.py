@@ -5,7 +5,8 @@ usage: run.py BUILD_DIR [--rounds N] [--events N] [--debugger gdb|lldb]
 Every row of the table is a debugger of its own with its own copy of the program. All of them are started first and
 then work in turn, one at a time, a small batch of events each: A B C … C B A A B C …, so that whatever else the
 machine does hits all of them alike. A figure is the median of the rounds; a ratio is the median of the ratios
-within a round.
+within a round. The debuggers, their servers and the programs all stay on one CPU: whether they happen to share one
+decides more than what a callback does (in LLDB by a third), and differs from one start to the next.
 """
 
 import argparse
@@ -34,8 +35,8 @@ def cached(build, variable):
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--events", type=int, default=200, help="per batch")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--events", type=int, default=100, help="per batch")
     parser.add_argument("--debugger", choices=["gdb", "lldb"], help="only this one")
     return parser.parse_args()
 
@@ -49,16 +50,12 @@ def measure(subjects, workload, rounds, events):
         for subject in subjects if number % 2 == 0 else reversed(subjects):
             wall, cpu = subject.session.work(workload, events)
             taken[subject].append((wall * 1e6 / events, cpu * 1e6 / events))
-    if os.environ.get('DBG'):
-        for s, b in taken.items(): print(s.title, [int(c) for w,c in b], [int(w) for w,c in b])
     return taken
 
 
 def rows_of(taken, naive):
     for subject, batches in taken.items():
-        ratios = [
-            [own[i] / other[i] for own, other in zip(batches, taken[naive])] for i in (0, 1)
-        ]
+        ratios = [[own[i] / other[i] for own, other in zip(batches, taken[naive])] for i in (0, 1)]
         yield table.Row(
             subject=subject.title,
             wall=statistics.median(wall for wall, _ in batches),
@@ -78,7 +75,7 @@ def bench(name, subjects, rounds, events):
             taking_part = [s for s in subjects if workload in s.workloads]
             taken = measure(taking_part, workload, rounds, events)
             print(table.heading(name, workload))
-            print(table.text(rows_of(taken, naive), workload))
+            print(table.text(rows_of(taken, naive), workload), flush=True)
         for subject in subjects:
             subject.session.finish()
     finally:
@@ -89,6 +86,7 @@ def bench(name, subjects, rounds, events):
 def main():
     chosen = options()
     build = os.path.abspath(chosen.build)
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # what is started from here on inherits it
     gdb, lldb = cached(build, "REFHIST_GDB_PROGRAM"), cached(build, "REFHIST_LLDB_PROGRAM")
     print(machine.line(gdb, lldb))
     print(f"{chosen.rounds} rounds of {chosen.events} events; load at the start: {machine.load()}\n", flush=True)

@@ -10,6 +10,7 @@ with 0 only when all are equal.
 import argparse
 import collections
 import json
+import os
 import re
 import subprocess
 import sys
@@ -151,6 +152,7 @@ def main():
     parser.add_argument("--callgrind", required=True, help="what callgrind wrote")
     parser.add_argument("--session", required=True, help="what perf_session.py wrote")
     options = parser.parse_args()
+    options.perf = os.path.realpath(options.perf)  # as callgrind names it
     session = Session(options.session)
     equal = compare(options, CallgrindFile(options.callgrind), session)
     print_seconds(session)

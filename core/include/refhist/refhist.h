@@ -21,25 +21,40 @@ extern "C" {
 
 typedef struct rh_session rh_session;
 
-enum rh_process_state { RH_PROCESS_NONE = 0, RH_PROCESS_STOPPED, RH_PROCESS_RUNNING, RH_PROCESS_EXITED, RH_PROCESS_CORE };
+enum rh_process_state {
+  RH_PROCESS_NONE = 0,
+  RH_PROCESS_STOPPED,
+  RH_PROCESS_RUNNING,
+  RH_PROCESS_EXITED,
+  RH_PROCESS_CORE
+};
 
-enum rh_notice { RH_NOTICE_STARTED = 0, RH_NOTICE_MODULES, RH_NOTICE_STOPPED, RH_NOTICE_EXITED, RH_NOTICE_SIGNALLED,
-                 RH_NOTICE_DETACHED, RH_NOTICE_EXECUTED };
+enum rh_notice {
+  RH_NOTICE_STARTED = 0,
+  RH_NOTICE_MODULES,
+  RH_NOTICE_STOPPED,
+  RH_NOTICE_EXITED,
+  RH_NOTICE_SIGNALLED,
+  RH_NOTICE_DETACHED,
+  RH_NOTICE_EXECUTED
+};
 
 /* Callbacks that hand over text or a list call this once (text) or once per item. */
 typedef void (*rh_sink)(void* sink_context, const char* text, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
 /* The debugger as the core sees it. Every callback answers 1 for yes/done, 0 for no/failed. */
 typedef struct rh_port {
-  const char* name;                                                    /* "gdb" */
+  const char* name; /* "gdb" */
   /* *state, *pid, *local; the executable's path goes to the sink (text). */
   int (*process)(int* state, int64_t* pid, int* local, rh_sink sink, void* sink_context);
   int (*read_memory)(uint64_t address, void* out, size_t size);
   int (*registers)(int64_t tid, uint64_t* out /* RH_REGISTERS */);
-  int (*threads)(rh_sink sink, void* sink_context);                    /* text = name, a = tid */
-  int (*modules)(rh_sink sink, void* sink_context);                    /* text = path, a = load bias */
-  int (*regions)(rh_sink sink, void* sink_context);                    /* text = path, a..b = range, c = rwx bits 4|2|1, d = file offset */
-  int (*backtrace)(int64_t tid, uint64_t limit, rh_sink sink, void* sink_context); /* a = pc, innermost first */
+  int (*threads)(rh_sink sink, void* sink_context); /* text = name, a = tid */
+  int (*modules)(rh_sink sink, void* sink_context); /* text = path, a = load bias */
+  int (*regions)(rh_sink sink,
+                 void* sink_context); /* text = path, a..b = range, c = rwx bits 4|2|1, d = file offset */
+  int (*backtrace)(int64_t tid, uint64_t limit, rh_sink sink,
+                   void* sink_context); /* a = pc, innermost first */
   int (*place_breakpoint)(uint64_t address);
   int (*remove_breakpoint)(uint64_t address);
   int (*breakpoint_alive)(uint64_t address);
@@ -56,7 +71,8 @@ void rh_session_free(rh_session* session);
 
 /* Runs what was typed after "refhist". Returns 1 when it succeeded; *text is the output or the error line;
  * *quit_status is -1, or the exit status with which the debugger shall end. */
-int rh_execute(rh_session* session, const rh_port* port, const char* line, const char** text, int* quit_status);
+int rh_execute(rh_session* session, const rh_port* port, const char* line, const char** text,
+               int* quit_status);
 
 /* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. */
 int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
