@@ -41,11 +41,17 @@ struct OpenCall {
   Count before;
 };
 
+/// A stop at an entry, to tell when the thread stands there again without having gone on.
+struct EntryStop {
+  Registers registers;
+  Count before;
+};
+
 struct ThreadCalls {
   long tid = 0;
-  ThreadIndex index;
   std::vector<PendingCall> pending;
   std::vector<OpenCall> open;
+  std::vector<EntryStop> recent;  ///< the last few, oldest first
 };
 
 class CallTracker {

@@ -12,6 +12,9 @@ constexpr std::array<unsigned, 6> kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9}; 
 
 constexpr Address kHeader = 64;  // bytes that a library puts before its object in the same allocation
 
+constexpr std::size_t kRecentStops = 4;
+constexpr std::size_t kSignalFrame = 16384;  // bytes below the stack pointer that a signal frame lies within
+
 Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
 
 bool succeeded(Success success, Address result) {
@@ -191,6 +194,25 @@ void Recorder::leave_out(const ProgramAccess& access, const Site& site, const Re
   ledger_.adjust(site.family, object, direction(site.role));
 }
 
+bool Recorder::stands_again(const ProgramAccess& access, ThreadCalls& thread, const Registers& registers,
+                            const Count& before) const {
+  const bool same = std::any_of(thread.recent.begin(), thread.recent.end(), [&](const EntryStop& stop) {
+    return stop.registers.value == registers.value && stop.before == before;
+  });
+  if (!same) {
+    if (thread.recent.size() == kRecentStops) thread.recent.erase(thread.recent.begin());
+    thread.recent.push_back(EntryStop{registers, before});
+    return false;
+  }
+  // A loop may call twice with the very same registers. Only a signal leaves a frame behind that names this
+  // place: rsp and rip stand side by side in it.
+  std::vector<Address> words(kSignalFrame / sizeof(Address));
+  const Address begin = registers.sp() - kSignalFrame;
+  words.resize(access.memory().read(begin, words.data(), kSignalFrame) / sizeof(Address));
+  const std::array<Address, 2> saved{registers.sp(), registers.pc()};
+  return std::search(words.begin(), words.end(), saved.begin(), saved.end()) != words.end();
+}
+
 std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, const Registers& registers,
                                          SiteId site_id, std::optional<Address>& arm_return) {
   Site& site = sites_.get(site_id);
@@ -217,6 +239,10 @@ std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, 
       call.before = read_count(access, site.family, call.object);
       if (part_of_outer_call(thread, call)) return {};
     }
+  }
+  if (stands_again(access, thread, registers, call.before)) {
+    --site.hits;
+    return {};
   }
   return on_probe(access, thread, registers, call, arm_return);
 }

@@ -13,6 +13,8 @@ namespace refhist {
 
 namespace {
 
+constexpr Address kLongestInstruction = 16;  // 15 bytes on x86-64
+
 std::vector<const LoadedModule*> known_modules(const SessionState& state) { return state.modules.loaded(); }
 
 }  // namespace
@@ -100,8 +102,8 @@ void Tracker::check_functions(const TrackedFamily& tracked, std::vector<std::str
       notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
     }
   } else if (all_missing) {
-    notes.push_back(fmt::format("no function of {} is in the {} loaded: armed when one is",
-                                tracked.family.name, modules.size() == 1 ? "module" : "modules"));
+    notes.push_back(fmt::format("its functions are not in {}: armed when their library is loaded",
+                                state_.alive ? "the modules loaded" : "the program itself"));
   }
 }
 
@@ -211,7 +213,9 @@ bool Tracker::at_first_instruction(DebuggerPort& port) const {
   const LoadedModule* module = registers ? state_.modules.at(registers->pc()) : nullptr;
   if (module == nullptr) return false;
   const bool in_linker = file_name(module->module->path()).starts_with("ld-");
-  return in_linker || module->module->entry_point() + module->bias == registers->pc();
+  // LLDB never hits a breakpoint where the thread already stands, so it may stand behind the first
+  // instruction.
+  return in_linker || registers->pc() - (module->module->entry_point() + module->bias) < kLongestInstruction;
 }
 
 void Tracker::follow_fork(DebuggerPort& port) {

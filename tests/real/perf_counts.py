@@ -2,9 +2,9 @@
 
 Two numbers for each function: how often it was called (callgrind's calls; the hits of refhist's site), and how often it
 changed the counter (callgrind's executions of its locked instruction; the events of refhist). They differ by the calls
-with a null pointer. The second also for each caller: is every event laid to the right function? Beside them: deaths, and
-the inlined copies that refhist lists and does not arm; what those do must be what it reports as unobserved changes. Ends
-with 0 only when all are equal.
+with a null pointer. The second also for each caller: is every event laid to the right function? Beside them: deaths,
+and the inlined copies that refhist lists and does not arm; what those do must be what it reports as unobserved changes.
+Ends with 0 only when all are equal.
 """
 
 import argparse
@@ -117,25 +117,37 @@ def compare(options, callgrind, session):
     comparison.row("calls with a null pointer", calls - changed, session.null_calls)
     comparison.row(f"deaths: calls of {DESTRUCTOR}", callgrind.calls_of(DESTRUCTOR), session.states["dead"])
     unarmed = net_change_unarmed(options.perf, callgrind, session)
-    comparison.row("net change by copies not armed, unobserved", unarmed, session.unobserved)
+    comparison.row("net change by them, unobserved changes", unarmed, session.unobserved)
     comparison.row("objects first seen in mid-life", 0, session.incomplete)
     comparison.row("stacks that end too early", 0, session.truncated)
     return comparison.equal
 
 
-def inside_itself(site):
-    """GCC splits a function and inlines the part back: this is no copy, the function around it is armed."""
-    return site["inlined"] and site["why_not"].startswith(f"an inlined copy in {site['probe']} (")
+def function_at(perf, address):
+    """The symbol whose code covers the address."""
+    text = subprocess.run(["nm", "-S", "--defined-only", perf], check=True, capture_output=True, text=True).stdout
+    for start, size, name in re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (.*)$", text, re.MULTILINE):
+        if int(start, 16) <= address < int(start, 16) + int(size, 16):
+            return name
+    return "?"
 
 
 def net_change_unarmed(perf, callgrind, session):
-    """Lists the copies that refhist did not arm. Returns by how much they changed the counters, as callgrind saw it."""
+    """Lists the copies that refhist did not arm. Returns by how much they changed the counters, as callgrind saw it.
+
+    GCC splits a function and inlines the part back, into itself and into its copies. Such a part is no copy: inside the
+    function it runs when the armed entry does, inside a copy it begins where the copy begins.
+    """
     net = 0
     bias = session.bias(perf)
-    for site in (s for s in session.sites if s["why_not"] and not inside_itself(s)):
-        times = callgrind.executions(perf, int(site["address"], 16) - bias)
-        net += {"get": times, "put": -times}.get(site["role"], 0)
-        print(f"  {site['role']} not armed: {site['why_not']}: ran {times} times")
+    places = {(int(s["address"], 16) - bias, s["role"], s["probe"]) for s in session.sites if s["why_not"]}
+    for address, role, probe in sorted(places):
+        around = function_at(perf, address)
+        if around == probe:
+            continue
+        times = callgrind.executions(perf, address)
+        net += {"get": times, "put": -times}.get(role, 0)
+        print(f"  {role}: copy of {probe} in {around}, not armed: ran {times} times")
     return net
 
 
