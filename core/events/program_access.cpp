@@ -1,16 +1,13 @@
 #include "events/program_access.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
-
-#include "base/text.h"
 
 namespace refhist {
 
@@ -37,21 +34,21 @@ std::optional<Registers> ProgramAccess::registers(long tid) const {
   return port_.registers(tid);
 }
 
-std::string ProgramAccess::thread_name(long tid) const {
+std::string ProgramAccess::thread_name(long tid, ThreadNames& names) const {
   if (process_.local) {
-    const int file =
-        open(fmt::format("/proc/{}/task/{}/comm", process_.pid, tid).c_str(), O_RDONLY | O_CLOEXEC);
-    if (file >= 0) {
-      char name[64];
-      const ssize_t size = read(file, name, sizeof name);
-      close(file);
-      if (size > 0) return std::string(trim(std::string_view(name, static_cast<std::size_t>(size))));
-    }
+    if (auto name = names.name(process_.pid, tid)) return *std::move(name);
   }
   for (const ThreadInfo& thread : port_.threads()) {
     if (thread.tid == tid) return thread.name;
   }
   return {};
+}
+
+bool ProgramAccess::thread_lives(long tid) const {
+  if (process_.local) return ::access(fmt::format("/proc/{}/task/{}", process_.pid, tid).c_str(), F_OK) == 0;
+  const std::vector<ThreadInfo> threads = port_.threads();
+  return std::any_of(threads.begin(), threads.end(),
+                     [&](const ThreadInfo& thread) { return thread.tid == tid; });
 }
 
 Count ProgramAccess::read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "events/thread_names.h"
 #include "history/history.h"
 #include "port/debugger_port.h"
 #include "port/process_memory.h"
@@ -21,7 +22,8 @@ class ProgramAccess {
   [[nodiscard]] std::optional<Registers> registers(long tid) const;
   [[nodiscard]] const ProcessMemory& memory() const { return memory_; }
   [[nodiscard]] DebuggerPort& port() const { return port_; }
-  [[nodiscard]] std::string thread_name(long tid) const;
+  [[nodiscard]] std::string thread_name(long tid, ThreadNames& names) const;
+  [[nodiscard]] bool thread_lives(long tid) const;
   /// The counter of the object, as the family's spec counts; nothing when unreadable.
   [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const;
 

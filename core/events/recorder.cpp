@@ -65,19 +65,20 @@ std::uint64_t Recorder::now() const {
 
 void Recorder::forget_process() {
   calls_.clear();
+  thread_names_.forget();
   allocations_.clear();
   pools_.clear();
   excluded_cache_.clear();
 }
 
 ThreadIndex Recorder::thread_index(const ProgramAccess& access, long tid) {
-  return history_.thread(tid, access.thread_name(tid));
+  return history_.thread(tid, access.thread_name(tid, thread_names_));
 }
 
 StackId Recorder::capture_stack(const ProgramAccess& access, const Registers& registers,
                                 std::vector<RawFrame>& frames) {
   const auto read = [&](Address address, void* out, std::size_t size) {
-    return access.memory().read(address, out, size);
+    return access.memory().read_once(address, out, size);
   };
   const bool whole = unwinder_.unwind(registers, read, UnwindOptions{}, frames);
   if (!whole) ++truncated_;
@@ -142,8 +143,12 @@ std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long t
     // The other thread may have left its call between our look at the counter and now: the call still
     // explains a difference this time, and never again. A thread whose registers cannot be read runs: it may
     // be anywhere.
-    const auto registers = access.registers(other);
-    if (registers) std::erase_if(calls.open, [&](const OpenCall& call) { return registers->sp() > call.sp; });
+    if (const auto registers = access.registers(other)) {
+      std::erase_if(calls.open, [&](const OpenCall& call) { return registers->sp() > call.sp; });
+    } else if (!access.thread_lives(other)) {
+      calls.open.clear();
+      calls.pending.clear();
+    }
   }
   return changes;
 }

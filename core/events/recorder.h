@@ -10,6 +10,7 @@
 #include "events/allocations.h"
 #include "events/call_tracker.h"
 #include "events/program_access.h"
+#include "events/thread_names.h"
 #include "history/history.h"
 #include "history/ledger.h"
 #include "sites/site_table.h"
@@ -113,6 +114,7 @@ class Recorder {
   Unwinder& unwinder_;
   std::vector<TrackedFamily>& families_;
   CallTracker calls_;
+  ThreadNames thread_names_;
   Allocations allocations_;
   bool allocator_tracked_ = false;
   std::unordered_map<Address, std::vector<ObjectId>> pools_;

@@ -53,14 +53,18 @@ std::size_t ProcessMemory::transfer(Address address, void* out, std::size_t size
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
+std::size_t ProcessMemory::read_once(Address address, void* out, std::size_t size) const {
+  if (pid_ == 0) return read_by_pages(port_, address, static_cast<char*>(out), size);
+  const std::size_t got = transfer(address, out, size);
+  const std::size_t rest_of_page = std::min<std::size_t>(size, kPage - address % kPage);
+  return got != 0 || rest_of_page == size ? got : transfer(address, out, rest_of_page);
+}
+
 std::size_t ProcessMemory::read(Address address, void* out, std::size_t size) const {
   if (pid_ == 0) return read_by_pages(port_, address, static_cast<char*>(out), size);
   std::size_t done = 0;
   while (done < size) {
-    char* const place = static_cast<char*>(out) + done;
-    const std::size_t page_rest = std::min<std::size_t>(size - done, kPage - (address + done) % kPage);
-    std::size_t got = transfer(address + done, place, size - done);
-    if (got == 0 && page_rest < size - done) got = transfer(address + done, place, page_rest);
+    const std::size_t got = read_once(address + done, static_cast<char*>(out) + done, size - done);
     if (got == 0) break;
     done += got;
   }

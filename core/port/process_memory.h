@@ -16,6 +16,10 @@ class ProcessMemory {
   /// Reads up to `size` bytes; returns how many bytes from `address` on could be read.
   std::size_t read(Address address, void* out, std::size_t size) const;
 
+  /// The same with one system call for a local process: less than what could be read may come back, but 0
+  /// only when nothing can be read. For callers that come again for the rest if they need it.
+  std::size_t read_once(Address address, void* out, std::size_t size) const;
+
   template <class T>
   bool read_value(Address address, T& out) const {
     return read(address, &out, sizeof out) == sizeof out;

@@ -58,7 +58,7 @@ std::string HitHandler::place(const Recorded& recorded, long tid) {
 }
 
 void HitHandler::judge(const Recorded& recorded, long tid) {
-  if (!recorded.outcome.event.valid()) return;
+  if (!recorded.outcome.event.valid() || state_.rules.all().empty()) return;
   const Object& object = state_.history.object(recorded.outcome.object);
   const Event& event = state_.history.event(recorded.outcome.event);
   const std::string name = fmt::format("{} {:#x}", state_.family_name(object.family), object.address);
