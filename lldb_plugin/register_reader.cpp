@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -33,17 +34,32 @@ std::optional<Address> little_endian(std::string_view digits) {
   return __builtin_bswap64(value);
 }
 
+/// The register that a field of a stop reply begins with, as lldb-server numbers them: two hexadecimal
+/// digits.
+unsigned register_in(std::string_view field) {
+  unsigned number = 0;
+  const auto [end, error] =
+      std::from_chars(field.data(), field.data() + std::min<std::size_t>(field.size(), 2), number, 16);
+  const bool whole = error == std::errc() && end == field.data() + 2;
+  return whole && number < kServerOrder.size() ? kServerOrder[number] : kRegisterCount;
+}
+
 // "…;00:0100000000000000;01:…;": hexadecimal number of the register, and its bytes.
 std::optional<Registers> parse_stop_reply(std::string_view reply) {
+  constexpr std::size_t kFieldSize = 3 + 16;
   Registers registers;
-  for (unsigned i = 0; i < kRegisterCount; ++i) {
-    const std::string field = fmt::format(";{:02x}:", i);
-    const std::size_t at = reply.find(field);
-    if (at == std::string_view::npos) return std::nullopt;
-    const auto value = little_endian(reply.substr(at + field.size(), 16));
-    if (!value) return std::nullopt;
-    registers[kServerOrder[i]] = *value;
+  unsigned found = 0;
+  for (std::size_t end = reply.find(';'); end != std::string_view::npos; end = reply.find(';')) {
+    const std::string_view field = reply.substr(0, end);
+    reply.remove_prefix(end + 1);
+    if (field.size() != kFieldSize || field[2] != ':') continue;
+    const unsigned which = register_in(field);
+    const auto value = little_endian(field.substr(3));
+    if (which == kRegisterCount || !value) continue;
+    registers[which] = *value;
+    ++found;
   }
+  if (found != kRegisterCount) return std::nullopt;
   return registers;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -41,7 +42,7 @@ struct OpenCall {
   Count before;
 };
 
-/// A stop at an entry, to tell when the thread stands there again without having gone on.
+/// The last stop at an entry, to tell when the thread stands there again without having gone on.
 struct EntryStop {
   Registers registers;
   Count before;
@@ -51,7 +52,8 @@ struct ThreadCalls {
   long tid = 0;
   std::vector<PendingCall> pending;
   std::vector<OpenCall> open;
-  std::vector<EntryStop> recent;  ///< the last few, oldest first
+  std::optional<EntryStop> last_entry;
+  std::vector<Address> explained_by;  ///< words of the signal frame that has explained a repeated stop
 };
 
 class CallTracker {

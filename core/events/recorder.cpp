@@ -12,7 +12,8 @@ constexpr std::array<unsigned, 6> kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9}; 
 
 constexpr Address kHeader = 64;  // bytes that a library puts before its object in the same allocation
 
-constexpr std::size_t kRecentStops = 4;
+constexpr std::size_t kSmallestPage = 4096;
+constexpr std::ptrdiff_t kSignalFrameWords = 32;  // from rsp on: flags, mask and what the signal was
 constexpr std::size_t kSignalFrame = 16384;  // bytes below the stack pointer that a signal frame lies within
 
 Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
@@ -131,8 +132,14 @@ Count Recorder::read_count(const ProgramAccess& access, FamilyId family, Address
 }
 
 std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long tid, ObjectId object) {
+  const Address address = history_.object(object).address;
   std::vector<int> changes;
   for (auto& [other, calls] : calls_.threads()) {
+    // A try_get is recorded at its return, but may have changed the counter before that.
+    for (const PendingCall& call : calls.pending) {
+      if (call.watch < 0 && call.argument == address)
+        changes.push_back(-direction(sites_.get(call.site).role));
+    }
     const bool touches = std::any_of(calls.open.begin(), calls.open.end(),
                                      [&](const OpenCall& call) { return call.object == object; });
     if (!touches) continue;
@@ -199,23 +206,39 @@ void Recorder::leave_out(const ProgramAccess& access, const Site& site, const Re
   ledger_.adjust(site.family, object, direction(site.role));
 }
 
-bool Recorder::stands_again(const ProgramAccess& access, ThreadCalls& thread, const Registers& registers,
-                            const Count& before) const {
-  const bool same = std::any_of(thread.recent.begin(), thread.recent.end(), [&](const EntryStop& stop) {
-    return stop.registers.value == registers.value && stop.before == before;
-  });
-  if (!same) {
-    if (thread.recent.size() == kRecentStops) thread.recent.erase(thread.recent.begin());
-    thread.recent.push_back(EntryStop{registers, before});
-    return false;
+namespace {
+/// The signal frame below the stack pointer that goes back to where the thread stands, with its place in
+/// front; empty when there is none. rsp and rip stand side by side in it, behind the other registers.
+std::vector<Address> signal_frame(const ProgramAccess& access, const Registers& registers) {
+  std::vector<Address> words;
+  for (std::size_t size = kSignalFrame; size >= kSmallestPage && words.empty(); size /= 2) {
+    words.resize(size / sizeof(Address));
+    if (access.memory().read(registers.sp() - size, words.data(), size) != size) words.clear();
   }
-  // A loop may call twice with the very same registers. Only a signal leaves a frame behind that names this
-  // place: rsp and rip stand side by side in it.
-  std::vector<Address> words(kSignalFrame / sizeof(Address));
-  const Address begin = registers.sp() - kSignalFrame;
-  words.resize(access.memory().read(begin, words.data(), kSignalFrame) / sizeof(Address));
   const std::array<Address, 2> saved{registers.sp(), registers.pc()};
-  return std::search(words.begin(), words.end(), saved.begin(), saved.end()) != words.end();
+  const auto found = std::search(words.begin(), words.end(), saved.begin(), saved.end());
+  if (found == words.end()) return {};
+  // What calls have left nearer to the stack pointer is not part of it.
+  const auto length = std::min<std::ptrdiff_t>(words.end() - found, kSignalFrameWords);
+  std::vector<Address> frame{static_cast<Address>(words.end() - found)};
+  frame.insert(frame.end(), found, found + length);
+  return frame;
+}
+}  // namespace
+
+bool Recorder::stands_again(const ProgramAccess& access, ThreadCalls& thread, const Registers& registers,
+                            const Count& before) {
+  if (access.port().reports_hits_once()) return false;
+  const bool same = thread.last_entry && thread.last_entry->registers.value == registers.value &&
+                    thread.last_entry->before == before;
+  thread.last_entry = EntryStop{registers, before};
+  if (!same) return false;
+  // A loop may call twice with the very same registers. Only a signal leaves a frame behind that goes back to
+  // this place; and as it stays there, what it has explained once it does not explain again.
+  std::vector<Address> frame = signal_frame(access, registers);
+  if (frame.empty() || frame == thread.explained_by) return false;
+  thread.explained_by = std::move(frame);
+  return true;
 }
 
 std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, const Registers& registers,

@@ -99,7 +99,7 @@ class Recorder {
   /// A signal that arrives while a debugger steps a thread off a breakpoint makes the handler run first and
   /// then the breakpoint hit again, although the call has not begun: one call, two stops.
   [[nodiscard]] bool stands_again(const ProgramAccess& access, ThreadCalls& thread,
-                                  const Registers& registers, const Count& before) const;
+                                  const Registers& registers, const Count& before);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   Arrival make_arrival(const ProgramAccess& access, FamilyId family, SiteId id, Address object, long tid);
   std::vector<int> changes_in_flight(const ProgramAccess& access, long tid, ObjectId object);

@@ -69,6 +69,10 @@ class DebuggerPort {
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;
 
+  /// True when a call that a signal interrupts at our breakpoint is reported once only. Else the core has to
+  /// tell the second report from a second call.
+  [[nodiscard]] virtual bool reports_hits_once() const { return false; }
+
   /// A line for the user, outside any command result (a stop reason, progress).
   virtual void print(std::string_view text) = 0;
   /// True once the user has pressed Ctrl-C during the running command.

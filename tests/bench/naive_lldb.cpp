@@ -1,5 +1,5 @@
-// What a user of LLDB would write by hand in C++: a callback that records the object's address and nothing else.
-// And, to see what LLDB itself takes, a callback that does nothing but count.
+// What a user of LLDB would write by hand in C++: a callback that records the object's address and nothing
+// else. And, to see what LLDB itself takes, a callback that does nothing but count.
 #include <lldb/API/LLDB.h>
 
 #include <cstdint>
@@ -44,6 +44,8 @@ namespace lldb {
 #define API __attribute__((visibility("default")))
 API bool PluginInitialize(SBDebugger debugger) {
   // LLDB takes the command over.
-  return debugger.GetCommandInterpreter().AddCommand("naive", new NaiveCommand, "callbacks by hand").IsValid();
+  return debugger.GetCommandInterpreter()
+      .AddCommand("naive", new NaiveCommand, "callbacks by hand")
+      .IsValid();
 }
 }  // namespace lldb

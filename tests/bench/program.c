@@ -30,7 +30,8 @@ void conn_get(struct conn* c) { __atomic_add_fetch(&c->refs, 1, __ATOMIC_SEQ_CST
 int conn_try_get(struct conn* c) {
   int refs = __atomic_load_n(&c->refs, __ATOMIC_SEQ_CST);
   while (refs > 0) {
-    if (__atomic_compare_exchange_n(&c->refs, &refs, refs + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return 1;
+    if (__atomic_compare_exchange_n(&c->refs, &refs, refs + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+      return 1;
   }
   return 0;
 }

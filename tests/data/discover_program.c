@@ -1,5 +1,6 @@
-/* What `refhist discover` is scored on: reference counted types in the styles that C programs use, and functions
- * with the same names that count nothing of the kind. The first half is listed in discover_program.toml. */
+/* What `refhist discover` is scored on: reference counted types in the styles that C programs use, and
+ * functions with the same names that count nothing of the kind. The first half is listed in
+ * discover_program.toml. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reference counted ------------------------------------------------------------------------------------- */
+/* ---- reference counted
+ * ------------------------------------------------------------------------------------- */
 
 struct conn {
   char* host;
@@ -189,9 +191,7 @@ struct widget {
   struct kref kref;
 };
 
-static void widget_release(struct kref* kref) {
-  free((char*)kref - offsetof(struct widget, kref));
-}
+static void widget_release(struct kref* kref) { free((char*)kref - offsetof(struct widget, kref)); }
 
 struct widget* widget_get(struct widget* widget) {
   kref_get(&widget->kref);
@@ -336,7 +336,8 @@ void text_unref(char* text) {
   if (--header->refs == 0) free(header);
 }
 
-/* ---- same names, something else ---------------------------------------------------------------------------- */
+/* ---- same names, something else
+ * ---------------------------------------------------------------------------- */
 
 struct table {
   size_t entries;

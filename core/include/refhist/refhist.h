@@ -74,7 +74,9 @@ void rh_session_free(rh_session* session);
 int rh_execute(rh_session* session, const rh_port* port, const char* line, const char** text,
                int* quit_status);
 
-/* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. */
+/* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. A signal handler that
+ * runs before the thread is off the breakpoint makes debuggers report the same call again: that report is not
+ * to be handed on. */
 int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
 const char* rh_stop_reason(rh_session* session);
 
