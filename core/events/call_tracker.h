@@ -53,7 +53,6 @@ struct ThreadCalls {
   std::vector<PendingCall> pending;
   std::vector<OpenCall> open;
   std::optional<EntryStop> last_entry;
-  std::vector<Address> explained_by;  ///< words of the signal frame that has explained a repeated stop
 };
 
 class CallTracker {

@@ -13,7 +13,6 @@ constexpr std::array<unsigned, 6> kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9}; 
 constexpr Address kHeader = 64;  // bytes that a library puts before its object in the same allocation
 
 constexpr std::size_t kSmallestPage = 4096;
-constexpr std::ptrdiff_t kSignalFrameWords = 32;  // from rsp on: flags, mask and what the signal was
 constexpr std::size_t kSignalFrame = 16384;  // bytes below the stack pointer that a signal frame lies within
 
 Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
@@ -207,22 +206,16 @@ void Recorder::leave_out(const ProgramAccess& access, const Site& site, const Re
 }
 
 namespace {
-/// The signal frame below the stack pointer that goes back to where the thread stands, with its place in
-/// front; empty when there is none. rsp and rip stand side by side in it, behind the other registers.
-std::vector<Address> signal_frame(const ProgramAccess& access, const Registers& registers) {
+/// Does a signal frame lie below the stack pointer that goes back to where the thread stands? rsp and rip
+/// stand side by side in it.
+bool has_signal_frame(const ProgramAccess& access, const Registers& registers) {
   std::vector<Address> words;
   for (std::size_t size = kSignalFrame; size >= kSmallestPage && words.empty(); size /= 2) {
     words.resize(size / sizeof(Address));
     if (access.memory().read(registers.sp() - size, words.data(), size) != size) words.clear();
   }
   const std::array<Address, 2> saved{registers.sp(), registers.pc()};
-  const auto found = std::search(words.begin(), words.end(), saved.begin(), saved.end());
-  if (found == words.end()) return {};
-  // What calls have left nearer to the stack pointer is not part of it.
-  const auto length = std::min<std::ptrdiff_t>(words.end() - found, kSignalFrameWords);
-  std::vector<Address> frame{static_cast<Address>(words.end() - found)};
-  frame.insert(frame.end(), found, found + length);
-  return frame;
+  return std::search(words.begin(), words.end(), saved.begin(), saved.end()) != words.end();
 }
 }  // namespace
 
@@ -232,13 +225,9 @@ bool Recorder::stands_again(const ProgramAccess& access, ThreadCalls& thread, co
   const bool same = thread.last_entry && thread.last_entry->registers.value == registers.value &&
                     thread.last_entry->before == before;
   thread.last_entry = EntryStop{registers, before};
-  if (!same) return false;
-  // A loop may call twice with the very same registers. Only a signal leaves a frame behind that goes back to
-  // this place; and as it stays there, what it has explained once it does not explain again.
-  std::vector<Address> frame = signal_frame(access, registers);
-  if (frame.empty() || frame == thread.explained_by) return false;
-  thread.explained_by = std::move(frame);
-  return true;
+  // A loop that does nothing else at a probe may call twice with the very same registers and count. Only a
+  // signal leaves a frame behind that goes back to this place.
+  return same && has_signal_frame(access, registers);
 }
 
 std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, const Registers& registers,

@@ -20,6 +20,19 @@ const NameIndex& DebugInfo::names() {
   return *names_;
 }
 
+namespace {
+
+/// GCC splits `f` into an early test and f.part, and may inline the part back: f then holds an "inlined f"
+/// whose call stands where f is declared. That is no second execution of f, as a recursive call would be.
+bool is_split_part(const Dwarf_Die& copy, const Dwarf_Die& around, const Dwarf_Die& function) {
+  const auto instance = die_reference(around, DW_AT_abstract_origin);
+  return instance && instance->addr == function.addr &&
+         die_number(copy, DW_AT_call_line) == die_number(function, DW_AT_decl_line) &&
+         die_number(copy, DW_AT_call_column) == die_number(function, DW_AT_decl_column);
+}
+
+}  // namespace
+
 std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
   std::vector<InlinedCopy> copies;
   for (const Dwarf_Die& function : names().inlined_functions(name)) {
@@ -27,7 +40,7 @@ std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
     if (inlined_ == nullptr) inlined_ = std::make_unique<InlineIndex>(units_);
     for (const InlinedEntry& entry : inlined_->copies(function)) {
       const auto address = die_entry(entry.copy_die());
-      if (!address) continue;
+      if (!address || is_split_part(entry.copy_die(), entry.parent_die(), function)) continue;
       InlinedCopy copy;
       copy.address = *address;
       copy.into = sources_.function_name(entry.parent_die());
