@@ -37,7 +37,7 @@ std::string state_text(const Object& object) {
     case ObjectState::live:
       return object.base_known ? fmt::format("live, count {}", object.ledger) : "live, count unknown";
     case ObjectState::dead:
-      return object.freed ? "dead, its memory was given back" : "dead, its last reference was put";
+      return object.freed ? "dead, its memory was given back" : "dead, its last put was called";
     case ObjectState::unknown:
       return "end not seen";
   }

@@ -72,7 +72,7 @@ class Module {
   /// Opens an ELF file and its separate debug file if there is one. Throws Error (not found, not
   /// ELF, other machine than x86-64).
   static std::shared_ptr<const Module> open(const std::string& path);
-  /// The same for a file that goes by another name than it can be opened by (/proc/PID/root/…).
+  /// The same for a file that goes by another name than it can be opened by (below /proc/PID/root).
   static std::shared_ptr<const Module> open(const std::string& file, const std::string& path);
   /// The same from memory, for the vdso. `path` is only a name.
   static std::shared_ptr<const Module> from_image(const std::string& path, std::vector<std::uint8_t> image);
