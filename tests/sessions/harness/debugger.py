@@ -271,8 +271,12 @@ class Debugger:
         equal((state["state"], state.get("exit_signal")), ("exited", int(signal)), f"end of the program ({state})")
 
     def expect_no_process(self):
-        state = self.state()
-        check(state["state"] in ("none", "exited"), f"there is still a process: {state}")
+        # LLDB's `process kill` may come back before it has seen the end of the process.
+        for _ in range(200):
+            state = self.state()
+            if state["state"] in ("none", "exited"):
+                return
+        check(False, f"there is still a process: {state}")
 
     # Batch sessions --------------------------------------------------------------------------------
 
