@@ -36,15 +36,19 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > limit) return limit + 1;
+  std::vector<std::size_t> before_last(a.size() + 1);
+  std::vector<std::size_t> last(a.size() + 1);
   std::vector<std::size_t> row(a.size() + 1);
   for (std::size_t i = 0; i <= a.size(); ++i) row[i] = i;
   for (std::size_t j = 1; j <= b.size(); ++j) {
-    std::size_t diagonal = row[0];
+    std::swap(before_last, last);
+    std::swap(last, row);
     row[0] = j;
     for (std::size_t i = 1; i <= a.size(); ++i) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[i];
-      row[i] = std::min({row[i] + 1, row[i - 1] + 1, substituted});
+      const std::size_t substituted = last[i - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[i] = std::min({row[i - 1] + 1, last[i] + 1, substituted});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[i] = std::min(row[i], before_last[i - 2] + 1);
     }
   }
   return std::min(row[a.size()], limit + 1);

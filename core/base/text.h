@@ -14,7 +14,7 @@ bool glob_match(std::string_view pattern, std::string_view text);
 /// True when `pattern` has a '*' or '?' in it.
 bool is_glob(std::string_view pattern);
 
-/// Levenshtein distance, cut off at `limit` (returns limit + 1 beyond it).
+/// Edit distance in which two letters swapped are one edit, cut off at `limit` (returns limit + 1 beyond it).
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 
 /// The candidate nearest to `word` when one is near enough to be a likely misspelling.

@@ -210,10 +210,10 @@ void run_objects(CommandContext& context) {
     const Object& object = context.state.history.object(id);
     const std::string born =
         object.born.valid()
-            ? FrameNamer::text(context.state.namer.owner(context.state.history.event(object.born)))
+            ? "in " + FrameNamer::text(context.state.namer.owner(context.state.history.event(object.born)))
             : std::string("before it was first seen");
-    context.text += fmt::format("{}: {}, {}; born in {}\n", object_title(context.state, id),
-                                state_text(object), plural(object.events.size(), "event"), born);
+    context.text += fmt::format("{}: {}, {}; born {}\n", object_title(context.state, id), state_text(object),
+                                plural(object.events.size(), "event"), born);
   }
   context.text +=
       fmt::format("{}\n", plural(chosen.size(), context.arguments.has("--all") ? "object" : "live object"));

@@ -36,7 +36,11 @@ TEST_CASE("globs") {
 
 TEST_CASE("nearest names") {
   CHECK(nearest("conn_gte", {"conn_put", "conn_get"}) == std::optional<std::string>("conn_get"));
+  CHECK(nearest("o_gte", {"o_put", "o_get"}) == std::optional<std::string>("o_get"));
   CHECK_FALSE(nearest("conn_get", {"something_else"}).has_value());
+  CHECK(edit_distance("abcd", "acbd", 3) == 1);
+  CHECK(edit_distance("kitten", "sitting", 5) == 3);
+  CHECK(edit_distance("abc", "xyz", 1) == 2);
 }
 
 TEST_CASE("words of a command line") {
