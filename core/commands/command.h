@@ -61,6 +61,7 @@ struct Command {
 };
 
 const std::vector<Command>& command_table();
+std::vector<std::string> verb_names();
 const Command* find_command(std::string_view verb);
 std::string help_text(const Command& command);
 std::string help_overview();

@@ -143,6 +143,12 @@ const std::vector<Command>& command_table() {
   return table;
 }
 
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Command& command : command_table()) names.push_back(command.verb);
+  return names;
+}
+
 const Command* find_command(std::string_view verb) {
   const auto& table = command_table();
   const auto found =
@@ -178,11 +184,7 @@ void run_help(CommandContext& context) {
   }
   const std::string& verb = context.arguments.words().front();
   const Command* command = find_command(verb);
-  if (command == nullptr) {
-    std::vector<std::string> verbs;
-    for (const Command& known : command_table()) verbs.push_back(known.verb);
-    fail("no verb {}{}", verb, suggestion(verb, verbs));
-  }
+  if (command == nullptr) fail("no verb {}{}", verb, suggestion(verb, verb_names()));
   context.text = help_text(*command);
 }
 

@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/long_work.h"
 #include "probes/discover.h"
 #include "probes/family_file.h"
 
@@ -47,14 +47,9 @@ void run_discover(CommandContext& context) {
   DiscoverOptions options;
   if (!context.arguments.words().empty()) options.pattern = context.arguments.words().front();
   bool interrupted = false;
-  auto told = std::chrono::steady_clock::now();
+  LongWork work(context.port);
   options.progress = [&](std::string_view module) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - told > std::chrono::seconds(2)) {
-      context.port.print(fmt::format("refhist: looking into {} (Ctrl-C stops it)\n", module));
-      told = now;
-    }
-    return !(interrupted = context.port.interrupted());
+    return !(interrupted = !work.go_on([&] { return fmt::format("looking into {}", module); }));
   };
   const std::vector<Proposal> proposals = discover(modules_to_search(context), options);
   if (context.arguments.has("--json")) {

@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/long_work.h"
 #include "reports/findings.h"
 #include "reports/history_report.h"
 #include "reports/json_report.h"
@@ -37,10 +37,9 @@ Address address_of(CommandContext& context, const std::string& expression) {
   try {
     return context.port.evaluate(expression);
   } catch (const Error& error) {
-    std::vector<std::string> verbs;
-    for (const Command& command : command_table()) verbs.push_back(command.verb);
-    const auto near =
-        expression.find_first_of(" (*&$>") == std::string::npos ? nearest(expression, verbs) : std::nullopt;
+    const auto near = expression.find_first_of(" (*&$>") == std::string::npos
+                          ? nearest(expression, verb_names())
+                          : std::nullopt;
     if (near)
       fail("{} is neither a verb nor an expression (did you mean refhist {}?): {}", expression, *near,
            error.what());
@@ -149,15 +148,10 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
   }
   ReachOptions options;
   options.at_exit = at_exit;
-  auto told = std::chrono::steady_clock::now();
+  LongWork work(port);
   options.progress = [&](std::size_t done, std::size_t total) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - told > std::chrono::seconds(2)) {
-      port.print(fmt::format("refhist: looking at what is reachable: {} of {} MiB (Ctrl-C stops it)\n",
-                             done >> 20, total >> 20));
-      told = now;
-    }
-    return !port.interrupted();
+    return work.go_on(
+        [&] { return fmt::format("looking at what is reachable: {} of {} MiB", done >> 20, total >> 20); });
   };
   if (blocks.empty()) {
     scan.done = true;

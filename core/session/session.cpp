@@ -103,8 +103,11 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
       case Notice::started:
       case Notice::modules:
         if (state_.alive && port.process().pid != state_.process.pid) {
-          if (notice == Notice::modules) tracker_.follow_fork(port);
-          if (notice == Notice::started) end_process(ProcessEnd{true, false, true, 0});
+          if (notice == Notice::modules) {
+            tracker_.follow_fork(port);
+          } else {
+            end_process(ProcessEnd{true, false, true, 0});
+          }
         }
         if (state_.families.empty() && state_.rules.all().empty()) return;
         if (state_.alive) {
@@ -149,11 +152,7 @@ void Session::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {
   impl_->notify(port, notice, detail);
 }
 
-std::vector<std::string> Session::verbs() const {
-  std::vector<std::string> names;
-  for (const Command& command : command_table()) names.push_back(command.verb);
-  return names;
-}
+std::vector<std::string> Session::verbs() const { return verb_names(); }
 
 std::string Session::help(std::string_view verb) const {
   const Command* command = find_command(verb);

@@ -4,10 +4,6 @@
 
 namespace refhist {
 
-namespace {
-constexpr const char* kUnloaded = "its module was unloaded";
-}
-
 SiteId SiteTable::add(Site site) {
   const SiteId id(sites_.size());
   sites_.push_back(std::move(site));
@@ -44,7 +40,7 @@ void SiteTable::unload(ModuleId module) {
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     Site& site = sites_[i];
     if (site.module != module || !site.current) continue;
-    set_armed(SiteId(i), false, kUnloaded);
+    set_armed(SiteId(i), false, "its module was unloaded");
   }
 }
 

@@ -1,0 +1,16 @@
+#include "commands/long_work.h"
+
+#include <fmt/core.h>
+
+namespace refhist {
+
+bool LongWork::go_on(const std::function<std::string()>& what) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told_ > std::chrono::seconds(2)) {
+    port_.print(fmt::format("refhist: {} (Ctrl-C stops it)\n", what()));
+    told_ = now;
+  }
+  return !port_.interrupted();
+}
+
+}  // namespace refhist
