@@ -66,6 +66,10 @@ bool CPort::read_memory(Address address, void* out, std::size_t size) {
   return callbacks_.read_memory(address, out, size) != 0;
 }
 
+bool CPort::write_memory(Address address, const void* bytes, std::size_t size) {
+  return callbacks_.write_memory(address, bytes, size) != 0;
+}
+
 std::optional<Registers> CPort::registers(long tid) {
   Registers registers;
   if (callbacks_.registers(tid, registers.value.data()) == 0) return std::nullopt;

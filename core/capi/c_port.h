@@ -14,6 +14,7 @@ class CPort final : public DebuggerPort {
   [[nodiscard]] std::string_view name() const override;
   ProcessInfo process() override;
   bool read_memory(Address address, void* out, std::size_t size) override;
+  bool write_memory(Address address, const void* bytes, std::size_t size) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;

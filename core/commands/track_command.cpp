@@ -84,8 +84,14 @@ void set_recording(CommandContext& context) {
   }
   if (arguments.has("--backend")) {
     const std::string backend = arguments.value("--backend");
-    if (backend != "auto" && backend != "breakpoint") {
-      fail("--backend is auto or breakpoint, not {}: this build has the breakpoint backend only", backend);
+    if (backend == "auto") {
+      options.backend = Backend::automatic;
+    } else if (backend == "breakpoint") {
+      options.backend = Backend::breakpoint;
+    } else if (backend == "agent") {
+      options.backend = Backend::agent;
+    } else {
+      fail("--backend is auto, breakpoint or agent, not {}", backend);
     }
   }
   for (const std::string& glob : arguments.all("--exclude")) options.excluded.push_back(glob);

@@ -10,16 +10,13 @@ constexpr Address kSlot = 8;  // the return address
 }  // namespace
 
 void CallTracker::close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
-                                 const WordReader& read) {
-  const auto overwritten = [&](Address call_sp, Address return_pc) {
-    Address slot = 0;
-    return !read(call_sp, slot) || slot != return_pc;
-  };
+                                 const SlotCheck& overwritten) {
   std::erase_if(thread.open, [&](const OpenCall& call) {
     if (call.sp <= sp) return true;
     if (frames.empty()) return overwritten(call.sp, call.return_pc);  // stacks are not recorded
-    return std::none_of(frames.begin(), frames.end(),
-                        [&](const RawFrame& frame) { return frame.cfa == call.sp + kSlot; });
+    return std::none_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
+      return frame.cfa != 0 ? frame.cfa == call.sp + kSlot : frame.pc == call.return_pc;
+    });
   });
   std::erase_if(thread.pending, [&](const PendingCall& call) {
     return call.sp < sp && overwritten(call.sp, call.return_pc);

@@ -61,13 +61,13 @@ class CallTracker {
   std::unordered_map<long, ThreadCalls>& threads() { return threads_; }
   void clear() { threads_.clear(); }
 
-  /// Reads a word of the thread's stack; false when it cannot.
-  using WordReader = std::function<bool(Address address, Address& word)>;
+  /// Does this place of the thread's stack no longer hold that return address?
+  using SlotCheck = std::function<bool(Address slot, Address return_pc)>;
   /// Drops calls of the thread that are over, now that it enters a function at `sp`. A pending call further
   /// in is over once its return address has been overwritten: the stack pointer alone does not tell, as it
   /// may belong to another stack (coroutine, signal stack).
   static void close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
-                             const WordReader& read);
+                             const SlotCheck& overwritten);
   static void add_pending(ThreadCalls& thread, PendingCall call);
   /// The calls that end with this return, innermost first, taken out of the list.
   static std::vector<PendingCall> take_returned(ThreadCalls& thread, Address return_pc,

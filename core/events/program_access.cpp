@@ -55,6 +55,10 @@ Count ProgramAccess::read_count(const MemberPlace& place, const CounterSpec& spe
   std::uint64_t raw = 0;
   if (place.size == 0 || place.size > sizeof raw) return std::nullopt;
   if (memory_.read(object + place.offset, &raw, place.size) != place.size) return std::nullopt;
+  return count_from(raw, place, spec);
+}
+
+std::int64_t ProgramAccess::count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec) {
   return spec.scale * (sign_extended(raw, place.size) >> spec.shift) + spec.bias;
 }
 

@@ -4,28 +4,34 @@
 #include <optional>
 #include <string>
 
-#include "events/thread_names.h"
-#include "history/history.h"
+#include "events/program_view.h"
 #include "port/debugger_port.h"
 #include "port/process_memory.h"
-#include "symbols/module.h"
 
 namespace refhist {
 
-class ProgramAccess {
+class ProgramAccess final : public ProgramView {
  public:
   /// `tracer_here`: the calling thread is the program's tracer, so ptrace gives registers without the
   /// debugger.
   ProgramAccess(DebuggerPort& port, const ProcessInfo& process, bool tracer_here)
       : port_(port), process_(process), memory_(port, process), tracer_here_(tracer_here) {}
 
-  [[nodiscard]] std::optional<Registers> registers(long tid) const;
+  [[nodiscard]] std::optional<Registers> registers(long tid) const override;
+  [[nodiscard]] bool read_word(Address address, Address& word) const override {
+    return memory_.read_value(address, word);
+  }
+  [[nodiscard]] std::size_t read_memory(Address address, void* out, std::size_t size, bool once) const override {
+    return once ? memory_.read_once(address, out, size) : memory_.read(address, out, size);
+  }
+  [[nodiscard]] bool seen_once() const override { return port_.reports_hits_once(); }
   [[nodiscard]] const ProcessMemory& memory() const { return memory_; }
   [[nodiscard]] DebuggerPort& port() const { return port_; }
-  [[nodiscard]] std::string thread_name(long tid, ThreadNames& names) const;
-  [[nodiscard]] bool thread_lives(long tid) const;
-  /// The counter of the object, as the family's spec counts; nothing when unreadable.
-  [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const;
+  [[nodiscard]] std::string thread_name(long tid, ThreadNames& names) const override;
+  [[nodiscard]] bool thread_lives(long tid) const override;
+  [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const override;
+  /// The count that the counter's bytes stand for.
+  static std::int64_t count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec);
 
   /// True when the calling thread traces the process (then ptrace is ours to use).
   static bool is_tracer(long pid);

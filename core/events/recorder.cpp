@@ -71,17 +71,26 @@ void Recorder::forget_process() {
   excluded_cache_.clear();
 }
 
-ThreadIndex Recorder::thread_index(const ProgramAccess& access, long tid) {
+ThreadIndex Recorder::thread_index(const ProgramView& access, long tid) {
   return history_.thread(tid, access.thread_name(tid, thread_names_));
 }
 
-StackId Recorder::capture_stack(const ProgramAccess& access, const Registers& registers,
+StackId Recorder::capture_stack(const ProgramView& access, const Registers& registers,
                                 std::vector<RawFrame>& frames) {
+  if (const RecordedStack* recorded = access.stack()) {
+    frames = recorded->frames;
+    if (recorded->truncated) ++truncated_;
+    return recorded->id;
+  }
   const auto read = [&](Address address, void* out, std::size_t size) {
-    return access.memory().read_once(address, out, size);
+    return access.read_memory(address, out, size, true);
   };
   const bool whole = unwinder_.unwind(registers, read, UnwindOptions{}, frames);
   if (!whole) ++truncated_;
+  return intern(frames, !whole);
+}
+
+StackId Recorder::intern(std::span<const RawFrame> frames, bool truncated) {
   std::vector<StackFrame> stack;
   stack.reserve(frames.size());
   for (const RawFrame& frame : frames) {
@@ -89,7 +98,7 @@ StackId Recorder::capture_stack(const ProgramAccess& access, const Registers& re
     stack.push_back(module != nullptr ? StackFrame{module->id, frame.pc - module->bias, frame.exact}
                                       : StackFrame{ModuleId(), frame.pc, frame.exact});
   }
-  return history_.stacks().intern(stack, !whole);
+  return history_.stacks().intern(stack, truncated);
 }
 
 bool Recorder::excluded(Address return_pc) {
@@ -124,13 +133,13 @@ bool Recorder::part_of_outer_call(const ThreadCalls& thread, const Call& call) c
   });
 }
 
-Count Recorder::read_count(const ProgramAccess& access, FamilyId family, Address object) const {
+Count Recorder::read_count(const ProgramView& access, FamilyId family, Address object) const {
   const TrackedFamily& tracked = families_[family.index()];
   if (!tracked.counter || object == 0) return std::nullopt;
   return access.read_count(*tracked.counter, tracked.family.counter, object);
 }
 
-std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long tid, ObjectId object) {
+std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid, ObjectId object) {
   const Address address = history_.object(object).address;
   std::vector<int> changes;
   for (auto& [other, calls] : calls_.threads()) {
@@ -159,7 +168,7 @@ std::vector<int> Recorder::changes_in_flight(const ProgramAccess& access, long t
   return changes;
 }
 
-Arrival Recorder::make_arrival(const ProgramAccess& access, FamilyId family, SiteId id, Address object,
+Arrival Recorder::make_arrival(const ProgramView& access, FamilyId family, SiteId id, Address object,
                                long tid) {
   Arrival arrival;
   arrival.family = family;
@@ -169,7 +178,7 @@ Arrival Recorder::make_arrival(const ProgramAccess& access, FamilyId family, Sit
   arrival.address = object;
   arrival.size = families_[family.index()].object_size;
   arrival.thread = thread_index(access, tid);
-  arrival.time_ns = now();
+  arrival.time_ns = time_of(access);
   arrival.in_flight = [this, &access, tid](ObjectId which) { return changes_in_flight(access, tid, which); };
   arrival.memory_gone = [this, object] {
     return allocator_tracked_ && allocations_.covering(object) == nullptr;
@@ -186,7 +195,7 @@ Arrival Recorder::make_arrival(const ProgramAccess& access, FamilyId family, Sit
   return arrival;
 }
 
-Arrival Recorder::arrival_for(const ProgramAccess& access, ObjectId object, SiteId site, StackId stack,
+Arrival Recorder::arrival_for(const ProgramView& access, ObjectId object, SiteId site, StackId stack,
                               long tid) {
   const FamilyId family = history_.object(object).family;
   const Address address = history_.object(object).address;
@@ -196,32 +205,32 @@ Arrival Recorder::arrival_for(const ProgramAccess& access, ObjectId object, Site
   return arrival;
 }
 
-void Recorder::leave_out(const ProgramAccess& access, const Site& site, const Registers& registers) {
+void Recorder::leave_out(const ProgramView& access, const Site& site, const Registers& registers) {
   ++excluded_calls_;
   if (site.watches_return() || direction(site.role) == 0)
     return;  // a birth left out: the object is seen mid-life
   Address object = argument(registers, site.object.argument);
-  if (site.object.indirect && !access.memory().read_value(object, object)) return;
+  if (site.object.indirect && !access.read_word(object, object)) return;
   ledger_.adjust(site.family, object, direction(site.role));
 }
 
 namespace {
 /// Does a signal frame lie below the stack pointer that goes back to where the thread stands? rsp and rip
 /// stand side by side in it.
-bool has_signal_frame(const ProgramAccess& access, const Registers& registers) {
+bool has_signal_frame(const ProgramView& access, const Registers& registers) {
   std::vector<Address> words;
   for (std::size_t size = kSignalFrame; size >= kSmallestPage && words.empty(); size /= 2) {
     words.resize(size / sizeof(Address));
-    if (access.memory().read(registers.sp() - size, words.data(), size) != size) words.clear();
+    if (access.read_memory(registers.sp() - size, words.data(), size, false) != size) words.clear();
   }
   const std::array<Address, 2> saved{registers.sp(), registers.pc()};
   return std::search(words.begin(), words.end(), saved.begin(), saved.end()) != words.end();
 }
 }  // namespace
 
-bool Recorder::stands_again(const ProgramAccess& access, ThreadCalls& thread, const Registers& registers,
+bool Recorder::stands_again(const ProgramView& access, ThreadCalls& thread, const Registers& registers,
                             const Count& before) {
-  if (access.port().reports_hits_once()) return false;
+  if (access.seen_once()) return false;
   const bool same = thread.last_entry && thread.last_entry->registers.value == registers.value &&
                     thread.last_entry->before == before;
   thread.last_entry = EntryStop{registers, before};
@@ -230,12 +239,12 @@ bool Recorder::stands_again(const ProgramAccess& access, ThreadCalls& thread, co
   return same && has_signal_frame(access, registers);
 }
 
-std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, const Registers& registers,
+std::vector<Recorded> Recorder::on_entry(const ProgramView& access, long tid, const Registers& registers,
                                          SiteId site_id, std::optional<Address>& arm_return) {
   Site& site = sites_.get(site_id);
   ++site.hits;
   Call call{site_id, 0, registers.sp(), 0, std::nullopt};
-  access.memory().read_value(call.sp, call.return_pc);
+  access.read_word(call.sp, call.return_pc);
   if (excluded(call.return_pc)) {
     leave_out(access, site, registers);
     return {};
@@ -245,7 +254,7 @@ std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, 
   if (site.object.from == ObjectSource::From::argument) {
     call.object = argument(registers, site.object.argument);
     const bool pointer_later = site.object.indirect && site.watches_return();
-    if (site.object.indirect && !pointer_later && !access.memory().read_value(call.object, call.object)) {
+    if (site.object.indirect && !pointer_later && !access.read_word(call.object, call.object)) {
       call.object = 0;
     }
     if (call.object == 0 && site.role != Role::realloc) {
@@ -264,8 +273,13 @@ std::vector<Recorded> Recorder::on_entry(const ProgramAccess& access, long tid, 
   return on_probe(access, thread, registers, call, arm_return);
 }
 
-PendingCall Recorder::make_pending(const Call& call, const Site& site, const Registers& registers,
-                                   StackId stack) const {
+std::uint64_t Recorder::time_of(const ProgramView& access) const {
+  const auto recorded = access.time_ns();
+  return recorded ? *recorded : now();
+}
+
+PendingCall Recorder::make_pending(const ProgramView& access, const Call& call, const Site& site,
+                                   const Registers& registers, StackId stack) const {
   PendingCall pending;
   pending.site = call.site;
   pending.sp = call.sp;
@@ -273,7 +287,7 @@ PendingCall Recorder::make_pending(const Call& call, const Site& site, const Reg
   pending.argument = call.object;
   pending.before = call.before;
   pending.stack = stack;
-  pending.time_ns = now();
+  pending.time_ns = time_of(access);
   pending.first_inside = EventId(history_.events().size());
   if (site.pool_argument != 0) pending.pool = argument(registers, site.pool_argument);
   if (site.size_argument != 0) pending.size = argument(registers, site.size_argument);
@@ -281,17 +295,17 @@ PendingCall Recorder::make_pending(const Call& call, const Site& site, const Reg
   return pending;
 }
 
-std::vector<Recorded> Recorder::on_probe(const ProgramAccess& access, ThreadCalls& thread,
+std::vector<Recorded> Recorder::on_probe(const ProgramView& access, ThreadCalls& thread,
                                          const Registers& registers, Call& call,
                                          std::optional<Address>& arm_return) {
   const Site& site = sites_.get(call.site);
   std::vector<RawFrame> frames;
   const StackId stack = options_.stacks ? capture_stack(access, registers, frames) : StackId();
-  CallTracker::close_finished(thread, call.sp, frames, [&](Address address, Address& word) {
-    return access.memory().read_value(address, word);
+  CallTracker::close_finished(thread, call.sp, frames, [&](Address slot, Address return_pc) {
+    return access.overwritten(slot, return_pc);
   });
   if (site.watches_return()) {
-    CallTracker::add_pending(thread, make_pending(call, site, registers, stack));
+    CallTracker::add_pending(thread, make_pending(access, call, site, registers, stack));
     arm_return = call.return_pc;
     return {};
   }
@@ -315,7 +329,7 @@ std::vector<Recorded> Recorder::on_probe(const ProgramAccess& access, ThreadCall
   return {recorded};
 }
 
-std::vector<Recorded> Recorder::give_back(const ProgramAccess& access, long tid, SiteId site, StackId stack,
+std::vector<Recorded> Recorder::give_back(const ProgramView& access, long tid, SiteId site, StackId stack,
                                           Address begin, Address end) {
   std::vector<Recorded> recorded;
   for (const Block& block : allocations_.take_range(begin, end)) {
@@ -332,7 +346,7 @@ std::vector<Recorded> Recorder::give_back(const ProgramAccess& access, long tid,
   return recorded;
 }
 
-std::vector<Recorded> Recorder::destroy_pool(const ProgramAccess& access, long tid, SiteId site,
+std::vector<Recorded> Recorder::destroy_pool(const ProgramView& access, long tid, SiteId site,
                                              StackId stack, Address pool) {
   std::vector<Recorded> recorded;
   const auto found = pools_.find(pool);
@@ -346,7 +360,7 @@ std::vector<Recorded> Recorder::destroy_pool(const ProgramAccess& access, long t
   return recorded;
 }
 
-void Recorder::move_objects(const ProgramAccess& access, long tid, const PendingCall& call, const Block& from,
+void Recorder::move_objects(const ProgramView& access, long tid, const PendingCall& call, const Block& from,
                             Address to) {
   for (const ObjectId id :
        history_.starting_in(from.begin, from.begin + std::max<std::uint64_t>(from.size, 1))) {
@@ -363,11 +377,11 @@ void Recorder::move_objects(const ProgramAccess& access, long tid, const Pending
   }
 }
 
-std::vector<Recorded> Recorder::allocation_returned(const ProgramAccess& access, long tid,
+std::vector<Recorded> Recorder::allocation_returned(const ProgramView& access, long tid,
                                                     const PendingCall& call, Address result) {
   const Site& site = sites_.get(call.site);
   Address begin = result;
-  if (site.object.indirect && !access.memory().read_value(call.argument, begin)) return {};
+  if (site.object.indirect && !access.read_word(call.argument, begin)) return {};
   const bool failed =
       begin == 0 || begin >= ~Address{4095} || !succeeded(site.success, result);  // NULL, MAP_FAILED
   const bool again = site.role == Role::realloc && call.argument != 0;
@@ -385,12 +399,12 @@ std::vector<Recorded> Recorder::allocation_returned(const ProgramAccess& access,
   return {};
 }
 
-void Recorder::on_watched_entry(const ProgramAccess& access, long tid, const Registers& registers, int watch,
+void Recorder::on_watched_entry(const ProgramView& access, long tid, const Registers& registers, int watch,
                                 std::optional<Address>& arm_return) {
   PendingCall pending;
   pending.watch = watch;
   pending.sp = registers.sp();
-  access.memory().read_value(pending.sp, pending.return_pc);
+  access.read_word(pending.sp, pending.return_pc);
   pending.first_inside = EventId(history_.events().size());
   ThreadCalls& thread = calls_.thread(tid);
   thread.tid = tid;
@@ -398,13 +412,13 @@ void Recorder::on_watched_entry(const ProgramAccess& access, long tid, const Reg
   arm_return = pending.return_pc;
 }
 
-std::optional<Recorded> Recorder::finish(const ProgramAccess& access, long tid, const PendingCall& call,
+std::optional<Recorded> Recorder::finish(const ProgramView& access, long tid, const PendingCall& call,
                                          Address result) {
   const Site& site = sites_.get(call.site);
   const bool good = succeeded(site.success, result);
   Address object = call.argument;
   if (site.object.from == ObjectSource::From::result) object = result;
-  if (site.object.indirect && good && !access.memory().read_value(call.argument, object)) return std::nullopt;
+  if (site.object.indirect && good && !access.read_word(call.argument, object)) return std::nullopt;
   if (object == 0 || (!good && (site.object.from == ObjectSource::From::result || site.object.indirect))) {
     return std::nullopt;
   }
@@ -420,7 +434,7 @@ std::optional<Recorded> Recorder::finish(const ProgramAccess& access, long tid, 
   return recorded;
 }
 
-Recorder::Returned Recorder::on_return(const ProgramAccess& access, long tid, const Registers& registers) {
+Recorder::Returned Recorder::on_return(const ProgramView& access, long tid, const Registers& registers) {
   Returned returned;
   ThreadCalls& thread = calls_.thread(tid);
   for (const PendingCall& call : CallTracker::take_returned(thread, registers.pc(), registers.sp())) {

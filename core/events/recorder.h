@@ -3,13 +3,14 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "events/allocations.h"
 #include "events/call_tracker.h"
-#include "events/program_access.h"
+#include "events/program_view.h"
 #include "events/thread_names.h"
 #include "history/history.h"
 #include "history/ledger.h"
@@ -21,6 +22,7 @@
 namespace refhist {
 
 struct RecordingOptions {
+  Backend backend = Backend::breakpoint;  ///< for families tracked from now on
   bool stacks = true;  ///< false: `--stacks none`, events are counted without their stack
   std::vector<std::string>
       excluded;  ///< globs of functions or module file names whose direct calls are left out
@@ -50,17 +52,17 @@ class Recorder {
 
   /// A thread stands at the entry of a probe. `arm_return` receives the address where the call's return must
   /// be seen, if it must.
-  std::vector<Recorded> on_entry(const ProgramAccess& access, long tid, const Registers& registers,
+  std::vector<Recorded> on_entry(const ProgramView& access, long tid, const Registers& registers,
                                  SiteId site, std::optional<Address>& arm_return);
   /// A thread enters a function watched with --after: its return must be seen.
-  void on_watched_entry(const ProgramAccess& access, long tid, const Registers& registers, int watch,
+  void on_watched_entry(const ProgramView& access, long tid, const Registers& registers, int watch,
                         std::optional<Address>& arm_return);
 
   struct Returned {
     std::vector<Recorded> recorded;
     std::vector<PendingCall> watched;  ///< calls watched with --after that ended here
   };
-  Returned on_return(const ProgramAccess& access, long tid, const Registers& registers);
+  Returned on_return(const ProgramView& access, long tid, const Registers& registers);
 
   /// A fork's other side is followed: its threads are new, its memory is the same.
   void forget_threads() { calls_.clear(); }
@@ -73,39 +75,41 @@ class Recorder {
   void restart_clock() { start_ = std::chrono::steady_clock::now(); }
   [[nodiscard]] std::uint64_t truncated_stacks() const { return truncated_; }
   [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
-  ThreadIndex thread_index(const ProgramAccess& access, long tid);
+  ThreadIndex thread_index(const ProgramView& access, long tid);
   /// Walks and interns the stack.
-  StackId capture_stack(const ProgramAccess& access, const Registers& registers,
+  StackId capture_stack(const ProgramView& access, const Registers& registers,
                         std::vector<RawFrame>& frames);
+  StackId intern(std::span<const RawFrame> frames, bool truncated);
   [[nodiscard]] std::uint64_t now() const;
 
  private:
   struct Call;  // what is known at an entry
-  std::vector<Recorded> on_probe(const ProgramAccess& access, ThreadCalls& thread, const Registers& registers,
+  std::vector<Recorded> on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers,
                                  Call& call, std::optional<Address>& arm_return);
-  PendingCall make_pending(const Call& call, const Site& site, const Registers& registers,
-                           StackId stack) const;
-  std::vector<Recorded> give_back(const ProgramAccess& access, long tid, SiteId site, StackId stack,
+  PendingCall make_pending(const ProgramView& access, const Call& call, const Site& site,
+                           const Registers& registers, StackId stack) const;
+  [[nodiscard]] std::uint64_t time_of(const ProgramView& access) const;
+  std::vector<Recorded> give_back(const ProgramView& access, long tid, SiteId site, StackId stack,
                                   Address begin, Address end);
-  std::vector<Recorded> destroy_pool(const ProgramAccess& access, long tid, SiteId site, StackId stack,
+  std::vector<Recorded> destroy_pool(const ProgramView& access, long tid, SiteId site, StackId stack,
                                      Address pool);
-  std::vector<Recorded> allocation_returned(const ProgramAccess& access, long tid, const PendingCall& call,
+  std::vector<Recorded> allocation_returned(const ProgramView& access, long tid, const PendingCall& call,
                                             Address result);
-  void move_objects(const ProgramAccess& access, long tid, const PendingCall& call, const Block& from,
+  void move_objects(const ProgramView& access, long tid, const PendingCall& call, const Block& from,
                     Address to);
-  Arrival arrival_for(const ProgramAccess& access, ObjectId object, SiteId site, StackId stack, long tid);
+  Arrival arrival_for(const ProgramView& access, ObjectId object, SiteId site, StackId stack, long tid);
   [[nodiscard]] bool excluded(Address return_pc);
-  void leave_out(const ProgramAccess& access, const Site& site, const Registers& registers);
+  void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   /// A signal that arrives while a debugger steps a thread off a breakpoint makes the handler run first and
   /// then the breakpoint hit again, although the call has not begun: one call, two stops.
-  [[nodiscard]] bool stands_again(const ProgramAccess& access, ThreadCalls& thread,
+  [[nodiscard]] bool stands_again(const ProgramView& access, ThreadCalls& thread,
                                   const Registers& registers, const Count& before);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
-  Arrival make_arrival(const ProgramAccess& access, FamilyId family, SiteId id, Address object, long tid);
-  std::vector<int> changes_in_flight(const ProgramAccess& access, long tid, ObjectId object);
-  std::optional<Recorded> finish(const ProgramAccess& access, long tid, const PendingCall& call,
+  Arrival make_arrival(const ProgramView& access, FamilyId family, SiteId id, Address object, long tid);
+  std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
+  std::optional<Recorded> finish(const ProgramView& access, long tid, const PendingCall& call,
                                  Address result);
-  Count read_count(const ProgramAccess& access, FamilyId family, Address object) const;
+  Count read_count(const ProgramView& access, FamilyId family, Address object) const;
 
   History& history_;
   Ledger ledger_;

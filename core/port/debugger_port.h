@@ -3,12 +3,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/types.h"
 #include "port/registers.h"
+#include "port/system_call.h"
 
 namespace refhist {
 
@@ -52,6 +54,17 @@ class DebuggerPort {
 
   /// Reads all of [address, address + size) as data; false when any byte is unreadable.
   virtual bool read_memory(Address address, void* out, std::size_t size) = 0;
+  /// Writes all bytes; breakpoints that stand there stay in place. False when it could not.
+  virtual bool write_memory(Address address, const void* bytes, std::size_t size) {
+    (void)address, (void)bytes, (void)size;
+    return false;
+  }
+  /// Runs system calls in the stopped thread, and nothing else of the program; false when it could not. Asked
+  /// only where the core is not the tracer itself.
+  virtual bool run_system_calls(long tid, std::span<SystemCall> calls) {
+    (void)tid, (void)calls;
+    return false;
+  }
   virtual std::optional<Registers> registers(long tid) = 0;
   virtual std::vector<ThreadInfo> threads() = 0;
   /// Asked only where the core cannot read /proc itself (remote, core file, no process yet).

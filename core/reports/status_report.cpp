@@ -55,7 +55,10 @@ std::string site_line(const SessionState& state, const Site& site) {
   if (!site.why_not.empty()) {
     text += fmt::format("not armed: {}", site.why_not);
   } else {
-    text += "breakpoint";
+    text += site.in_agent ? std::string("agent")
+            : site.why_breakpoint.empty()
+                ? std::string("breakpoint")
+                : fmt::format("breakpoint (not in the agent: {})", site.why_breakpoint);
   }
   if (site.why_not.empty() || site.hits != 0) text += fmt::format(", {}", plural(site.hits, "hit"));
   return text + "\n";

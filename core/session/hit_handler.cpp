@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "commands/command.h"
+#include "events/program_access.h"
 
 namespace refhist {
 
@@ -189,6 +190,7 @@ void HitHandler::check_process(DebuggerPort& port, long tid) {
 bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   reason_.clear();
   check_process(port, tid);
+  state_.agent.replay();
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   std::optional<Registers> registers = access.registers(tid);
   if (!registers) {

@@ -52,6 +52,7 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
   CommandResult result;
   try {
     const std::lock_guard lock(mutex_);
+    state_.agent.replay();
     run_command(port, line, result);
   } catch (const std::exception& error) {
     result.ok = false;
@@ -99,6 +100,7 @@ void Session::Impl::end_process(ProcessEnd end) {
 void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {
   const std::lock_guard lock(mutex_);
   try {
+    state_.agent.replay();
     switch (notice) {
       case Notice::started:
       case Notice::modules:

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "agent_host/agent_backend.h"
 #include "analysis/frame_namer.h"
 #include "analysis/leaks.h"
 #include "events/recorder.h"
@@ -50,6 +51,7 @@ struct SessionState {
   Recorder recorder{history, sites, modules, unwinder, families};
   FrameNamer namer{modules, sites, history};
   StopRules rules;
+  AgentBackend agent{{modules, sites, families, recorder}};
 
   ProcessInfo process;
   bool tracer_here = false;

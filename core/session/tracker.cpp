@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "events/program_access.h"
 #include "probes/function_pattern.h"
 #include "sites/planner.h"
 
@@ -112,6 +113,7 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
   if (!state_.alive) state_.modules.update(port);
   TrackedFamily tracked;
   tracked.family = std::move(family);
+  tracked.backend = state_.recorder.options().backend;
   settle_family(tracked);
   std::vector<std::string> notes;
   check_functions(tracked, notes);
@@ -146,12 +148,52 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
     state_.sites.set_armed(id, false, fmt::format("the same code is armed for {}", name));
     return;
   }
+  if (arm_in_agent(port, id)) return;
   if (state_.armory.arm(port, site.address)) {
     state_.sites.set_armed(id, true);
   } else {
     state_.sites.set_armed(id, false,
                            fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address));
   }
+}
+
+bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
+  Site& site = state_.sites.get(id);
+  const Backend wanted = state_.families[site.family.index()].backend;
+  if (wanted == Backend::breakpoint) return false;
+  state_.agent.attach(port, state_.process, state_.tracer_here);
+  site.why_breakpoint = state_.agent.arm(port, id);
+  site.in_agent = site.why_breakpoint.empty();
+  if (site.in_agent) state_.sites.set_armed(id, true);
+  return site.in_agent;
+}
+
+bool Tracker::wants_agent() const {
+  return std::any_of(state_.families.begin(), state_.families.end(),
+                     [](const TrackedFamily& tracked) { return tracked.backend != Backend::breakpoint; });
+}
+
+void Tracker::upgrade_to_agent(DebuggerPort& port) {
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const SiteId id(i);
+    const Site& site = state_.sites.get(id);
+    const bool early = site.armed && !site.in_agent && state_.families[site.family.index()].backend != Backend::breakpoint;
+    if (!early) continue;
+    state_.armory.disarm(port, site.address);
+    state_.sites.set_armed(id, false);
+    arm_site(port, id);
+  }
+}
+
+void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
+  Site& site = state_.sites.get(id);
+  if (site.in_agent) {
+    state_.agent.disarm(port, id);
+    site.in_agent = false;
+  } else {
+    state_.armory.disarm(port, site.address);
+  }
+  state_.sites.set_armed(id, false);
 }
 
 void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module) {
@@ -248,10 +290,12 @@ void Tracker::modules_changed(DebuggerPort& port) {
   if (change.loaded.empty() && change.unloaded.empty()) return;
   state_.unwinder.modules_changed();
   state_.recorder.modules_changed();
+  state_.agent.modules_changed();
   for (const ModuleId id : change.unloaded) {
     const LoadedModule* module = state_.modules.get(id);
     state_.sites.unload(id);
     state_.armory.drop(port, module->begin, module->end);
+    state_.agent.drop(module->begin, module->end);
     std::erase_if(return_points_, [&](Address a) { return module->begin <= a && a < module->end; });
     std::erase_if(exit_watch_, [&](Address a) { return module->begin <= a && a < module->end; });
     std::erase_if(function_watches_, [&](const auto& watch) {
@@ -259,11 +303,15 @@ void Tracker::modules_changed(DebuggerPort& port) {
     });
   }
   for (TrackedFamily& tracked : state_.families) settle_family(tracked);
+  const bool early = !state_.agent.attached() && wants_agent() &&
+                     state_.agent.attach(port, state_.process, state_.tracer_here);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
+  if (early) upgrade_to_agent(port);
   watch_functions(port);
 }
 
 void Tracker::process_gone() {
+  state_.agent.forget();
   state_.modules.clear();
   state_.sites.disarm_all();
   state_.armory.forget();
@@ -289,8 +337,7 @@ void Tracker::pause(DebuggerPort& port) {
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const Site& site = state_.sites.get(SiteId(i));
     if (!site.armed) continue;
-    state_.armory.disarm(port, site.address);
-    state_.sites.set_armed(SiteId(i), false);
+    disarm_site(port, SiteId(i));
   }
   for (const Address address : return_points_) state_.armory.disarm(port, address);
   return_points_.clear();

@@ -51,6 +51,11 @@ class Tracker {
   void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
+  bool arm_in_agent(DebuggerPort& port, SiteId id);
+  /// Sites that were armed before the agent could be there.
+  void upgrade_to_agent(DebuggerPort& port);
+  [[nodiscard]] bool wants_agent() const;
+  void disarm_site(DebuggerPort& port, SiteId id);
   void arm_special(DebuggerPort& port, const LoadedModule& module);
   /// Has the program not executed an instruction of its own yet? Then no birth can have been missed.
   [[nodiscard]] bool at_first_instruction(DebuggerPort& port) const;

@@ -26,7 +26,9 @@ struct Site {
   bool inlined = false;
   bool armed = false;
   bool current = true;       ///< of the process that runs, or ran last
+  bool in_agent = false;     ///< armed in the program, not by a breakpoint
   std::string why_not;       ///< when !armed
+  std::string why_breakpoint;  ///< why not in the agent; empty when it is, or was not asked for
   std::string inlined_into;  ///< for inlined copies: function and place
   std::uint64_t hits = 0;    ///< executions seen
 

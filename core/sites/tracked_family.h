@@ -10,11 +10,15 @@
 
 namespace refhist {
 
+/// Which way of arming a family's sites is wanted.
+enum class Backend : std::uint8_t { automatic, breakpoint, agent };
+
 struct TrackedFamily {
   Family family;
   std::optional<MemberPlace> counter;  ///< where the counter is; nothing when it cannot be read
   std::string counter_note;            ///< why it cannot be read
   std::uint64_t object_size = 0;       ///< bytes; 0 unknown
+  Backend backend = Backend::breakpoint;
   FamilyTraits traits;
   std::uint64_t unborn_calls = 0;  ///< on objects never seen whose counter reads 0 or less: static ones
   std::uint64_t null_puts = 0;     ///< put(NULL) and get(NULL): no events

@@ -91,7 +91,9 @@ void print(const char* text) { debugger->print(text); }
 
 int interrupted() { return debugger->interrupted() ? 1 : 0; }
 
-constexpr rh_port kPort = {"ptrace",     give_process, give_memory,    give_registers, give_threads,
+int take_memory(uint64_t, const void*, size_t) { return 0; }
+
+constexpr rh_port kPort = {"ptrace",     give_process, give_memory, take_memory,    give_registers, give_threads,
                            give_modules, give_regions, give_backtrace, place,          remove_it,
                            alive,        evaluate,     print,          interrupted};
 

@@ -1,0 +1,148 @@
+// The part of refhist that runs inside the debugged program: called by the stubs, it writes one record for
+// each event into the ring of its thread. No library, no lock, no allocation, general registers only; it may
+// be interrupted anywhere by a signal whose handler comes here again.
+#include "agent/agent_abi.h"
+#include "agent/agent_threads.h"
+#include "agent/system_call.h"
+
+namespace refhist::agent {
+
+// Read by every event and written by the debugger only, hence volatile.
+extern "C" __attribute__((used)) const volatile Config refhist_agent_config{};
+
+namespace {
+
+uint64_t argument(const Saved& saved, unsigned place) {
+  return reinterpret_cast<const uint64_t*>(&saved)[place - 1];
+}
+
+// The time stamp is taken after all loads before it: the order of two events on one object is the order of
+// their time stamps.
+uint64_t time_stamp() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  uint32_t processor = 0;
+  __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(processor)::"memory");
+  return (uint64_t{high} << 32) | low;
+}
+
+// A pointer that no program can have read or written through: the probed function itself would fault.
+bool plausible(uint64_t address) { return address >= kPage && address < (uint64_t{1} << 47); }
+
+uint64_t load(uint64_t address, unsigned size) {
+  const auto* place = reinterpret_cast<const void*>(address);
+  switch (size) {
+    case 1:
+      return *static_cast<const volatile uint8_t*>(place);
+    case 2:
+      return *static_cast<const volatile uint16_t*>(place);
+    case 4:
+      return *static_cast<const volatile uint32_t*>(place);
+    default:
+      return *static_cast<const volatile uint64_t*>(place);
+  }
+}
+
+struct Reading {
+  uint64_t time;
+  uint64_t count;
+  bool has_count;
+};
+
+// Count and time are of one moment: when a signal handler has recorded events in between, they are read anew.
+Reading read_now(const ThreadSlot& thread, const Site& site, uint64_t object, bool wanted) {
+  const bool counts = wanted && site.counter_size != 0 && plausible(object);
+  Reading reading{};
+  uint64_t before = 0;
+  do {
+    before = __atomic_load_n(&thread.finished, __ATOMIC_RELAXED);
+    if (counts) reading.count = load(object + static_cast<uint64_t>(site.counter_offset), site.counter_size);
+    reading.time = time_stamp();
+  } while (before != __atomic_load_n(&thread.finished, __ATOMIC_RELAXED));
+  reading.has_count = counts;
+  return reading;
+}
+
+void publish(ThreadSlot& thread, Record& record, uint64_t index) {
+  // A child of fork that was made inside the agent must not speak for its parent.
+  const auto* control = reinterpret_cast<const Control*>(refhist_agent_config.control);
+  if (__atomic_load_n(&control->enabled, __ATOMIC_RELAXED) == 0) return;
+  __atomic_store_n(&thread.finished, thread.finished + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&record.lap, lap_of(index), __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+extern "C" void refhist_agent_entry(const Site* site, const Saved* saved, uint64_t rbp) {
+  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  uint64_t index = 0;
+  if (!activation.begin_record(index)) return;
+  ThreadSlot& thread = activation.thread();
+  Record& record = activation.record(index);
+  const uint64_t entry_sp = reinterpret_cast<uint64_t>(saved) + sizeof(Saved) + static_cast<uint64_t>(static_cast<int64_t>(site->sp_bias));
+
+  uint64_t object = 0;
+  uint8_t flags = 0;
+  if (site->object_argument != 0) {
+    object = argument(*saved, site->object_argument);
+    if (site->pointer_at_entry != 0) object = plausible(object) ? load(object, 8) : 0;
+  } else if (site->pool_argument != 0) {
+    object = argument(*saved, site->pool_argument);
+  }
+  uint64_t extra = 0;
+  if (site->size_argument != 0) {
+    extra = argument(*saved, site->size_argument);
+    if (site->times_argument != 0) extra *= argument(*saved, site->times_argument);
+  }
+  const Reading reading = read_now(thread, *site, object, site->counts_at_entry != 0);
+  if (reading.has_count) flags |= kHasCount;
+  record.time = reading.time;
+  record.object = object;
+  record.count = reading.count;
+  record.sp = entry_sp;
+  record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
+  record.extra = extra;
+  record.site = site->id;
+  activation.capture_stack(record, entry_sp, site->rbp_pushed != 0 ? *reinterpret_cast<const uint64_t*>(entry_sp - 8) : rbp, flags);
+  record.kind = RecordKind::entry;
+  record.flags = flags;
+  publish(thread, record, index);
+}
+
+// `saved` lies above the word that the stub has pushed: the object argument of the call. Above that is the
+// return address of the call.
+extern "C" void refhist_agent_return(const Site* site, const Saved* saved) {
+  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  uint64_t index = 0;
+  if (!activation.begin_record(index)) return;
+  ThreadSlot& thread = activation.thread();
+  Record& record = activation.record(index);
+  const auto* pushed = reinterpret_cast<const uint64_t*>(saved + 1);
+  const uint64_t passed = pushed[0];
+  const uint64_t entry_sp = reinterpret_cast<uint64_t>(pushed + 1);
+
+  uint8_t flags = 0;
+  uint64_t object = site->object_argument == 0 ? saved->rax : passed;
+  uint64_t extra = passed;
+  if (site->indirect != 0) {
+    object = plausible(passed) ? load(passed, 8) : 0;
+    extra = object;
+    flags |= kHasPointed;
+  }
+  const Reading reading = read_now(thread, *site, object, true);
+  if (reading.has_count) flags |= kHasCount;
+  record.time = reading.time;
+  record.object = saved->rax;
+  record.count = reading.count;
+  record.sp = entry_sp;
+  record.return_pc = pushed[1];
+  record.extra = extra;
+  record.site = site->id;
+  record.stack = 0;
+  record.depth = 0;
+  record.kind = RecordKind::returned;
+  record.flags = flags;
+  publish(thread, record, index);
+}
+
+}  // namespace refhist::agent

@@ -1,0 +1,120 @@
+// What the agent in the program and the core in the debugger share. The agent's build has no C++ library, so
+// neither has this file.
+//
+// Three pieces of memory in the program:
+//   code     mapped read-only and executable; the debugger writes it through its own mapping: the agent, its
+//            Config, the stubs and the Sites that they name. Several pieces, each near the modules it serves.
+//   data     shared with the debugger: Shared, thread table, ThreadSlots, rings.
+//   control  one private page that fork gives the child as zeros: a child goes on unrecorded by itself.
+#pragma once
+
+#include <stdint.h>
+
+namespace refhist::agent {
+
+constexpr uint32_t kThreadSlots = 1024;   ///< threads that can be followed at one time
+constexpr uint32_t kThreadTable = 4096;   ///< entries of the table by thread pointer; a power of two
+constexpr uint32_t kRingRecords = 16384;  ///< for each thread; a power of two
+constexpr uint32_t kRingSlack = 64;       ///< kept free for signal handlers that interrupt the agent
+constexpr uint32_t kPage = 4096;
+
+enum class RecordKind : uint8_t { entry = 1, returned = 2 };
+
+enum RecordFlag : uint8_t {
+  kHasCount = 1,    ///< `count` was read
+  kHasPointed = 2,  ///< `extra` is the pointer that was read where the argument points
+  kTruncated = 4,   ///< the stack is not whole
+};
+
+/// One event. `lap` is written last: the record is whole when it holds the number of this turn of the ring.
+struct Record {
+  uint64_t time;       ///< time stamp counter, read together with `count`
+  uint64_t object;     ///< entry: the object, or what the argument is; returned: the result
+  uint64_t count;      ///< the counter's bytes, not sign-extended
+  uint64_t sp;         ///< stack pointer at the function's entry
+  uint64_t return_pc;  ///< where the call returns to
+  uint64_t extra;      ///< entry: size or pool; returned: the pointer behind an indirect argument
+  uint32_t site;
+  uint32_t stack;  ///< node of the stack trie; 0 none
+  RecordKind kind;
+  uint8_t flags;
+  uint16_t depth;  ///< frames of the stack
+  uint32_t lap;
+};
+static_assert(sizeof(Record) == 64);
+
+/// What a stub tells the agent about its site. Written by the debugger, read-only in the program.
+struct Site {
+  uint32_t id;
+  int32_t sp_bias;           ///< bytes from the stack pointer at the stub up to that at the function's entry
+  int64_t counter_offset;    ///< from the object
+  uint8_t counter_size;      ///< 1, 2, 4 or 8; 0: no counter
+  uint8_t object_argument;   ///< a place in Saved, as argument_place says; 0: the object is the result
+  uint8_t indirect;          ///< the argument points at the pointer
+  uint8_t pointer_at_entry;  ///< indirect, and the pointer is there at entry already
+  uint8_t counts_at_entry;   ///< the counter of the object is to be read at entry
+  uint8_t size_argument;     ///< a place in Saved; 0 none
+  uint8_t times_argument;    ///< multiplies the size
+  uint8_t pool_argument;     ///< for results that come from a pool; then there is no size
+  uint8_t rbp_pushed;        ///< the stub stands behind `push rbp`: the caller's lies below the return address
+  uint8_t unused[7];
+};
+
+/// The agent's only constants. Lies in the code memory, written by the debugger.
+struct Config {
+  uint64_t shared;      ///< address of Shared in the program
+  uint64_t control;     ///< address of Control in the program
+  uint32_t tid_offset;  ///< of the kernel's thread id from the thread pointer
+  uint32_t stacks;      ///< frames to capture; 0 none
+};
+
+struct Control {
+  uint32_t enabled;  ///< 0: everything passes through unrecorded
+};
+
+struct ThreadTableEntry {
+  uint64_t thread_pointer;  ///< 0: free
+  uint32_t tid;             ///< as it stood at the thread pointer when the slot was taken
+  uint32_t slot;
+};
+
+/// One thread. The agent owns it from `taken` on; the debugger gives it back once the thread is gone and its
+/// ring is empty.
+struct ThreadSlot {
+  uint32_t taken;
+  int32_t tid;  ///< by the kernel
+  uint64_t unused0[7];
+  // The agent's cache lines.
+  uint64_t reserved;   ///< records begun
+  uint64_t finished;   ///< records finished, by whoever runs on the thread: tells an interrupted reader
+  uint64_t lost;       ///< events dropped because the ring stayed full
+  uint64_t oldest_sp;  ///< stack pointer of the outermost activation of the agent
+  uint32_t level;      ///< activations of the agent on this thread: more than one inside a signal handler
+  uint32_t unused1;
+  uint64_t unused2[3];
+  // The debugger's cache line.
+  uint64_t consumed;
+  uint64_t unused3[7];
+};
+static_assert(sizeof(ThreadSlot) == 192);
+
+struct Shared {
+  uint32_t slots_full;   ///< events lost because every slot was taken
+  uint32_t slot_hint;    ///< where the search for a free slot begins
+  uint64_t table;        ///< offsets from Shared
+  uint64_t slots;
+  uint64_t rings;
+};
+
+/// The registers as a stub saves them, lowest address first.
+struct Saved {
+  uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, flags, rax;
+};
+
+/// The place of an integer argument (1 to 6) among the words of Saved, counted from 1.
+constexpr uint8_t argument_place(unsigned number) {
+  constexpr uint8_t kPlaces[] = {0, 5, 6, 7, 8, 4, 3};
+  return number <= 6 ? kPlaces[number] : 0;
+}
+
+}  // namespace refhist::agent

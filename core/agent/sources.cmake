@@ -1,0 +1,20 @@
+# The agent: a shared object without any library, embedded in the core and put into the program by it.
+set(REFHIST_AGENT_SOURCES agent/agent.cpp agent/agent_threads.cpp)
+add_library(refhist_agent MODULE ${REFHIST_AGENT_SOURCES})
+target_include_directories(refhist_agent PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_options(
+  refhist_agent PRIVATE -O2 -g0 -ffreestanding -mgeneral-regs-only -mfsgsbase -fno-exceptions -fno-rtti -fno-stack-protector
+                        -fno-threadsafe-statics -fcf-protection=none -fvisibility=hidden -fPIC -fno-tree-loop-distribute-patterns)
+target_link_options(refhist_agent PRIVATE -nostdlib -nostartfiles -Wl,--no-undefined -Wl,--build-id=none -Wl,-z,norelro
+                    -Wl,-z,noseparate-code -Wl,--hash-style=sysv)
+set(REFHIST_AGENT_FILE "${CMAKE_CURRENT_BINARY_DIR}/refhist_agent.so")
+set_target_properties(refhist_agent PROPERTIES PREFIX "" SUFFIX ".so" CXX_VISIBILITY_PRESET hidden)
+add_custom_command(OUTPUT "${REFHIST_AGENT_FILE}.stamp" COMMAND ${CMAKE_COMMAND} -E touch "${REFHIST_AGENT_FILE}.stamp" DEPENDS refhist_agent)
+
+# Embedded as bytes.
+enable_language(ASM)
+target_sources(refhist_core PRIVATE agent_host/embedded_agent.S)
+set_source_files_properties(
+  agent_host/embedded_agent.S PROPERTIES COMPILE_DEFINITIONS "REFHIST_AGENT_FILE=\"${REFHIST_AGENT_FILE}\""
+                                         OBJECT_DEPENDS "${REFHIST_AGENT_FILE}.stamp")
+add_dependencies(refhist_core refhist_agent)

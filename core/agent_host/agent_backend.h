@@ -1,0 +1,86 @@
+// The second way to arm sites: code in the program records, and the debugger does not stop for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "agent_host/agent_loader.h"
+#include "agent_host/event_drain.h"
+#include "agent_host/replay.h"
+#include "agent_host/stub_writer.h"
+#include "patching/branch_targets.h"
+#include "port/debugger_port.h"
+#include "sites/site_table.h"
+#include "symbols/module_map.h"
+
+namespace refhist {
+
+/// What the backend works with; all of it outlives the backend.
+struct AgentContext {
+  ModuleMap& modules;
+  SiteTable& sites;
+  std::vector<TrackedFamily>& families;
+  Recorder& recorder;
+};
+
+class AgentBackend {
+ public:
+  explicit AgentBackend(AgentContext context) : context_(context) {}
+
+  /// Brings the agent into the process if it is not there. Not before the C library is mapped.
+  bool attach(DebuggerPort& port, const ProcessInfo& process, bool tracer_here);
+  [[nodiscard]] bool attached() const { return agent_.has_value(); }
+  /// Why the agent is not in this process; empty when it is, or may still come.
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+  /// Patches the site's function. Empty when done, else the reason why this site is left to a breakpoint.
+  std::string arm(DebuggerPort& port, SiteId id);
+  [[nodiscard]] bool armed(SiteId id) const { return armed_.contains(id); }
+  /// Puts the function's bytes back.
+  void disarm(DebuggerPort& port, SiteId id);
+  void disarm_all(DebuggerPort& port);
+  /// The module's code is gone, and the patches with it.
+  void drop(Address begin, Address end);
+
+  /// Hands everything recorded so far to the recorder.
+  void replay();
+  void modules_changed();
+  /// The process is gone, or another one: what it has recorded is still taken.
+  void forget();
+
+  [[nodiscard]] std::uint64_t lost() const;
+  [[nodiscard]] std::size_t count() const { return armed_.size(); }
+  /// Memory in the program that is ours: no root of anything.
+  [[nodiscard]] std::vector<std::pair<Address, Address>> own_memory() const;
+
+ private:
+  struct Armed {
+    Patch patch;
+    Stub stub;
+  };
+  struct Agent {
+    LoadedAgent loaded;
+    std::unique_ptr<EventDrain> drain;
+    std::unique_ptr<Replay> replay;
+  };
+  std::string try_arm(DebuggerPort& port, SiteId id);
+  [[nodiscard]] std::optional<std::uint32_t> thread_id_offset() const;
+  [[nodiscard]] agent::Site describe(const Site& site, SiteId id) const;
+  CodePiece* piece_near(Address begin, Address end);
+  const BranchTargets& targets_of(const LoadedModule& module);
+  [[nodiscard]] bool in_own_code(Address pc) const;
+  bool write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes);
+
+  AgentContext context_;
+  std::optional<Agent> agent_;
+  std::string why_not_;
+  std::unordered_map<SiteId, Armed> armed_;
+  std::unordered_map<ModuleId, BranchTargets> targets_;
+  std::uint64_t lost_before_ = 0;
+};
+
+}  // namespace refhist

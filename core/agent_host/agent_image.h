@@ -1,0 +1,35 @@
+// The agent as it was built: a shared object that needs no relocation, embedded in this library.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace refhist {
+
+class AgentImage {
+ public:
+  /// The embedded one. Throws Error when it is not what the build promises.
+  static const AgentImage& get();
+
+  /// The memory image from address 0 on, as it is to lie in the program.
+  [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return bytes_; }
+  // Places in it.
+  [[nodiscard]] Address entry() const { return entry_; }
+  [[nodiscard]] Address returned() const { return returned_; }
+  [[nodiscard]] Address config() const { return config_; }
+  /// The file itself, for symbols and call frame information.
+  [[nodiscard]] std::span<const std::uint8_t> file() const;
+
+ private:
+  AgentImage();
+
+  std::vector<std::uint8_t> bytes_;
+  Address entry_ = 0;
+  Address returned_ = 0;
+  Address config_ = 0;
+};
+
+}  // namespace refhist

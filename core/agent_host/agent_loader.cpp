@@ -1,0 +1,110 @@
+#include "agent_host/agent_loader.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstring>
+#include <optional>
+
+#include "agent_host/process_layout.h"
+#include "base/error.h"
+
+namespace refhist {
+
+namespace {
+constexpr Address kDataAt = 0x300000000000;          // far from heaps, libraries and stacks
+constexpr std::uint64_t kFsGsBase = 2;               // in AT_HWCAP2: rdfsbase may be used
+constexpr std::uint64_t kDistance = 512ULL << 20U;   // room that the modules near a piece can grow into
+constexpr std::uint64_t kMadviseWipeOnFork = 18;
+
+class Program {
+ public:
+  explicit Program(const SystemCallRunner& run) : run_(run) {}
+
+  std::uint64_t call(const char* what, std::uint64_t number, std::array<std::uint64_t, 6> arguments) {
+    SystemCall call{number, arguments, 0};
+    if (!run_(std::span(&call, 1))) fail("{} could not be called in the program", what);
+    if (call.result < 0) fail("{} failed in the program: {}", what, std::strerror(static_cast<int>(-call.result)));
+    return static_cast<std::uint64_t>(call.result);
+  }
+
+  Address map(std::uint64_t hint, std::uint64_t size, int rights, int flags, std::uint64_t descriptor, std::uint64_t offset) {
+    return call("mmap", SYS_mmap,
+                {hint, size, static_cast<std::uint64_t>(rights), static_cast<std::uint64_t>(flags), descriptor, offset});
+  }
+
+ private:
+  const SystemCallRunner& run_;
+};
+
+// An empty string in the program, as a name for the memory file: the unused bytes of an ELF header.
+Address empty_string(const ProcessLayout& layout, const ProcessMemory& memory, Address instruction) {
+  const Address page = instruction & ~Address{agent::kPage - 1};
+  std::vector<char> bytes(agent::kPage);
+  bytes.resize(memory.read(page, bytes.data(), bytes.size()));
+  (void)layout;
+  const auto* zero = static_cast<const char*>(std::memchr(bytes.data(), 0, bytes.size()));
+  if (zero == nullptr) fail("the program has no memory to name the agent's from");
+  return page + static_cast<Address>(zero - bytes.data());
+}
+
+int open_descriptor(long pid, std::uint64_t descriptor) {
+  const int opened = open(fmt::format("/proc/{}/fd/{}", pid, descriptor).c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) fail("the program's memory file cannot be opened: {}", std::strerror(errno));
+  return opened;
+}
+
+void map_data(Program& program, std::uint64_t descriptor, LoadedAgent& loaded, agent::Config& config) {
+  constexpr int kRights = PROT_READ | PROT_WRITE;
+  const std::uint64_t size = SharedArea::data_size();
+  config.shared = program.map(kDataAt, size, kRights, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  config.control = program.map(kDataAt + size, agent::kPage, kRights, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0);
+  program.call("madvise", SYS_madvise, {config.control, agent::kPage, kMadviseWipeOnFork, 0, 0, 0});
+  loaded.control = config.control;
+  loaded.data = {{config.shared, config.shared + size}, {config.control, config.control + agent::kPage}};
+}
+
+void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<const Address> near,
+              const agent::Config& config, LoadedAgent& loaded) {
+  for (const Address address : near) {
+    const auto index = static_cast<unsigned>(loaded.pieces.size());
+    if (index == SharedArea::kCodePieces) return;
+    const auto gap = ProcessLayout(pid).gap_near(address, SharedArea::kCodePiece, kDistance);
+    if (!gap) continue;
+    const Address mapped = program.map(*gap, SharedArea::kCodePiece, PROT_READ | PROT_EXEC,
+                                       MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, SharedArea::code_offset(index));
+    loaded.pieces.emplace_back(mapped, loaded.area->code_piece(index), config);
+  }
+  if (loaded.pieces.empty()) fail("there is no room for its code near the program's");
+}
+}  // namespace
+
+LoadedAgent AgentLoader::load(long pid, const ProcessMemory& memory, const SystemCallRunner& run,
+                              std::span<const Address> near, std::uint32_t tid_offset) {
+  const ProcessLayout layout(pid);
+  if (const std::string obstacle = layout.obstacle(); !obstacle.empty()) fail("{}", obstacle);
+  if ((getauxval(AT_HWCAP2) & kFsGsBase) == 0) fail("this kernel or processor does not let programs read their thread pointer");
+  const auto instruction = layout.system_call_instruction(memory);
+  if (!instruction) fail("the program has no vdso");
+  Program program(run);
+  const Address name = empty_string(layout, memory, *instruction);
+  const std::uint64_t descriptor = program.call("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC, 0, 0, 0, 0});
+  LoadedAgent loaded;
+  agent::Config config{};
+  config.tid_offset = tid_offset;
+  try {
+    loaded.area = std::make_unique<SharedArea>(open_descriptor(pid, descriptor));
+    map_data(program, descriptor, loaded, config);
+    map_code(program, pid, descriptor, near, config, loaded);
+  } catch (...) {
+    program.call("close", SYS_close, {descriptor, 0, 0, 0, 0, 0});
+    throw;
+  }
+  program.call("close", SYS_close, {descriptor, 0, 0, 0, 0, 0});
+  return loaded;
+}
+
+}  // namespace refhist

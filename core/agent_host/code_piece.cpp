@@ -1,0 +1,52 @@
+#include "agent_host/code_piece.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent_host/agent_image.h"
+
+namespace refhist {
+
+namespace {
+constexpr std::size_t kLine = 64;
+constexpr Address kReach = (Address{1} << 31) - 1;
+
+std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+}  // namespace
+
+CodePiece::CodePiece(Address address, std::span<std::uint8_t> memory, const agent::Config& config)
+    : address_(address), memory_(memory) {
+  const AgentImage& image = AgentImage::get();
+  std::copy(image.bytes().begin(), image.bytes().end(), memory_.begin());
+  std::memcpy(memory_.data() + image.config(), &config, sizeof config);
+  used_ = lines(image.bytes().size());
+}
+
+bool CodePiece::reaches(Address begin, Address end) const {
+  const Address lowest = std::min(begin, address_);
+  const Address highest = std::max(end, this->end());
+  return highest - lowest < kReach;
+}
+
+Address CodePiece::agent_entry() const { return address_ + AgentImage::get().entry(); }
+Address CodePiece::agent_return() const { return address_ + AgentImage::get().returned(); }
+
+std::optional<Address> CodePiece::next(std::size_t size) const {
+  if (used_ + lines(size) > memory_.size()) return std::nullopt;
+  return address_ + used_;
+}
+
+void CodePiece::append(std::span<const std::uint8_t> bytes) {
+  std::copy(bytes.begin(), bytes.end(), memory_.begin() + static_cast<std::ptrdiff_t>(used_));
+  used_ += lines(bytes.size());
+}
+
+void CodePiece::set_stacks(std::uint32_t frames) {
+  agent::Config config{};
+  std::uint8_t* place = memory_.data() + AgentImage::get().config();
+  std::memcpy(&config, place, sizeof config);
+  config.stacks = frames;
+  std::memcpy(place, &config, sizeof config);
+}
+
+}  // namespace refhist

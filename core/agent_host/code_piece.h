@@ -1,0 +1,39 @@
+// One piece of code memory near some modules: a copy of the agent, then stubs, one after the other. This
+// side writes it through the debugger's own mapping.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "agent/agent_abi.h"
+#include "base/types.h"
+
+namespace refhist {
+
+class CodePiece {
+ public:
+  /// `memory`: the debugger's mapping of what the program has at `address`.
+  CodePiece(Address address, std::span<std::uint8_t> memory, const agent::Config& config);
+
+  [[nodiscard]] Address address() const { return address_; }
+  [[nodiscard]] Address end() const { return address_ + memory_.size(); }
+  /// Can code anywhere in [begin, end) jump here and back?
+  [[nodiscard]] bool reaches(Address begin, Address end) const;
+  [[nodiscard]] Address agent_entry() const;
+  [[nodiscard]] Address agent_return() const;
+
+  /// Where the next stub of at most `size` bytes will lie; nothing when the piece is full.
+  [[nodiscard]] std::optional<Address> next(std::size_t size) const;
+  /// Writes there.
+  void append(std::span<const std::uint8_t> bytes);
+  void set_stacks(std::uint32_t frames);
+
+ private:
+  Address address_;
+  std::span<std::uint8_t> memory_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace refhist

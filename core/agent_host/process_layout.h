@@ -1,0 +1,36 @@
+// What the memory of a local process looks like to somebody who wants to map something into it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "port/process_memory.h"
+#include "symbols/mapped_region.h"
+
+namespace refhist {
+
+class ProcessLayout {
+ public:
+  /// Reads /proc/PID. Throws Error.
+  explicit ProcessLayout(long pid);
+
+  /// Why nothing can be put into the process; empty when it can.
+  [[nodiscard]] std::string obstacle() const;
+  /// Where `size` bytes are free, as far below or above `near` as `distance` where possible and never out of
+  /// reach of a 32-bit jump from it. Above only when there is no room below.
+  [[nodiscard]] std::optional<Address> gap_near(Address near, std::uint64_t size, std::uint64_t distance) const;
+  /// A `syscall` instruction in the code that the kernel maps into every process.
+  [[nodiscard]] std::optional<Address> system_call_instruction(const ProcessMemory& memory) const;
+  /// The lowest mapped address of the file with this name; nothing when it is not mapped.
+  [[nodiscard]] std::optional<Address> begin_of(const std::string& path) const;
+
+ private:
+  [[nodiscard]] bool free(Address begin, std::uint64_t size) const;
+
+  long pid_;
+  std::vector<MappedRegion> regions_;
+};
+
+}  // namespace refhist

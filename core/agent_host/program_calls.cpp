@@ -1,0 +1,61 @@
+#include "agent_host/program_calls.h"
+
+#include <csignal>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vector>
+
+namespace refhist {
+
+namespace {
+constexpr unsigned kTries = 16;  // signals that may come before the step is done
+
+// Steps over the instruction. A signal that comes first is kept for later.
+bool step(pid_t tid, std::vector<int>& signals) {
+  if (ptrace(PTRACE_SINGLESTEP, tid, nullptr, nullptr) != 0) return false;
+  int status = 0;
+  if (waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status)) return false;
+  if (WSTOPSIG(status) == SIGTRAP) return true;
+  signals.push_back(WSTOPSIG(status));
+  return true;
+}
+
+bool run_one(pid_t tid, const user_regs_struct& saved, Address instruction, SystemCall& call, std::vector<int>& signals) {
+  for (unsigned i = 0; i < kTries; ++i) {
+    user_regs_struct registers = saved;
+    registers.rip = instruction;
+    registers.rax = call.number;
+    registers.orig_rax = ~0ULL;  // else the kernel might restart the call that the thread was stopped in
+    registers.rdi = call.arguments[0];
+    registers.rsi = call.arguments[1];
+    registers.rdx = call.arguments[2];
+    registers.r10 = call.arguments[3];
+    registers.r8 = call.arguments[4];
+    registers.r9 = call.arguments[5];
+    if (ptrace(PTRACE_SETREGS, tid, nullptr, &registers) != 0 || !step(tid, signals)) return false;
+    if (ptrace(PTRACE_GETREGS, tid, nullptr, &registers) != 0) return false;
+    if (registers.rip == instruction) continue;  // a signal came first
+    call.result = static_cast<std::int64_t>(registers.rax);
+    return true;
+  }
+  return false;
+}
+}  // namespace
+
+bool run_system_calls_by_ptrace(long tid, Address instruction, std::span<SystemCall> calls) {
+  const auto thread = static_cast<pid_t>(tid);
+  user_regs_struct saved{};
+  if (ptrace(PTRACE_GETREGS, thread, nullptr, &saved) != 0) return false;
+  std::vector<int> signals;
+  bool done = true;
+  for (SystemCall& call : calls) done = done && run_one(thread, saved, instruction, call, signals);
+  ptrace(PTRACE_SETREGS, thread, nullptr, &saved);
+  for (const int signal : signals) syscall(SYS_tkill, thread, signal);
+  return done;
+}
+
+}  // namespace refhist

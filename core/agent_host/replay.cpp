@@ -1,0 +1,121 @@
+#include "agent_host/replay.h"
+
+#include <x86intrin.h>
+
+#include <array>
+#include <chrono>
+
+#include "events/program_access.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::array<unsigned, 7> kArguments{0, kRdi, kRsi, kRdx, kRcx, kR8, kR9};
+constexpr Address kPlaceOfPointer = 1;  // stands for the place that an indirect argument names
+
+double measure_ns_per_tick() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kLong{2};
+  const auto begin = Clock::now();
+  const std::uint64_t first = __rdtsc();
+  while (Clock::now() - begin < kLong) {
+  }
+  const std::uint64_t ticks = __rdtsc() - first;
+  const std::chrono::duration<double, std::nano> passed = Clock::now() - begin;
+  return passed.count() / static_cast<double>(ticks);
+}
+
+// The program as it was when the record was made: no more than the record knows.
+class RecordView final : public ProgramView {
+ public:
+  RecordView(const RecordBatch& batch, const agent::Record& record, std::uint64_t time_ns, const RecordedStack& stack)
+      : batch_(batch), record_(record), time_ns_(time_ns), stack_(stack) {}
+
+  [[nodiscard]] std::optional<Registers> registers(long) const override { return std::nullopt; }
+  [[nodiscard]] bool read_word(Address address, Address& word) const override {
+    if (address == record_.sp) {
+      word = record_.return_pc;
+      return true;
+    }
+    const bool entry = record_.kind == agent::RecordKind::entry;
+    if (!entry && (record_.flags & agent::kHasPointed) == 0) return false;
+    word = entry ? record_.object : record_.extra;
+    return entry ? address == kPlaceOfPointer : true;
+  }
+  // A call further in may be on another stack (a coroutine): it is over when it returns or its place is used.
+  [[nodiscard]] bool overwritten(Address, Address) const override { return false; }
+  [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec, Address) const override {
+    if ((record_.flags & agent::kHasCount) == 0) return std::nullopt;
+    return ProgramAccess::count_from(record_.count, place, spec);
+  }
+  [[nodiscard]] std::string thread_name(long, ThreadNames&) const override { return batch_.thread_name; }
+  [[nodiscard]] bool thread_lives(long) const override { return true; }
+  [[nodiscard]] std::size_t read_memory(Address, void*, std::size_t, bool) const override { return 0; }
+  [[nodiscard]] bool seen_once() const override { return true; }
+  [[nodiscard]] std::optional<std::uint64_t> time_ns() const override { return time_ns_; }
+  [[nodiscard]] const RecordedStack* stack() const override { return &stack_; }
+
+ private:
+  const RecordBatch& batch_;
+  const agent::Record& record_;
+  std::uint64_t time_ns_;
+  const RecordedStack& stack_;
+};
+
+Registers entry_registers(const Site& site, const agent::Record& record) {
+  Registers registers;
+  registers[kRsp] = record.sp;
+  registers[kRip] = site.address;
+  if (site.times_argument != 0) registers[kArguments[site.times_argument]] = 1;  // multiplied by the agent
+  if (site.size_argument != 0) registers[kArguments[site.size_argument]] = record.extra;
+  if (site.pool_argument != 0) registers[kArguments[site.pool_argument]] = record.object;
+  if (site.object.from == ObjectSource::From::argument) {
+    const bool read_by_agent = site.object.indirect && !site.watches_return();
+    registers[kArguments[site.object.argument]] = read_by_agent ? kPlaceOfPointer : record.object;
+  }
+  return registers;
+}
+
+}  // namespace
+
+StampClock::StampClock(std::uint64_t now_ns) : stamp_(__rdtsc()), ns_(now_ns) {
+  static const double measured = measure_ns_per_tick();
+  ns_per_tick_ = measured;
+}
+
+std::uint64_t StampClock::nanoseconds(std::uint64_t stamp) const {
+  const auto ticks = static_cast<std::int64_t>(stamp - stamp_);
+  const auto passed = static_cast<std::int64_t>(static_cast<double>(ticks) * ns_per_tick_);
+  return passed < 0 && static_cast<std::uint64_t>(-passed) > ns_ ? 0 : ns_ + static_cast<std::uint64_t>(passed);
+}
+
+const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& record) {
+  const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
+  const auto [entry, added] = known_stacks_.try_emplace(key);
+  RecordedStack& stack = entry->second;
+  if (!added) return stack;
+  stack.truncated = (record.flags & agent::kTruncated) != 0;
+  stack.frames.push_back(RawFrame{site.address, 0, true});
+  for (const Address pc : stacks_(record.stack)) stack.frames.push_back(RawFrame{pc, 0, false});
+  if (recorder_.options().stacks) stack.id = recorder_.intern(stack.frames, stack.truncated);
+  return stack;
+}
+
+void Replay::apply(const RecordBatch& batch, const agent::Record& record) {
+  const SiteId id(record.site);
+  const Site& site = sites_.get(id);
+  const RecordView view(batch, record, clock_.nanoseconds(record.time), stack_of(site, record));
+  if (record.kind == agent::RecordKind::returned) {
+    Registers registers;
+    registers[kRip] = record.return_pc;
+    registers[kRsp] = record.sp + sizeof(Address);
+    registers[kRax] = record.object;
+    recorder_.on_return(view, batch.tid, registers);
+    return;
+  }
+  std::optional<Address> arm_return;
+  recorder_.on_entry(view, batch.tid, entry_registers(site, record), id, arm_return);
+}
+
+}  // namespace refhist

@@ -1,0 +1,52 @@
+// Hands the agent's records to the recorder as if the program stood stopped at each of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agent_host/event_drain.h"
+#include "events/recorder.h"
+#include "sites/site_table.h"
+#include "sites/tracked_family.h"
+
+namespace refhist {
+
+/// Nanoseconds of the recorder's clock from time stamps.
+class StampClock {
+ public:
+  /// `now_ns`: what the recorder's clock shows at this moment.
+  explicit StampClock(std::uint64_t now_ns);
+  [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t stamp) const;
+
+ private:
+  std::uint64_t stamp_;
+  std::uint64_t ns_;
+  double ns_per_tick_;
+};
+
+class Replay {
+ public:
+  /// Return addresses of a stack node, innermost first.
+  using StackReader = std::function<std::vector<Address>(std::uint32_t node)>;
+
+  Replay(Recorder& recorder, SiteTable& sites, std::vector<TrackedFamily>& families, StackReader stacks)
+      : recorder_(recorder), sites_(sites), families_(families), stacks_(std::move(stacks)), clock_(recorder.now()) {}
+
+  void apply(const RecordBatch& batch, const agent::Record& record);
+  /// Addresses mean something else from now on.
+  void modules_changed() { known_stacks_.clear(); }
+
+ private:
+  const RecordedStack& stack_of(const Site& site, const agent::Record& record);
+
+  Recorder& recorder_;
+  SiteTable& sites_;
+  std::vector<TrackedFamily>& families_;
+  StackReader stacks_;
+  StampClock clock_;
+  std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node
+};
+
+}  // namespace refhist

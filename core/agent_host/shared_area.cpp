@@ -1,0 +1,81 @@
+#include "agent_host/shared_area.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace refhist {
+
+namespace {
+constexpr std::uint64_t kPage = agent::kPage;
+
+constexpr std::uint64_t pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+constexpr std::uint64_t kTable = kPage;
+constexpr std::uint64_t kSlots = kTable + pages((agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
+constexpr std::uint64_t kRings = kSlots + pages(agent::kThreadSlots * sizeof(agent::ThreadSlot));
+constexpr std::uint64_t kRing = std::uint64_t{agent::kRingRecords} * sizeof(agent::Record);
+constexpr std::uint64_t kDataEnd = kRings + agent::kThreadSlots * kRing;
+static_assert(sizeof(agent::Shared) <= kPage);
+}  // namespace
+
+std::uint64_t SharedArea::data_size() { return kDataEnd; }
+
+SharedArea::SharedArea(int descriptor) : descriptor_(descriptor) {
+  const std::uint64_t size = code_offset(kCodePieces);
+  if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+    const int reason = errno;
+    close(descriptor_);
+    fail("the shared memory of the agent cannot be made {} bytes long: {}", size, std::strerror(reason));
+  }
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
+  if (mapped == MAP_FAILED) {
+    const int reason = errno;
+    close(descriptor_);
+    fail("the shared memory of the agent cannot be mapped: {}", std::strerror(reason));
+  }
+  // A debugger that forks (a shell, the next program) must not hold it twice.
+  madvise(mapped, size, MADV_DONTFORK);
+  base_ = static_cast<std::uint8_t*>(mapped);
+  shared().table = kTable;
+  shared().slots = kSlots;
+  shared().rings = kRings;
+}
+
+SharedArea::~SharedArea() {
+  munmap(base_, code_offset(kCodePieces));
+  close(descriptor_);
+}
+
+agent::ThreadSlot& SharedArea::slot(unsigned index) const {
+  return reinterpret_cast<agent::ThreadSlot*>(base_ + kSlots)[index];
+}
+
+void SharedArea::forget_slot(unsigned index) const {
+  // A later thread with the same thread pointer must not take the entry of the one that has ended.
+  auto* table = reinterpret_cast<agent::ThreadTableEntry*>(base_ + kTable);
+  for (unsigned i = 0; i <= agent::kThreadTable; ++i) {
+    if (table[i].slot == index + 1) __atomic_store_n(&table[i].slot, 0U, __ATOMIC_RELAXED);
+  }
+  agent::ThreadSlot& ended = slot(index);
+  const agent::ThreadSlot empty{};
+  ended.tid = empty.tid;
+  ended.lost = empty.lost;
+  ended.level = empty.level;
+  __atomic_store_n(&ended.taken, 0U, __ATOMIC_RELEASE);
+}
+
+const agent::Record& SharedArea::record(unsigned slot, std::uint64_t index) const {
+  const auto* ring = reinterpret_cast<const agent::Record*>(base_ + kRings + slot * kRing);
+  return ring[index % agent::kRingRecords];
+}
+
+std::span<std::uint8_t> SharedArea::code_piece(unsigned index) const {
+  return {base_ + code_offset(index), kCodePiece};
+}
+
+}  // namespace refhist

@@ -1,0 +1,41 @@
+// The memory that the debugger shares with the agent: this side's mapping of it. Sparse: what nobody has
+// touched costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "agent/agent_abi.h"
+#include "base/types.h"
+
+namespace refhist {
+
+class SharedArea {
+ public:
+  static constexpr std::uint64_t kCodePiece = 8U << 20U;  ///< bytes; stubs take about 256 each
+  static constexpr unsigned kCodePieces = 4;
+
+  /// Takes over a memory file descriptor: sizes it, maps it, lays it out. Throws Error.
+  explicit SharedArea(int descriptor);
+  ~SharedArea();
+  SharedArea(const SharedArea&) = delete;
+  SharedArea& operator=(const SharedArea&) = delete;
+
+  [[nodiscard]] agent::Shared& shared() const { return *reinterpret_cast<agent::Shared*>(base_); }
+  [[nodiscard]] agent::ThreadSlot& slot(unsigned index) const;
+  /// Gives the slot of a thread that has ended back to the agent.
+  void forget_slot(unsigned index) const;
+  [[nodiscard]] const agent::Record& record(unsigned slot, std::uint64_t index) const;
+  [[nodiscard]] std::span<std::uint8_t> code_piece(unsigned index) const;
+
+  /// What the program maps: offsets and sizes in the file.
+  static std::uint64_t data_size();
+  static std::uint64_t code_offset(unsigned piece) { return data_size() + piece * kCodePiece; }
+
+ private:
+  int descriptor_;
+  std::uint8_t* base_ = nullptr;
+};
+
+}  // namespace refhist

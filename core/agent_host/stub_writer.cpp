@@ -1,0 +1,144 @@
+#include "agent_host/stub_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "agent_host/assembler.h"
+#include "patching/relocator.h"
+
+namespace refhist {
+
+namespace {
+using Gpr = Assembler::Gpr;
+
+constexpr std::size_t kMostBytes = 512;
+constexpr std::int32_t kWord = 8;
+constexpr std::int32_t kRedZone = 128;
+constexpr std::int32_t kSavedBytes = sizeof(agent::Saved);
+// In the order in which agent::Saved has them from its end on, after rax and the flags.
+constexpr std::array kSaved{Gpr::rcx, Gpr::rdx, Gpr::rsi, Gpr::rdi, Gpr::r8, Gpr::r9, Gpr::r10, Gpr::r11};
+
+class StubAssembler {
+ public:
+  StubAssembler(Address begin, std::int32_t cfa) : code_(begin), begin_(begin), cfa_(cfa) { note(); }
+
+  Assembler& code() { return code_; }
+  [[nodiscard]] std::uint32_t offset() const { return static_cast<std::uint32_t>(code_.here() - begin_); }
+  [[nodiscard]] const std::vector<FrameRow>& rows() const { return rows_; }
+
+  void push(Gpr reg) {
+    code_.push(reg);
+    moved(kWord);
+  }
+  void pop(Gpr reg) {
+    code_.pop(reg);
+    moved(-kWord);
+  }
+  void lower_stack(std::int32_t bytes) {
+    code_.move_stack(-bytes);
+    moved(bytes);
+  }
+  void set_cfa(std::int32_t cfa) {
+    cfa_ = cfa;
+    note();
+  }
+
+  void save_registers() {
+    push(Gpr::rax);
+    code_.save_flags();
+    push(Gpr::rax);
+    for (const Gpr reg : kSaved) push(reg);
+  }
+  void restore_registers() {
+    for (auto reg = kSaved.rbegin(); reg != kSaved.rend(); ++reg) pop(*reg);
+    pop(Gpr::rax);
+    code_.restore_flags();
+    pop(Gpr::rax);
+  }
+  void call_agent(Address site, Address function) {
+    code_.load_address(Gpr::rdi, site);
+    code_.move(Gpr::rsi, Gpr::rsp);
+    code_.move(Gpr::rdx, Gpr::rbp);
+    code_.call(function);
+  }
+
+ private:
+  void moved(std::int32_t bytes) {
+    cfa_ += bytes;
+    note();
+  }
+  void note() { rows_.push_back(FrameRow{offset(), cfa_}); }
+
+  Assembler code_;
+  Address begin_;
+  std::int32_t cfa_;
+  std::vector<FrameRow> rows_;
+};
+
+Gpr argument_register(std::uint8_t place) {
+  switch (place) {
+    case agent::argument_place(2):
+      return Gpr::rsi;
+    case agent::argument_place(3):
+      return Gpr::rdx;
+    case agent::argument_place(4):
+      return Gpr::rcx;
+    case agent::argument_place(5):
+      return Gpr::r8;
+    case agent::argument_place(6):
+      return Gpr::r9;
+    default:
+      return Gpr::rdi;
+  }
+}
+
+// The word that is pushed keeps the stack aligned and the argument for the look at the return.
+void call_through(StubAssembler& stub, const agent::Site& site, Address site_address, Address agent, Stub& out) {
+  stub.push(argument_register(site.object_argument));
+  const std::size_t call = stub.code().call_forward();
+  out.returned = stub.offset();
+  stub.save_registers();
+  stub.call_agent(site_address, agent);
+  stub.restore_registers();
+  stub.lower_stack(-kWord);
+  stub.code().ret();
+  stub.code().bind(call);
+}
+}  // namespace
+
+std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch, bool watches_return,
+                               std::string& why_not) {
+  const auto place = piece.next(kMostBytes);
+  if (!place) {
+    why_not = "the code memory near it is full";
+    return std::nullopt;
+  }
+  const std::int32_t red_zone = patch.red_zone_live ? kRedZone : 0;
+  agent::Site descriptor = site;
+  descriptor.sp_bias = patch.sp_delta + red_zone;
+  Stub stub;
+  stub.begin = *place + sizeof descriptor;
+  StubAssembler code(stub.begin, kWord + patch.sp_delta);
+  if (red_zone != 0) code.lower_stack(red_zone);
+  code.save_registers();
+  code.call_agent(*place, piece.agent_entry());
+  code.restore_registers();
+  if (red_zone != 0) code.lower_stack(-red_zone);
+  if (watches_return) call_through(code, site, *place, piece.agent_return(), stub);
+  stub.relocated = code.offset();
+  const auto moved = relocate(patch, stub.begin + stub.relocated, &why_not);
+  if (!moved) return std::nullopt;
+  code.code().raw(moved->bytes);
+  stub.relocated_end = code.offset();
+  for (const auto& [from, original] : moved->boundaries) stub.boundaries.emplace_back(stub.relocated + from, original);
+  stub.end = code.code().here();
+  stub.rows = code.rows();
+  std::vector<std::uint8_t> bytes(sizeof descriptor);
+  std::memcpy(bytes.data(), &descriptor, sizeof descriptor);
+  bytes.insert(bytes.end(), code.code().bytes().begin(), code.code().bytes().end());
+  piece.append(bytes);
+  return stub;
+}
+
+}  // namespace refhist

@@ -1,0 +1,38 @@
+// The code between a patched function and the agent: saves what the program has in its registers, calls the
+// agent, puts everything back and goes on with the instructions that the patch has covered.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/agent_abi.h"
+#include "agent_host/code_piece.h"
+#include "patching/patch.h"
+
+namespace refhist {
+
+/// How far the canonical frame address of the function lies above the stack pointer, from an offset on.
+struct FrameRow {
+  std::uint32_t offset = 0;  ///< from Stub::begin
+  std::int32_t cfa = 0;      ///< bytes above rsp
+};
+
+struct Stub {
+  Address begin = 0;  ///< where the patch jumps to
+  Address end = 0;
+  std::uint32_t relocated = 0;      ///< offset of the moved instructions
+  std::uint32_t relocated_end = 0;  ///< first offset behind them and their jump back
+  std::uint32_t returned = 0;       ///< offset where a watched call comes back; 0 none
+  /// Of the moved instructions: (offset from begin, offset from the function).
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> boundaries;
+  std::vector<FrameRow> rows;  ///< for all but the moved instructions
+};
+
+/// Writes the stub into the piece. `watches_return`: the call is made from the stub, so that its result is
+/// seen. Nothing and the reason when an instruction cannot be moved there or the piece is full.
+std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch, bool watches_return,
+                               std::string& why_not);
+
+}  // namespace refhist

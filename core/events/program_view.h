@@ -1,0 +1,52 @@
+// The program at the moment of an event: as it stands there stopped, or as the agent saw it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "events/thread_names.h"
+#include "history/history.h"
+#include "port/registers.h"
+#include "symbols/module.h"
+#include "symbols/unwinder.h"
+
+namespace refhist {
+
+/// A stack that was recorded with its event: frames innermost first, their canonical frame addresses unknown.
+struct RecordedStack {
+  StackId id;
+  std::vector<RawFrame> frames;
+  bool truncated = false;
+};
+
+class ProgramView {
+ public:
+  virtual ~ProgramView() = default;
+
+  [[nodiscard]] virtual std::optional<Registers> registers(long tid) const = 0;
+  [[nodiscard]] virtual bool read_word(Address address, Address& word) const = 0;
+  /// The counter of the object, as the family's spec counts; nothing when it cannot be read.
+  [[nodiscard]] virtual Count read_count(const MemberPlace& place, const CounterSpec& spec,
+                                         Address object) const = 0;
+  [[nodiscard]] virtual std::string thread_name(long tid, ThreadNames& names) const = 0;
+  [[nodiscard]] virtual bool thread_lives(long tid) const = 0;
+
+  /// Does the word at this place of a thread's stack no longer hold that return address? Then the call is over.
+  [[nodiscard]] virtual bool overwritten(Address slot, Address return_pc) const {
+    Address word = 0;
+    return !read_word(slot, word) || word != return_pc;
+  }
+  /// Reads a prefix of the memory; how many bytes. `once`: less than could be read will do.
+  [[nodiscard]] virtual std::size_t read_memory(Address address, void* out, std::size_t size, bool once) const = 0;
+  /// False: one call may be seen twice (a signal while the debugger steps off a breakpoint).
+  [[nodiscard]] virtual bool seen_once() const = 0;
+
+  /// When it happened, if that is not now: nanoseconds of the recorder's clock.
+  [[nodiscard]] virtual std::optional<std::uint64_t> time_ns() const { return std::nullopt; }
+  /// The stack, if it was recorded with the event.
+  [[nodiscard]] virtual const RecordedStack* stack() const { return nullptr; }
+};
+
+}  // namespace refhist

@@ -1,0 +1,1 @@
+target_sources(refhist_core PRIVATE patching/placeholder.cpp)
