@@ -26,7 +26,7 @@ class LldbDebugger(Debugger):
         return [self.case.lldb, "--no-lldbinit", "--no-use-colors", "-b", "-s", script, "--", self.program, *arguments]
 
     def _load_command(self):
-        return f"plugin load {self.case.build}/lldb_plugin/librefhist_lldb.so"
+        return f"plugin load {self.case.plugin}"
 
     def _marker_command(self, number):
         return f'script print("<<" + "mark {number}>>")'

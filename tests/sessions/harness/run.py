@@ -29,6 +29,7 @@ class Case:
         self.gdbserver = options.gdbserver
         self.lldb_server = options.lldb_server
         self.build = options.build
+        self.plugin = options.plugin or os.path.join(options.build, "lldb_plugin", "librefhist_lldb.so")
         self.program = options.program
         self.variant = options.variant
         self.harness = HARNESS
@@ -73,6 +74,7 @@ def main():
     parser.add_argument("--gdbserver", default="/usr/bin/gdbserver")
     parser.add_argument("--lldb-server", default="/usr/bin/lldb-server-19")
     parser.add_argument("--build", required=True)
+    parser.add_argument("--plugin", help="another plugin for LLDB than that of the build folder")
     parser.add_argument("--script", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--variant", default="")
