@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
@@ -47,10 +48,12 @@ void run_discover(CommandContext& context) {
   DiscoverOptions options;
   if (!context.arguments.words().empty()) options.pattern = context.arguments.words().front();
   bool interrupted = false;
-  LongWork work(context.port);
+  LongWork work(context.port, context.state.tell_every_step);
   options.progress = [&](std::string_view module) {
     return !(interrupted = !work.go_on([&] { return fmt::format("looking into {}", module); }));
   };
+  const Interruption listening(
+      [&](const Interruption::Text& doing) { return !(interrupted = !work.go_on(doing)); });
   const std::vector<Proposal> proposals = discover(modules_to_search(context), options);
   if (context.arguments.has("--json")) {
     context.text = proposals_json(proposals);

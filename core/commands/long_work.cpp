@@ -6,7 +6,7 @@ namespace refhist {
 
 bool LongWork::go_on(const std::function<std::string()>& what) {
   const auto now = std::chrono::steady_clock::now();
-  if (now - told_ > std::chrono::seconds(2)) {
+  if (every_step_ || now - told_ > std::chrono::seconds(2)) {
     port_.print(fmt::format("refhist: {} (Ctrl-C stops it)\n", what()));
     told_ = now;
   }

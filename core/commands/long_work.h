@@ -11,13 +11,15 @@ namespace refhist {
 
 class LongWork {
  public:
-  explicit LongWork(DebuggerPort& port) : port_(port) {}
+  /// `every_step`: print each step, not only one every two seconds.
+  LongWork(DebuggerPort& port, bool every_step) : port_(port), every_step_(every_step) {}
 
-  /// To be called often: prints what is being done every two seconds. False once the user has pressed Ctrl-C.
+  /// To be called often: prints what is being done. False once the user has pressed Ctrl-C.
   bool go_on(const std::function<std::string()>& what);
 
  private:
   DebuggerPort& port_;
+  bool every_step_;
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
 };
 

@@ -19,13 +19,18 @@ struct Setting {
   void (*set)(SessionState& state, const std::string& value);
 };
 
-const std::array<Setting, 2>& settings() {
-  static const std::array<Setting, 2> table{{
+const std::array<Setting, 3>& settings() {
+  static const std::array<Setting, 3> table{{
       {"keep-history",
        {"off", "on"},
        "on: a new run goes on with the history of the one before; off: it begins anew",
        [](const SessionState& state) { return std::string(state.keep_history ? "on" : "off"); },
        [](SessionState& state, const std::string& value) { state.keep_history = value == "on"; }},
+      {"progress",
+       {"seldom", "every-step"},
+       "every-step: long work tells each of its steps; seldom: one every two seconds",
+       [](const SessionState& state) { return std::string(state.tell_every_step ? "every-step" : "seldom"); },
+       [](SessionState& state, const std::string& value) { state.tell_every_step = value == "every-step"; }},
       {"stacks",
        {"full", "none"},
        "full: every event has its whole stack; none: events are counted without",

@@ -12,6 +12,7 @@
 #include <optional>
 #include <tuple>
 
+#include "base/interruption.h"
 #include "base/text.h"
 #include "probes/code_walker.h"
 #include "probes/function_index.h"
@@ -252,8 +253,12 @@ std::vector<Proposal> discover(const std::vector<std::shared_ptr<const Module>>&
   const FunctionIndex index(modules);
   for (const auto& module : modules) {
     if (options.progress && !options.progress(module->path())) break;
-    for (Proposal& proposal : ModuleSearch(*module, index).proposals()) {
-      if (wanted(proposal.family, options.pattern)) result.push_back(std::move(proposal));
+    try {
+      for (Proposal& proposal : ModuleSearch(*module, index).proposals()) {
+        if (wanted(proposal.family, options.pattern)) result.push_back(std::move(proposal));
+      }
+    } catch (const Interrupted&) {
+      break;  // what was found in the modules before is still right
     }
   }
   make_names_unique(result);

@@ -50,8 +50,8 @@ std::string site_line(const SessionState& state, const Site& site) {
   if (const LoadedModule* loaded = state.modules.get(site.module)) module = file_name(loaded->module->path());
   const std::string where =
       site.inlined ? fmt::format("{} inlined in {}", site.function, site.inlined_into) : site.function;
-  std::string text =
-      fmt::format("    {:<8} {:#x} {} {}: ", role_name(site.role), site.address, module, where);
+  const std::string address = site.address == 0 ? "" : fmt::format("{:#x} ", site.address);
+  std::string text = fmt::format("    {:<8} {}{} {}: ", role_name(site.role), address, module, where);
   if (!site.why_not.empty()) {
     text += fmt::format("not armed: {}", site.why_not);
   } else {

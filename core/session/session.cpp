@@ -5,8 +5,10 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/long_work.h"
 #include "session/hit_handler.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
@@ -27,6 +29,11 @@ class Session::Impl {
   HitHandler hits_{state_, tracker_};
 
  private:
+  /// Long loops in the core tell the user what they do and hear Ctrl-C as long as the result lives.
+  Interruption listen(DebuggerPort& port) {
+    return Interruption([work = LongWork(port, state_.tell_every_step)](
+                            const Interruption::Text& doing) mutable { return work.go_on(doing); });
+  }
   void run_command(DebuggerPort& port, std::string_view line, CommandResult& result);
   void begin_process(DebuggerPort& port);
   void end_process(ProcessEnd end);
@@ -42,6 +49,7 @@ void Session::Impl::run_command(DebuggerPort& port, std::string_view line, Comma
     rest = space == std::string_view::npos ? std::string_view() : rest.substr(space);
   }
   const Arguments arguments(split_words(rest), command->options, command->verb);
+  const Interruption listening = listen(port);
   CommandContext context{state_, tracker_, port, arguments, {}, -1};
   command->run(context);
   result.text = std::move(context.text);
@@ -63,6 +71,7 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
 
 bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
   const std::lock_guard lock(mutex_);
+  const Interruption listening = listen(port);
   try {
     if (!state_.alive) begin_process(port);
     return hits_.handle(port, tid, pc);
@@ -99,6 +108,7 @@ void Session::Impl::end_process(ProcessEnd end) {
 
 void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {
   const std::lock_guard lock(mutex_);
+  const Interruption listening = listen(port);
   try {
     state_.agent.replay();
     switch (notice) {

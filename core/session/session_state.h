@@ -57,7 +57,8 @@ struct SessionState {
   bool tracer_here = false;
   bool alive = false;  ///< a process is there and planned for
   bool recording = true;
-  bool keep_history = false;  ///< a new run does not begin a new history
+  bool keep_history = false;     ///< a new run does not begin a new history
+  bool tell_every_step = false;  ///< long work tells each of its steps
   unsigned runs = 0;
   ProcessEnd end;
   ReachScan scan;

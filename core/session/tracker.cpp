@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text.h"
 #include "events/program_access.h"
 #include "probes/function_pattern.h"
@@ -76,6 +77,14 @@ void Tracker::settle_family(TrackedFamily& tracked) {
   } else {
     tracked.counter_note = fmt::format(
         "no loaded module has debug information for {} (give --count-offset N)", tracked.family.counter.type);
+  }
+}
+
+void Tracker::settle_again(TrackedFamily& tracked) {
+  try {
+    settle_family(tracked);
+  } catch (const Interrupted& stopped) {
+    tracked.counter_note = stopped.what();
   }
 }
 
@@ -302,7 +311,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
       return module->begin <= watch.first && watch.first < module->end;
     });
   }
-  for (TrackedFamily& tracked : state_.families) settle_family(tracked);
+  for (TrackedFamily& tracked : state_.families) settle_again(tracked);
   const bool early = !state_.agent.attached() && wants_agent() &&
                      state_.agent.attach(port, state_.process, state_.tracer_here);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/interruption.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
 #include "sites/clone_reader.h"
@@ -101,7 +102,16 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
 
 void add_inlined(FamilyId id, const ProbeSpec& probe, const LoadedModule& module, std::vector<Site>& sites) {
   if (is_glob(probe.function) || !module.module->has_debug_info()) return;
-  for (const InlinedCopy& copy : module.module->inlined_copies(probe.function)) {
+  std::vector<InlinedCopy> copies;
+  try {
+    copies = module.module->inlined_copies(probe.function);
+  } catch (const Interrupted& stopped) {
+    Site unknown = make_site(id, probe, module);
+    unknown.function = "inlined copies of " + probe.function;
+    unknown.why_not = stopped.what();
+    sites.push_back(std::move(unknown));
+  }
+  for (const InlinedCopy& copy : copies) {
     Site site = make_site(id, probe, module);
     site.file_address = copy.address;
     site.address = copy.address + module.bias;

@@ -8,10 +8,11 @@ namespace refhist {
 
 std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
   Dwarf* dwarf = dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr);
-  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf));
+  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf, file.path()));
 }
 
-DebugInfo::DebugInfo(Dwarf* dwarf) : dwarf_(dwarf), units_(dwarf), sources_(units_) {}
+DebugInfo::DebugInfo(Dwarf* dwarf, const std::string& file)
+    : dwarf_(dwarf), units_(dwarf, file), sources_(units_) {}
 
 DebugInfo::~DebugInfo() { dwarf_end(dwarf_); }
 

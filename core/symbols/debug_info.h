@@ -28,7 +28,7 @@ class DebugInfo {
   const NameIndex& names();
 
  private:
-  explicit DebugInfo(Dwarf* dwarf);
+  DebugInfo(Dwarf* dwarf, const std::string& file);
 
   Dwarf* dwarf_ = nullptr;
   DebugUnits units_;

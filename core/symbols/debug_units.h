@@ -3,6 +3,8 @@
 
 #include <deque>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "symbols/dwarf_die.h"
@@ -32,7 +34,10 @@ class DebugUnit {
 
 class DebugUnits {
  public:
-  explicit DebugUnits(Dwarf* dwarf) : dwarf_(dwarf) {}
+  DebugUnits(Dwarf* dwarf, std::string file) : dwarf_(dwarf), file_(std::move(file)) {}
+
+  /// Path of the file that holds them.
+  [[nodiscard]] const std::string& file() const { return file_; }
 
   std::deque<DebugUnit>& all();
   /// The unit whose code holds the address; nullptr when none does.
@@ -42,6 +47,7 @@ class DebugUnits {
   void list(Dwarf* dwarf);
 
   Dwarf* dwarf_ = nullptr;
+  std::string file_;
   std::deque<DebugUnit> units_;
   std::unique_ptr<IntervalTable<DebugUnit*>> ranges_;
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "symbols/debug_units.h"
+#include "symbols/index_progress.h"
 
 namespace refhist {
 
@@ -26,13 +27,14 @@ struct InlinedEntry {
 
 class InlineIndex {
  public:
+  /// Throws Interrupted.
   explicit InlineIndex(DebugUnits& units);
 
   /// The copies of the function that this abstract instance describes.
   [[nodiscard]] std::span<const InlinedEntry> copies(const Dwarf_Die& abstract_instance) const;
 
  private:
-  void walk(const Dwarf_Die& scope, void* function);
+  void walk(const Dwarf_Die& scope, void* function, IndexProgress& progress);
 
   std::vector<InlinedEntry> entries_;  // by origin
 };

@@ -41,20 +41,23 @@ std::string normal_type_name(std::string_view name) {
 }
 
 NameIndex::NameIndex(DebugUnits& units) {
+  IndexProgress progress(units);
   for (DebugUnit& unit : units.all()) {
-    walk(unit.contents(), {}, is_c(unit.contents()));
+    progress.unit();
+    walk(unit.contents(), {}, is_c(unit.contents()), progress);
     declared_.clear();
   }
 }
 
-void NameIndex::walk(const Dwarf_Die& scope, std::string_view prefix, bool c) {
+void NameIndex::walk(const Dwarf_Die& scope, std::string_view prefix, bool c, IndexProgress& progress) {
   for_each_child(scope, [&](const Dwarf_Die& child) {
+    progress.entry();
     switch (die_tag(child)) {
       case DW_TAG_structure_type:
       case DW_TAG_class_type:
       case DW_TAG_union_type:
         add_type(child, prefix);
-        if (!c) walk_named(child, prefix, c);
+        if (!c) walk_named(child, prefix, c, progress);
         return;
       case DW_TAG_typedef:
         return add_type(child, prefix);
@@ -62,15 +65,15 @@ void NameIndex::walk(const Dwarf_Die& scope, std::string_view prefix, bool c) {
         return add_function(child, prefix);
       case DW_TAG_namespace:
       case DW_TAG_module:
-        return walk_named(child, prefix, c);
+        return walk_named(child, prefix, c, progress);
       default:
         return;
     }
   });
 }
 
-void NameIndex::walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c) {
-  walk(scope, keep(std::string(prefix) + scope_name(scope) + "::"), c);
+void NameIndex::walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c, IndexProgress& progress) {
+  walk(scope, keep(std::string(prefix) + scope_name(scope) + "::"), c, progress);
 }
 
 /// What lies outside its class or namespace refers to its declaration inside.

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "symbols/debug_units.h"
+#include "symbols/index_progress.h"
 
 namespace refhist {
 
 class NameIndex {
  public:
+  /// Throws Interrupted.
   explicit NameIndex(DebugUnits& units);
 
   /// Definitions (never mere declarations) of struct, class, union and typedef of this qualified name. Of
@@ -27,8 +29,8 @@ class NameIndex {
  private:
   using Table = std::unordered_map<std::string_view, std::vector<Dwarf_Die>>;
 
-  void walk(const Dwarf_Die& scope, std::string_view prefix, bool c);
-  void walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c);
+  void walk(const Dwarf_Die& scope, std::string_view prefix, bool c, IndexProgress& progress);
+  void walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c, IndexProgress& progress);
   void add_type(const Dwarf_Die& die, std::string_view prefix);
   void add_function(const Dwarf_Die& die, std::string_view prefix);
   std::string_view scope_around(const Dwarf_Die& die, std::string_view prefix) const;

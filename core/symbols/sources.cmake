@@ -5,6 +5,7 @@ target_sources(refhist_core PRIVATE
   symbols/demangle.cpp
   symbols/dwarf_die.cpp
   symbols/debug_units.cpp
+  symbols/index_progress.cpp
   symbols/name_index.cpp
   symbols/inline_index.cpp
   symbols/source_finder.cpp

@@ -168,6 +168,7 @@ class Session:
             yield
         finally:
             signal.signal(signal.SIGINT, usual)
+            self.port.interrupts = 0  # heard, or too late: the next hit is no part of this
             self._inside = False
 
     def tell_error(self, error):

@@ -165,6 +165,10 @@ class Debugger:
         """Starts the program under a gdbserver on loopback and connects to it."""
         raise NotImplementedError
 
+    def load_program(self, path):
+        """Another program than the test's own."""
+        raise NotImplementedError
+
     def save_core(self):
         """Writes a core file of the stopped program and returns its path."""
         raise NotImplementedError

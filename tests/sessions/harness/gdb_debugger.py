@@ -59,6 +59,9 @@ class GdbDebugger(Debugger):
         port = self._start_server([self.case.gdbserver, "--once", "127.0.0.1:0", self.program], r"on port (\d+)\n")
         return self.command(f"target remote 127.0.0.1:{port}")
 
+    def load_program(self, path):
+        return self.command(f"file {path}")
+
     def save_core(self):
         path = os.path.join(self.case.scratch, "core")
         self.command(f"generate-core-file {path}")

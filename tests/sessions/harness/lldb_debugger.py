@@ -82,6 +82,9 @@ class LldbDebugger(Debugger):
                                   r"(\d+)\0")
         return self.command(f"gdb-remote 127.0.0.1:{port}")
 
+    def load_program(self, path):
+        return self.command(f"target create {path}")
+
     def save_core(self):
         path = os.path.join(self.case.scratch, "core")
         self.command(f"process save-core --style full {path}")
