@@ -48,7 +48,7 @@ void run_discover(CommandContext& context) {
   DiscoverOptions options;
   if (!context.arguments.words().empty()) options.pattern = context.arguments.words().front();
   bool interrupted = false;
-  LongWork work(context.port, context.state.tell_every_step);
+  LongWork work(context.port, context.state.tell_every_step, LongWork::For::command);
   options.progress = [&](std::string_view module) {
     return !(interrupted = !work.go_on([&] { return fmt::format("looking into {}", module); }));
   };

@@ -11,8 +11,12 @@ namespace refhist {
 
 class LongWork {
  public:
+  /// Work that a command was given for can be stopped in every debugger; elsewhere Ctrl-C may go to the
+  /// program.
+  enum class For { command, program };
   /// `every_step`: print each step, not only one every two seconds.
-  LongWork(DebuggerPort& port, bool every_step) : port_(port), every_step_(every_step) {}
+  LongWork(DebuggerPort& port, bool every_step, For purpose)
+      : port_(port), every_step_(every_step), purpose_(purpose) {}
 
   /// To be called often: prints what is being done. False once the user has pressed Ctrl-C.
   bool go_on(const std::function<std::string()>& what);
@@ -20,6 +24,7 @@ class LongWork {
  private:
   DebuggerPort& port_;
   bool every_step_;
+  For purpose_;
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
 };
 

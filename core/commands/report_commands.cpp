@@ -148,7 +148,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
   }
   ReachOptions options;
   options.at_exit = at_exit;
-  LongWork work(port, state.tell_every_step);
+  LongWork work(port, state.tell_every_step, at_exit ? LongWork::For::program : LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(
         [&] { return fmt::format("looking at what is reachable: {} of {} MiB", done >> 20, total >> 20); });

@@ -30,8 +30,8 @@ class Session::Impl {
 
  private:
   /// Long loops in the core tell the user what they do and hear Ctrl-C as long as the result lives.
-  Interruption listen(DebuggerPort& port) {
-    return Interruption([work = LongWork(port, state_.tell_every_step)](
+  Interruption listen(DebuggerPort& port, LongWork::For purpose) {
+    return Interruption([work = LongWork(port, state_.tell_every_step, purpose)](
                             const Interruption::Text& doing) mutable { return work.go_on(doing); });
   }
   void run_command(DebuggerPort& port, std::string_view line, CommandResult& result);
@@ -49,7 +49,7 @@ void Session::Impl::run_command(DebuggerPort& port, std::string_view line, Comma
     rest = space == std::string_view::npos ? std::string_view() : rest.substr(space);
   }
   const Arguments arguments(split_words(rest), command->options, command->verb);
-  const Interruption listening = listen(port);
+  const Interruption listening = listen(port, LongWork::For::command);
   CommandContext context{state_, tracker_, port, arguments, {}, -1};
   command->run(context);
   result.text = std::move(context.text);
@@ -71,7 +71,7 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
 
 bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
   const std::lock_guard lock(mutex_);
-  const Interruption listening = listen(port);
+  const Interruption listening = listen(port, LongWork::For::program);
   try {
     if (!state_.alive) begin_process(port);
     return hits_.handle(port, tid, pc);
@@ -108,7 +108,7 @@ void Session::Impl::end_process(ProcessEnd end) {
 
 void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {
   const std::lock_guard lock(mutex_);
-  const Interruption listening = listen(port);
+  const Interruption listening = listen(port, LongWork::For::program);
   try {
     state_.agent.replay();
     switch (notice) {

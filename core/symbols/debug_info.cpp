@@ -6,13 +6,13 @@
 
 namespace refhist {
 
-std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
+std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file, const std::string& module) {
   Dwarf* dwarf = dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr);
-  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf, file.path()));
+  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf, module));
 }
 
-DebugInfo::DebugInfo(Dwarf* dwarf, const std::string& file)
-    : dwarf_(dwarf), units_(dwarf, file), sources_(units_) {}
+DebugInfo::DebugInfo(Dwarf* dwarf, const std::string& module)
+    : dwarf_(dwarf), units_(dwarf, module), sources_(units_) {}
 
 DebugInfo::~DebugInfo() { dwarf_end(dwarf_); }
 

@@ -13,8 +13,9 @@ namespace refhist {
 
 class DebugInfo {
  public:
-  /// `file` has to stay open as long as this object. nullptr when libdw cannot read it.
-  static std::unique_ptr<DebugInfo> open(const ElfFile& file);
+  /// `file` has to stay open as long as this object. nullptr when libdw cannot read it. `module`
+  /// is the path by which progress is told.
+  static std::unique_ptr<DebugInfo> open(const ElfFile& file, const std::string& module);
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
@@ -28,7 +29,7 @@ class DebugInfo {
   const NameIndex& names();
 
  private:
-  DebugInfo(Dwarf* dwarf, const std::string& file);
+  DebugInfo(Dwarf* dwarf, const std::string& module);
 
   Dwarf* dwarf_ = nullptr;
   DebugUnits units_;

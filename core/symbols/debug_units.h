@@ -34,10 +34,10 @@ class DebugUnit {
 
 class DebugUnits {
  public:
-  DebugUnits(Dwarf* dwarf, std::string file) : dwarf_(dwarf), file_(std::move(file)) {}
+  DebugUnits(Dwarf* dwarf, std::string module) : dwarf_(dwarf), module_(std::move(module)) {}
 
-  /// Path of the file that holds them.
-  [[nodiscard]] const std::string& file() const { return file_; }
+  /// Path of the module that they describe.
+  [[nodiscard]] const std::string& module() const { return module_; }
 
   std::deque<DebugUnit>& all();
   /// The unit whose code holds the address; nullptr when none does.
@@ -47,7 +47,7 @@ class DebugUnits {
   void list(Dwarf* dwarf);
 
   Dwarf* dwarf_ = nullptr;
-  std::string file_;
+  std::string module_;
   std::deque<DebugUnit> units_;
   std::unique_ptr<IntervalTable<DebugUnit*>> ranges_;
 };

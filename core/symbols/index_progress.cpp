@@ -9,7 +9,8 @@ namespace refhist {
 
 void IndexProgress::ask() const {
   Interruption::check([this] {
-    return fmt::format("reading the debug information of {}: unit {} of {}", file_name(file_), unit_, total_);
+    return fmt::format("reading the debug information of {}: unit {} of {}", file_name(module_), unit_,
+                       total_);
   });
 }
 

@@ -9,7 +9,7 @@ namespace refhist {
 
 class IndexProgress {
  public:
-  explicit IndexProgress(DebugUnits& units) : file_(units.file()), total_(units.all().size()) {}
+  explicit IndexProgress(DebugUnits& units) : module_(units.module()), total_(units.all().size()) {}
 
   void unit() {
     ++unit_;
@@ -24,7 +24,7 @@ class IndexProgress {
   static constexpr std::size_t kStep = 4096;
   void ask() const;
 
-  const std::string& file_;
+  const std::string& module_;
   std::size_t total_;
   std::size_t unit_ = 0;
   std::size_t entries_ = 0;

@@ -79,7 +79,7 @@ class ElfModule final : public Module {
 DebugInfo* ElfModule::debug() const {
   if (!debug_opened_) {
     debug_opened_ = true;
-    if (const ElfFile* file = dwarf_file()) debug_ = DebugInfo::open(*file);
+    if (const ElfFile* file = dwarf_file()) debug_ = DebugInfo::open(*file, path_);
   }
   return debug_.get();
 }
@@ -98,7 +98,7 @@ Dwarf_CFI* ElfModule::debug_frame() const {
   for (const ElfFile* file : {file_.get(), debug_file_.get()}) {
     if (file == nullptr || !file->has_section(".debug_frame")) continue;
     if (file == dwarf_file()) return debug() == nullptr ? nullptr : debug()->call_frames();
-    frame_info_ = DebugInfo::open(*file);
+    frame_info_ = DebugInfo::open(*file, path_);
     return frame_info_ == nullptr ? nullptr : frame_info_->call_frames();
   }
   return nullptr;
