@@ -30,7 +30,10 @@ def matches(text, pattern, what="output"):
 
 
 def normalised(text):
-    """Without what differs from run to run: addresses, times, thread ids, folders."""
+    """Without what differs from run to run, between machines and debuggers: addresses, times, ids, folders."""
+    text = re.sub(r'(?m)^( +#)(\d+) +\d+\.\d+s +\d+ (?=")', lambda m: f"{m[1]}{m[2]:<6} TIME TID ", text)
+    text = re.sub(r"\bprocess \d+", "process PID", text)
+    text = re.sub(r"\[[0-9a-f]{16}\]", "[FINGERPRINT]", text)
     text = re.sub(r"\b0x[0-9a-f]{3,}\b", "0xADDR", text)
     text = re.sub(r"\b\d+(\.\d+)? ?(ns|us|ms|s)\b", "TIME", text)
     text = re.sub(r"(?i)\bthread \d+", "thread TID", text)
@@ -39,9 +42,10 @@ def normalised(text):
 
 
 def golden(path, text):
-    """The screen must be as in the file. REFHIST_UPDATE_GOLDEN=1 writes the file instead."""
+    """The screen must be as in the file, in both debuggers. REFHIST_UPDATE_GOLDEN=1 writes the file instead."""
     actual = normalised(text)
     if os.environ.get("REFHIST_UPDATE_GOLDEN"):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(actual)
         return
