@@ -72,7 +72,14 @@ class ReachabilityScan {
   }
 
   std::vector<MemoryRegion> regions() {
-    return process_.local && process_.pid != 0 ? read_proc_maps(process_.pid) : port_.regions();
+    std::vector<MemoryRegion> regions =
+        process_.local && process_.pid != 0 ? read_proc_maps(process_.pid) : port_.regions();
+    std::erase_if(regions, [&](const MemoryRegion& region) {
+      return std::any_of(options_.ignored.begin(), options_.ignored.end(), [&](const auto& range) {
+        return range.first <= region.begin && region.end <= range.second;
+      });
+    });
+    return regions;
   }
 
   static std::vector<AddressRange> readable(const std::vector<MemoryRegion>& regions) {

@@ -60,6 +60,7 @@ struct ReachOptions {
   /// The process is in its last call (_exit): frames of the exit machinery and dead registers are no roots.
   bool at_exit = false;
   std::function<bool(std::size_t done, std::size_t total)> progress;  ///< bytes; false interrupts
+  std::vector<std::pair<Address, Address>> ignored;  ///< memory whose contents are no roots: [begin, end)
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< heap contents kept in memory here during the scan
 };
 

@@ -148,6 +148,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
   }
   ReachOptions options;
   options.at_exit = at_exit;
+  options.ignored = state.agent.own_memory();
   LongWork work(port, state.tell_every_step, at_exit ? LongWork::For::program : LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(
