@@ -2,6 +2,7 @@
 
 #include "expression.h"
 #include "file_path.h"
+#include "program_calls.h"
 #include "register_reader.h"
 #include "write_line.h"
 
@@ -24,6 +25,16 @@ lldb::SBThread LldbPort::stopped_thread(long tid) {
   const auto id = static_cast<lldb::tid_t>(tid);
   if (thread_.IsValid() && thread_.GetThreadID() == id) return thread_;
   return process_.GetThreadByID(id);
+}
+
+bool LldbPort::write_memory(Address address, const void* bytes, std::size_t size) {
+  lldb::SBError error;
+  return process_.WriteMemory(address, bytes, size, error) == size && error.Success();
+}
+
+bool LldbPort::run_system_calls(long tid, std::span<SystemCall> calls) {
+  lldb::SBThread in = stopped_thread(tid);
+  return refhist::run_system_calls(process_, in, calls);
 }
 
 std::optional<Registers> LldbPort::registers(long tid) {

@@ -35,6 +35,8 @@ class LldbPort : public DebuggerPort {
   bool read_memory(Address address, void* out, std::size_t size) override {
     return access_.read_memory(target_, process_, address, out, size);
   }
+  bool write_memory(Address address, const void* bytes, std::size_t size) override;
+  bool run_system_calls(long tid, std::span<SystemCall> calls) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;
