@@ -2,6 +2,7 @@
 
 #include "expression.h"
 #include "file_path.h"
+#include "memory_writer.h"
 #include "program_calls.h"
 #include "register_reader.h"
 #include "write_line.h"
@@ -28,8 +29,7 @@ lldb::SBThread LldbPort::stopped_thread(long tid) {
 }
 
 bool LldbPort::write_memory(Address address, const void* bytes, std::size_t size) {
-  lldb::SBError error;
-  return process_.WriteMemory(address, bytes, size, error) == size && error.Success();
+  return refhist::write_memory(target_, process_, address, bytes, size);
 }
 
 bool LldbPort::run_system_calls(long tid, std::span<SystemCall> calls) {
@@ -94,6 +94,19 @@ std::vector<Address> LldbPort::backtrace(long tid, std::size_t limit) {
       pcs.push_back(frame.GetPC());  // inlined frames share the pc of the one that follows
   }
   return pcs;
+}
+
+void LldbPort::show_code(const std::string& path, Address bias) {
+  if (path.empty()) {
+    for (std::uint32_t i = target_.GetNumModules(); i-- > 0;) {
+      lldb::SBModule module = target_.GetModuleAtIndex(i);
+      const auto loaded = load_bias(target_, module);
+      if (loaded && *loaded == bias) target_.RemoveModule(module);
+    }
+    return;
+  }
+  lldb::SBModule module = target_.AddModule(path.c_str(), nullptr, nullptr);
+  if (module.IsValid()) target_.SetModuleLoadAddress(module, static_cast<std::int64_t>(bias));
 }
 
 Address LldbPort::evaluate(const std::string& expression) {

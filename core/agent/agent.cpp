@@ -43,6 +43,21 @@ uint64_t load(uint64_t address, unsigned size) {
   }
 }
 
+bool is_ours(uint64_t pc) {
+  for (const auto& piece : refhist_agent_config.code) {
+    if (pc - piece[0] < piece[1] - piece[0]) return true;
+  }
+  return false;
+}
+
+// A function that was called through a stub may jump to another probed one, which then returns to the stub. Its
+// call is the same as the first one's.
+uint64_t outermost_entry(uint64_t entry_sp) {
+  constexpr uint64_t kCallThrough = 16;  // the pushed argument and the return address into the stub
+  while (is_ours(*reinterpret_cast<const uint64_t*>(entry_sp))) entry_sp += kCallThrough;
+  return entry_sp;
+}
+
 struct Reading {
   uint64_t time;
   uint64_t count;
@@ -79,7 +94,9 @@ extern "C" void refhist_agent_entry(const Site* site, const Saved* saved, uint64
   if (!activation.begin_record(index)) return;
   ThreadSlot& thread = activation.thread();
   Record& record = activation.record(index);
-  const uint64_t entry_sp = reinterpret_cast<uint64_t>(saved) + sizeof(Saved) + static_cast<uint64_t>(static_cast<int64_t>(site->sp_bias));
+  const uint64_t stub_sp = reinterpret_cast<uint64_t>(saved) + sizeof(Saved);
+  const uint64_t function_sp = stub_sp + static_cast<uint64_t>(int64_t{site->sp_bias});
+  const uint64_t entry_sp = outermost_entry(function_sp);
 
   uint64_t object = 0;
   uint8_t flags = 0;
@@ -103,7 +120,8 @@ extern "C" void refhist_agent_entry(const Site* site, const Saved* saved, uint64
   record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
   record.extra = extra;
   record.site = site->id;
-  activation.capture_stack(record, entry_sp, site->rbp_pushed != 0 ? *reinterpret_cast<const uint64_t*>(entry_sp - 8) : rbp, flags);
+  if (site->rbp_pushed != 0) rbp = *reinterpret_cast<const uint64_t*>(function_sp - 8);
+  activation.capture_stack(record, function_sp, rbp, flags);
   record.kind = RecordKind::entry;
   record.flags = flags;
   publish(thread, record, index);
@@ -119,7 +137,7 @@ extern "C" void refhist_agent_return(const Site* site, const Saved* saved) {
   Record& record = activation.record(index);
   const auto* pushed = reinterpret_cast<const uint64_t*>(saved + 1);
   const uint64_t passed = pushed[0];
-  const uint64_t entry_sp = reinterpret_cast<uint64_t>(pushed + 1);
+  const uint64_t entry_sp = outermost_entry(reinterpret_cast<uint64_t>(pushed + 1));
 
   uint8_t flags = 0;
   uint64_t object = site->object_argument == 0 ? saved->rax : passed;
@@ -135,7 +153,7 @@ extern "C" void refhist_agent_return(const Site* site, const Saved* saved) {
   record.object = saved->rax;
   record.count = reading.count;
   record.sp = entry_sp;
-  record.return_pc = pushed[1];
+  record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
   record.extra = extra;
   record.site = site->id;
   record.stack = 0;

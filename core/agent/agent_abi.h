@@ -66,6 +66,7 @@ struct Config {
   uint64_t control;     ///< address of Control in the program
   uint32_t tid_offset;  ///< of the kernel's thread id from the thread pointer
   uint32_t stacks;      ///< frames to capture; 0 none
+  uint64_t code[4][2];  ///< the pieces of code memory: begin, end
 };
 
 struct Control {

@@ -2,11 +2,18 @@
 
 #include <fmt/core.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <filesystem>
 
+#include "agent_host/agent_image.h"
+#include "agent_host/frame_writer.h"
 #include "agent_host/process_layout.h"
 #include "agent_host/program_calls.h"
+#include "agent_host/symbol_file.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "patching/relocator.h"
@@ -35,6 +42,28 @@ std::vector<Address> groups(const std::vector<const LoadedModule*>& modules) {
     if (!reached) near.push_back(module->begin);
   }
   return near;
+}
+void configure(std::vector<CodePiece>& pieces) {
+  for (CodePiece& piece : pieces) {
+    agent::Config config = piece.config();
+    config.stacks = kFrames;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      config.code[i][0] = pieces[i].address();
+      config.code[i][1] = pieces[i].end();
+    }
+    piece.set_config(config);
+  }
+}
+
+std::string write_temporary(std::span<const std::uint8_t> bytes) {
+  std::string path = (std::filesystem::temp_directory_path() / "refhist-code-XXXXXX").string();
+  const int file = mkstemp(path.data());
+  if (file < 0) return {};
+  const bool whole = ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  close(file);
+  if (whole) return path;
+  unlink(path.c_str());
+  return {};
 }
 }  // namespace
 
@@ -65,7 +94,7 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     };
     Agent agent;
     agent.loaded = AgentLoader::load(process.pid, memory, run, groups(context_.modules.loaded()), *tid_offset);
-    for (CodePiece& piece : agent.loaded.pieces) piece.set_stacks(kFrames);
+    configure(agent.loaded.pieces);
     const std::uint32_t enabled = 1;
     if (!port.write_memory(agent.loaded.control, &enabled, sizeof enabled)) {
       fail("{} does not write the program's memory", port.name());
@@ -147,6 +176,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   if (!stub) return why_not;
   const auto jump = jump_bytes(planned.patch->at, stub->begin);
   if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
+  agent_->stubs.push_back(Written{*stub, site.function, site.module, site.file_address});
   armed_[id] = Armed{*planned.patch, *stub};
   return {};
 }
@@ -177,6 +207,48 @@ void AgentBackend::replay() {
   });
 }
 
+void AgentBackend::publish(DebuggerPort& port) {
+  if (!agent_ || agent_->published == agent_->stubs.size()) return;
+  for (CodePiece& piece : agent_->loaded.pieces) publish_piece(port, piece);
+  agent_->published = agent_->stubs.size();
+}
+
+void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
+  const AgentImage& image = AgentImage::get();
+  const Address base = piece.address();
+  FrameWriter frames(piece.frames_at(), image.frames(), image.frames_at());
+  std::vector<CodeName> names{{"refhist_agent", 0, image.bytes().size()}};
+  for (const Written& written : agent_->stubs) {
+    if (written.stub.begin < base || written.stub.begin >= piece.end()) continue;
+    Stub stub = written.stub;
+    stub.begin -= base;
+    stub.end -= base;
+    names.push_back({"refhist_" + written.function, stub.begin, stub.end - stub.begin});
+    const LoadedModule* module = context_.modules.get(written.module);
+    frames.add(stub, [&](std::uint32_t offset) {
+      return module->module->unwind_rule(written.function_address + offset);
+    });
+  }
+  const std::vector<std::uint8_t> bytes = frames.finish();
+  if (!piece.set_frames(bytes)) return;
+  const std::vector<std::uint8_t> file = make_symbol_file(piece.end() - base, names, bytes, piece.frames_at());
+  context_.modules.put_generated(Module::from_image("[refhist]", file), base);
+  show(port, piece, file);
+}
+
+void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file) {
+  std::erase_if(agent_->files, [&](const auto& shown) {
+    if (shown.second != piece.address()) return false;
+    port.show_code({}, piece.address());
+    unlink(shown.first.c_str());
+    return true;
+  });
+  const std::string path = write_temporary(file);
+  if (path.empty()) return;
+  port.show_code(path, piece.address());
+  agent_->files.emplace_back(path, piece.address());
+}
+
 void AgentBackend::modules_changed() {
   if (agent_) agent_->replay->modules_changed();
 }
@@ -184,6 +256,9 @@ void AgentBackend::modules_changed() {
 void AgentBackend::forget() {
   replay();
   lost_before_ = lost();
+  if (agent_) {
+    for (const auto& [path, bias] : agent_->files) unlink(path.c_str());
+  }
   agent_.reset();
   armed_.clear();
   targets_.clear();

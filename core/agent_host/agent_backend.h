@@ -49,6 +49,8 @@ class AgentBackend {
   /// Hands everything recorded so far to the recorder.
   void replay();
   void modules_changed();
+  /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
+  void publish(DebuggerPort& port);
   /// The process is gone, or another one: what it has recorded is still taken.
   void forget();
 
@@ -62,11 +64,23 @@ class AgentBackend {
     Patch patch;
     Stub stub;
   };
+  /// A stub stays in the program for good; threads may stand in it.
+  struct Written {
+    Stub stub;
+    std::string function;
+    ModuleId module;
+    Address function_address = 0;  // in the module's file
+  };
   struct Agent {
     LoadedAgent loaded;
     std::unique_ptr<EventDrain> drain;
     std::unique_ptr<Replay> replay;
+    std::vector<Written> stubs;
+    std::size_t published = 0;  // of `stubs`
+    std::vector<std::pair<std::string, Address>> files;  // shown to the debugger: path, bias
   };
+  void publish_piece(DebuggerPort& port, CodePiece& piece);
+  void show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file);
   std::string try_arm(DebuggerPort& port, SiteId id);
   [[nodiscard]] std::optional<std::uint32_t> thread_id_offset() const;
   [[nodiscard]] agent::Site describe(const Site& site, SiteId id) const;

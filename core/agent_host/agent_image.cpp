@@ -29,6 +29,16 @@ const Elf64_Shdr* section_of_type(std::span<const std::uint8_t> file, std::uint3
   return found == end ? nullptr : found;
 }
 
+const Elf64_Shdr* section_named(std::span<const std::uint8_t> file, const char* name) {
+  const auto* header = at<Elf64_Ehdr>(file, 0);
+  const auto* sections = at<Elf64_Shdr>(file, header->e_shoff, header->e_shnum);
+  const auto* end = sections + header->e_shnum;
+  const auto* found = std::find_if(sections, end, [&](const Elf64_Shdr& section) {
+    return std::strcmp(at<char>(file, sections[header->e_shstrndx].sh_offset + section.sh_name), name) == 0;
+  });
+  return found == end ? nullptr : found;
+}
+
 Address symbol(std::span<const std::uint8_t> file, const char* name) {
   const auto* header = at<Elf64_Ehdr>(file, 0);
   const auto* table = section_of_type(file, SHT_SYMTAB);
@@ -43,24 +53,29 @@ Address symbol(std::span<const std::uint8_t> file, const char* name) {
 }
 }  // namespace
 
-std::span<const std::uint8_t> AgentImage::file() const {
-  return {refhist_embedded_agent, refhist_embedded_agent_end};
+std::span<const std::uint8_t> AgentImage::frames() const {
+  return std::span(bytes_).subspan(frames_at_, frames_size_);
 }
 
 AgentImage::AgentImage() {
-  const auto* header = at<Elf64_Ehdr>(file(), 0);
-  const auto* segments = at<Elf64_Phdr>(file(), header->e_phoff, header->e_phnum);
+  const std::span<const std::uint8_t> file(refhist_embedded_agent, refhist_embedded_agent_end);
+  const auto* header = at<Elf64_Ehdr>(file, 0);
+  const auto* segments = at<Elf64_Phdr>(file, header->e_phoff, header->e_phnum);
   for (const Elf64_Phdr& segment : std::span(segments, header->e_phnum)) {
     if (segment.p_type != PT_LOAD) continue;
     if (segment.p_memsz != segment.p_filesz) fail("the embedded agent has uninitialised data");
     bytes_.resize(std::max<std::size_t>(bytes_.size(), segment.p_vaddr + segment.p_memsz));
-    const auto* contents = at<std::uint8_t>(file(), segment.p_offset, segment.p_filesz);
+    const auto* contents = at<std::uint8_t>(file, segment.p_offset, segment.p_filesz);
     std::copy_n(contents, segment.p_filesz, bytes_.begin() + static_cast<std::ptrdiff_t>(segment.p_vaddr));
   }
-  if (section_of_type(file(), SHT_RELA) != nullptr) fail("the embedded agent needs relocations");
-  entry_ = symbol(file(), "refhist_agent_entry");
-  returned_ = symbol(file(), "refhist_agent_return");
-  config_ = symbol(file(), "refhist_agent_config");
+  if (section_of_type(file, SHT_RELA) != nullptr) fail("the embedded agent needs relocations");
+  entry_ = symbol(file, "refhist_agent_entry");
+  returned_ = symbol(file, "refhist_agent_return");
+  config_ = symbol(file, "refhist_agent_config");
+  const Elf64_Shdr* frames = section_named(file, ".eh_frame");
+  if (frames == nullptr) fail("the embedded agent has no call frame information");
+  frames_at_ = frames->sh_addr;
+  frames_size_ = frames->sh_size;
 }
 
 const AgentImage& AgentImage::get() {

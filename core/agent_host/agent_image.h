@@ -20,8 +20,9 @@ class AgentImage {
   [[nodiscard]] Address entry() const { return entry_; }
   [[nodiscard]] Address returned() const { return returned_; }
   [[nodiscard]] Address config() const { return config_; }
-  /// The file itself, for symbols and call frame information.
-  [[nodiscard]] std::span<const std::uint8_t> file() const;
+  /// Its .eh_frame, and where that lies in the image.
+  [[nodiscard]] std::span<const std::uint8_t> frames() const;
+  [[nodiscard]] Address frames_at() const { return frames_at_; }
 
  private:
   AgentImage();
@@ -30,6 +31,8 @@ class AgentImage {
   Address entry_ = 0;
   Address returned_ = 0;
   Address config_ = 0;
+  Address frames_at_ = 0;
+  std::uint64_t frames_size_ = 0;
 };
 
 }  // namespace refhist

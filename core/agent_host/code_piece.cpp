@@ -32,7 +32,7 @@ Address CodePiece::agent_entry() const { return address_ + AgentImage::get().ent
 Address CodePiece::agent_return() const { return address_ + AgentImage::get().returned(); }
 
 std::optional<Address> CodePiece::next(std::size_t size) const {
-  if (used_ + lines(size) > memory_.size()) return std::nullopt;
+  if (used_ + lines(size) > frames_at()) return std::nullopt;
   return address_ + used_;
 }
 
@@ -41,12 +41,20 @@ void CodePiece::append(std::span<const std::uint8_t> bytes) {
   used_ += lines(bytes.size());
 }
 
-void CodePiece::set_stacks(std::uint32_t frames) {
+agent::Config CodePiece::config() const {
   agent::Config config{};
-  std::uint8_t* place = memory_.data() + AgentImage::get().config();
-  std::memcpy(&config, place, sizeof config);
-  config.stacks = frames;
-  std::memcpy(place, &config, sizeof config);
+  std::memcpy(&config, memory_.data() + AgentImage::get().config(), sizeof config);
+  return config;
+}
+
+void CodePiece::set_config(const agent::Config& config) {
+  std::memcpy(memory_.data() + AgentImage::get().config(), &config, sizeof config);
+}
+
+bool CodePiece::set_frames(std::span<const std::uint8_t> frames) {
+  if (frames.size() > kFrames) return false;
+  std::copy(frames.begin(), frames.end(), memory_.begin() + static_cast<std::ptrdiff_t>(frames_at()));
+  return true;
 }
 
 }  // namespace refhist

@@ -28,7 +28,14 @@ class CodePiece {
   [[nodiscard]] std::optional<Address> next(std::size_t size) const;
   /// Writes there.
   void append(std::span<const std::uint8_t> bytes);
-  void set_stacks(std::uint32_t frames);
+  [[nodiscard]] agent::Config config() const;
+  void set_config(const agent::Config& config);
+
+  static constexpr std::size_t kFrames = 1U << 20U;  ///< bytes at the end, for call frame information
+  [[nodiscard]] std::size_t frames_at() const { return memory_.size() - kFrames; }
+  [[nodiscard]] std::size_t used() const { return used_; }
+  /// Call frame information of this piece. False when there is no room for all of it.
+  bool set_frames(std::span<const std::uint8_t> frames);
 
  private:
   Address address_;

@@ -117,6 +117,8 @@ void CPort::remove_breakpoint(Address address) { callbacks_.remove_breakpoint(ad
 
 bool CPort::breakpoint_alive(Address address) { return callbacks_.breakpoint_alive(address) != 0; }
 
+void CPort::show_code(const std::string& path, Address bias) { callbacks_.show_code(path.c_str(), bias); }
+
 Address CPort::evaluate(const std::string& expression) {
   std::uint64_t value = 0;
   std::string reason = "no value";

@@ -23,6 +23,7 @@ class CPort final : public DebuggerPort {
   bool place_breakpoint(Address address) override;
   void remove_breakpoint(Address address) override;
   bool breakpoint_alive(Address address) override;
+  void show_code(const std::string& path, Address bias) override;
   Address evaluate(const std::string& expression) override;
   [[nodiscard]] bool reports_hits_once() const override { return true; }
   void print(std::string_view text) override;

@@ -95,6 +95,7 @@ StackId Recorder::intern(std::span<const RawFrame> frames, bool truncated) {
   stack.reserve(frames.size());
   for (const RawFrame& frame : frames) {
     const LoadedModule* module = modules_.at(frame.exact ? frame.pc : frame.pc - 1);
+    if (module != nullptr && !module->id.valid()) continue;  // the agent's own frames are nobody's
     stack.push_back(module != nullptr ? StackFrame{module->id, frame.pc - module->bias, frame.exact}
                                       : StackFrame{ModuleId(), frame.pc, frame.exact});
   }

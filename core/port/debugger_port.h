@@ -79,6 +79,10 @@ class DebuggerPort {
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 
+  /// Names and frames of code of ours in the program: an ELF file, from now on (again) what it says. An empty
+  /// path takes back what was told for this bias.
+  virtual void show_code(const std::string& path, Address bias) { (void)path, (void)bias; }
+
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;
 

@@ -139,6 +139,7 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
     added.traits.births_seen = added.traits.has_init && from_start;
     judge_allocator(from_start);
     for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
+    publish_agent(port);
     for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
   }
   std::string text =
@@ -192,6 +193,11 @@ void Tracker::upgrade_to_agent(DebuggerPort& port) {
     state_.sites.set_armed(id, false);
     arm_site(port, id);
   }
+}
+
+void Tracker::publish_agent(DebuggerPort& port) {
+  state_.agent.publish(port);
+  state_.unwinder.modules_changed();
 }
 
 void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
@@ -316,6 +322,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
                      state_.agent.attach(port, state_.process, state_.tracer_here);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
   if (early) upgrade_to_agent(port);
+  publish_agent(port);
   watch_functions(port);
 }
 

@@ -57,6 +57,7 @@ class Tracker {
   /// Sites that were armed before the agent could be there.
   void upgrade_to_agent(DebuggerPort& port);
   [[nodiscard]] bool wants_agent() const;
+  void publish_agent(DebuggerPort& port);
   void disarm_site(DebuggerPort& port, SiteId id);
   void arm_special(DebuggerPort& port, const LoadedModule& module);
   /// Has the program not executed an instruction of its own yet? Then no birth can have been missed.

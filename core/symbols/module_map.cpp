@@ -105,6 +105,7 @@ ModuleMap::Change ModuleMap::update(DebuggerPort& port) {
 
 ModuleMap::Change ModuleMap::clear() {
   unread_.clear();
+  generated_.clear();
   return replace({});
 }
 
@@ -239,11 +240,20 @@ ModuleMap::Change ModuleMap::replace(const std::vector<Found>& found) {
   return change;
 }
 
+void ModuleMap::put_generated(const std::shared_ptr<const Module>& module, Address bias) {
+  const auto [low, high] = extent(*module);
+  generated_[low + bias] = {.id = ModuleId(), .module = module, .bias = bias, .begin = low + bias, .end = high + bias};
+}
+
 const LoadedModule* ModuleMap::at(Address address) const {
-  auto next = by_begin_.upper_bound(address);
-  if (next == by_begin_.begin()) return nullptr;
-  const LoadedModule* module = get(std::prev(next)->second);
-  return address < module->end ? module : nullptr;
+  const auto next = by_begin_.upper_bound(address);
+  if (next != by_begin_.begin()) {
+    const LoadedModule* module = get(std::prev(next)->second);
+    if (address < module->end) return module;
+  }
+  const auto made = generated_.upper_bound(address);
+  if (made == generated_.begin() || address >= std::prev(made)->second.end) return nullptr;
+  return &std::prev(made)->second;
 }
 
 const LoadedModule* ModuleMap::get(ModuleId id) const {

@@ -39,6 +39,10 @@ class ModuleMap {
   /// Everything is unloaded (the process ended or was replaced).
   Change clear();
 
+  /// Code that no file holds: found by `at` only, with an invalid id. Stays until `clear` or the next one that
+  /// begins there.
+  void put_generated(const std::shared_ptr<const Module>& module, Address bias);
+
   [[nodiscard]] const LoadedModule* at(Address address) const;  ///< nullptr outside every module
   [[nodiscard]] const LoadedModule* get(
       ModuleId id) const;  ///< also of unloaded ones: histories outlive dlclose
@@ -61,6 +65,7 @@ class ModuleMap {
 
   std::deque<LoadedModule> all_;          // by ModuleId; a deque, so that pointers to them stay valid
   std::map<Address, ModuleId> by_begin_;  // only those loaded now
+  std::map<Address, LoadedModule> generated_;  // by begin
   std::vector<UnreadModule> unread_;
   std::map<std::string, std::shared_ptr<const Module>> cache_;  // by path, inode, size and mtime
 };

@@ -140,6 +140,7 @@ class _Handlers:
             session.meet_process()
         if session.pid and gdb.selected_inferior() == session.inferior:
             session.notify(abi.NOTICE_STOPPED, _signal_number(event))
+        session.code_symbols.apply()
         reason = session.take_stop_reason()
         if reason:
             gdb.write(reason + "\n")

@@ -148,6 +148,11 @@ class Port:
     def _breakpoint_alive(self, address):
         return self._session.breakpoints.alive(address)
 
+    # Code of ours in the program
+
+    def _show_code(self, path, bias):
+        self._session.code_symbols.show(os.fsdecode(path), bias)
+
     # The user
 
     def _evaluate(self, expression, value, sink, context):

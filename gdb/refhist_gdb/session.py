@@ -14,6 +14,7 @@ import gdb
 
 from . import abi
 from .breakpoints import Breakpoints
+from .code_symbols import CodeSymbols
 from .port import Port
 from .repeated_hits import RepeatedHits
 
@@ -26,6 +27,7 @@ class Session:
         self._handle = self._new_handle(families_folder)
         self.breakpoints = Breakpoints(self.hit)
         self._repeated = RepeatedHits()
+        self.code_symbols = CodeSymbols()
         self.port = Port(self)
         self.inferior = None  # the followed one, if a process was met
         self.pid = 0  # of the followed process; 0 when there is none
@@ -70,6 +72,7 @@ class Session:
         results = ctypes.byref(text), ctypes.byref(status)
         with self._at_work():
             done = self._library.rh_execute(self._handle, self.port.pointer, _bytes(line), *results)
+        self.code_symbols.apply()
         return done != 0, self._text(text.value), status.value
 
     # What was seen
@@ -105,6 +108,7 @@ class Session:
         self.breakpoints.delete_all()
         self._repeated.forget()
         self.notify(notice, detail)
+        self.code_symbols.forget()
 
     def notify(self, notice, detail=0):
         if self._inside:

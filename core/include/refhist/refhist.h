@@ -59,6 +59,8 @@ typedef struct rh_port {
   int (*place_breakpoint)(uint64_t address);
   int (*remove_breakpoint)(uint64_t address);
   int (*breakpoint_alive)(uint64_t address);
+  /* An ELF file that tells about code of ours in the program; "" takes it back. */
+  int (*show_code)(const char* path, uint64_t bias);
   /* On failure the one-line reason goes to the sink. */
   int (*evaluate)(const char* expression, uint64_t* value, rh_sink sink, void* sink_context);
   void (*print)(const char* text);

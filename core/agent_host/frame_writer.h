@@ -1,0 +1,46 @@
+// Call frame information (.eh_frame) for the agent and its stubs, so that debuggers, C++ exceptions and this
+// library unwind through them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "agent_host/stub_writer.h"
+#include "base/types.h"
+#include "symbols/unwind_rule.h"
+
+namespace refhist {
+
+/// The rule of the original function at an offset from its entry; nullptr when there is none.
+using OriginalRule = std::function<const UnwindRule*(std::uint32_t offset)>;
+
+class FrameWriter {
+ public:
+  /// `place`: where the bytes will lie, relative to the same origin as all addresses given. Begins with the
+  /// agent's own frames, which lie at `agent_place` in the agent's image.
+  FrameWriter(Address place, std::span<const std::uint8_t> agent_frames, Address agent_place);
+
+  void add(const Stub& stub, const OriginalRule& original);
+  /// All of it, with the terminator.
+  [[nodiscard]] std::vector<std::uint8_t> finish() const;
+
+ private:
+  void word(std::uint32_t value);
+  void leb(std::uint64_t value);
+  void pad(std::size_t begin);
+  void begin_entry(Address begin, Address end);
+  void end_entry();
+  void advance(std::uint32_t offset);
+  void plain_row(const FrameRow& row);
+  void original_row(const UnwindRule& rule);
+
+  Address place_;
+  std::vector<std::uint8_t> bytes_;
+  std::size_t common_ = 0;  // of our common entry (CIE)
+  std::size_t entry_ = 0;   // of the entry being written
+  std::uint32_t at_ = 0;    // offset in the stub that the rows have reached
+};
+
+}  // namespace refhist

@@ -1,1 +1,0 @@
-target_sources(refhist_core PRIVATE patching/placeholder.cpp)

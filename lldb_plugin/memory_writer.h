@@ -1,0 +1,15 @@
+// Writes into the program's code, where breakpoints may stand.
+#pragma once
+
+#include <lldb/API/LLDB.h>
+
+#include <cstddef>
+
+namespace refhist {
+
+/// LLDB's debug server would overwrite the breakpoints in the range and later put the old bytes back: they are taken out
+/// for the moment of writing. False when not all was written.
+bool write_memory(lldb::SBTarget& target, lldb::SBProcess& process, lldb::addr_t address, const void* bytes,
+                  std::size_t size);
+
+}  // namespace refhist
