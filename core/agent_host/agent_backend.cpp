@@ -23,15 +23,6 @@ namespace refhist {
 
 namespace {
 constexpr std::uint32_t kFrames = 64;
-constexpr std::uint64_t kUnsizedFunction = 64;  // bytes that are looked at when the size is not known
-constexpr std::uint64_t kAfter = 16;            // bytes behind a function that may be padding
-
-std::vector<std::uint8_t> read_code(const Module& module, Address address, std::uint64_t size) {
-  std::vector<std::uint8_t> bytes(size);
-  while (!bytes.empty() && !module.read_code(address, bytes.data(), bytes.size())) bytes.resize(bytes.size() / 2);
-  return bytes;
-}
-
 // Where the program's own groups of modules lie: the executable, and the libraries.
 std::vector<Address> groups(const std::vector<const LoadedModule*>& modules) {
   std::vector<Address> near;
@@ -136,10 +127,25 @@ CodePiece* AgentBackend::piece_near(Address begin, Address end) {
   return nullptr;
 }
 
-const BranchTargets& AgentBackend::targets_of(const LoadedModule& module) {
-  const auto [entry, added] = targets_.try_emplace(module.id);
-  if (added) entry->second = BranchTargets::of(*module.module, module.bias);
-  return entry->second;
+const AgentBackend::KnownCode& AgentBackend::code_of(const LoadedModule& module) {
+  const auto found = known_code_.find(module.id);
+  if (found != known_code_.end()) return found->second;
+  ModuleCode code(*module.module, module.bias);
+  BranchTargets targets(code.code(), code.data(), code.starts(), module.bias);
+  return known_code_.emplace(module.id, KnownCode{std::move(code), std::move(targets)}).first->second;
+}
+
+StackArguments AgentBackend::stack_arguments(const KnownCode& known, const CodeRange& function) const {
+  const auto range_at = [](const std::vector<CodeRange>& ranges, Address address) {
+    for (const CodeRange& range : ranges) {
+      if (range.contains(address)) return range.from(address);
+    }
+    return CodeRange{address, {}};
+  };
+  CodeAround around;
+  around.code_at = [&](Address address) { return known.code.function_at(address); };
+  around.data_at = [&](Address address) { return range_at(known.code.data(), address); };
+  return reads_stack_arguments(function, around);
 }
 
 bool AgentBackend::write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes) {
@@ -160,13 +166,12 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   const LoadedModule* module = context_.modules.get(site.module);
   const bool watches = site.watches_return();
   if (site.pool_argument != 0 && site.size_argument != 0) return "its call has a pool and a size";
-  const std::vector<std::uint8_t> code =
-      read_code(*module->module, site.file_address, site.size != 0 ? site.size : kUnsizedFunction);
-  const std::vector<std::uint8_t> after = read_code(*module->module, site.file_address + code.size(), kAfter);
-  const PatchResult planned = plan_patch({{site.address, code}, after, {}}, targets_of(*module));
+  const KnownCode& known = code_of(*module);
+  const PatchRequest request = known.code.request(site.address, site.size);
+  const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
   if (watches && planned.patch->sp_delta != 0) return "its result is needed and a breakpoint stands at its beginning";
-  if (watches && reads_stack_arguments({site.address, code}) != StackArguments::no) {
+  if (watches && stack_arguments(known, request.function) != StackArguments::no) {
     return "its result is needed and it may have arguments on the stack";
   }
   CodePiece* piece = piece_near(module->begin, module->end);
@@ -261,7 +266,7 @@ void AgentBackend::forget() {
   }
   agent_.reset();
   armed_.clear();
-  targets_.clear();
+  known_code_.clear();
   why_not_.clear();
 }
 

@@ -13,6 +13,8 @@
 #include "agent_host/replay.h"
 #include "agent_host/stub_writer.h"
 #include "patching/branch_targets.h"
+#include "patching/module_code.h"
+#include "patching/stack_arguments.h"
 #include "port/debugger_port.h"
 #include "sites/site_table.h"
 #include "symbols/module_map.h"
@@ -85,7 +87,13 @@ class AgentBackend {
   [[nodiscard]] std::optional<std::uint32_t> thread_id_offset() const;
   [[nodiscard]] agent::Site describe(const Site& site, SiteId id) const;
   CodePiece* piece_near(Address begin, Address end);
-  const BranchTargets& targets_of(const LoadedModule& module);
+  /// What is known of a module's code; made at its first site.
+  struct KnownCode {
+    ModuleCode code;
+    BranchTargets targets;
+  };
+  const KnownCode& code_of(const LoadedModule& module);
+  [[nodiscard]] StackArguments stack_arguments(const KnownCode& known, const CodeRange& function) const;
   [[nodiscard]] bool in_own_code(Address pc) const;
   bool write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes);
 
@@ -93,7 +101,7 @@ class AgentBackend {
   std::optional<Agent> agent_;
   std::string why_not_;
   std::unordered_map<SiteId, Armed> armed_;
-  std::unordered_map<ModuleId, BranchTargets> targets_;
+  std::unordered_map<ModuleId, KnownCode> known_code_;
   std::uint64_t lost_before_ = 0;
 };
 
