@@ -37,7 +37,10 @@ std::string state_text(const Object& object) {
     case ObjectState::live:
       return object.base_known ? fmt::format("live, count {}", object.ledger) : "live, count unknown";
     case ObjectState::dead:
-      return object.freed ? "dead, its memory was given back" : "dead, its last put was called";
+      // True before, while and after that put runs: the program may stand at its first instruction.
+      if (!object.freed && object.died.valid())
+        return fmt::format("no reference is left after #{}, its last put", object.died.value);
+      return object.freed ? "dead, its memory was given back" : "dead";
     case ObjectState::unknown:
       return "end not seen";
   }
