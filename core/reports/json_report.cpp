@@ -174,6 +174,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
                         {"origin", tracked.family.origin},
                         {"counter", tracked.counter.has_value()},
                         {"counter_note", tracked.counter_note},
+                        {"births_note", tracked.births_note},
                         {"null_calls", tracked.null_puts}});
   }
   Json sites = Json::array();

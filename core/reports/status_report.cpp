@@ -79,6 +79,7 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
       totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life", totals.incomplete));
   if (!tracked.counter_note.empty())
     text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);
+  if (!tracked.births_note.empty()) text += fmt::format("    {}\n", tracked.births_note);
   if (tracked.unborn_calls != 0) {
     text += fmt::format(
         "    {} on objects whose counter reads 0 or less and whose birth was not seen (static ones?): no "

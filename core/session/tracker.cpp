@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
+#include "sites/birth_gap.h"
 #include "sites/planner.h"
 
 namespace refhist {
@@ -85,7 +86,8 @@ void Tracker::check_functions(const TrackedFamily& tracked, std::vector<std::str
   std::vector<std::string> missing;
   for (const ProbeSpec& probe : tracked.family.probes) {
     const bool found = std::any_of(modules.begin(), modules.end(), [&](const LoadedModule* module) {
-      return defines_function(*module->module, probe.function);
+      return defines_function(*module->module, probe.function) ||
+             (!is_glob(probe.function) && !module->module->inlined_copies(probe.function).empty());
     });
     if (!found) missing.push_back(probe.function);
   }
@@ -130,6 +132,9 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
     for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
     for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
   }
+  note_births(id);
+  if (!state_.families[id.index()].births_note.empty())
+    notes.push_back(state_.families[id.index()].births_note);
   std::string text =
       state_.alive ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
                    : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
@@ -162,6 +167,22 @@ void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule
     arm_site(port, added);
     if (runs_unseen) tracked.traits.blind = true;
   }
+}
+
+void Tracker::note_births(FamilyId id) {
+  TrackedFamily& tracked = state_.families[id.index()];
+  std::vector<Site> sites;
+  if (state_.alive) {
+    for (const Site& site : state_.sites.all()) {
+      if (site.family == id && site.current) sites.push_back(site);
+    }
+  } else {
+    for (const LoadedModule* module : state_.modules.loaded()) {
+      for (Site& site : plan_sites(id, tracked.family, tracked.counter, *module))
+        sites.push_back(std::move(site));
+    }
+  }
+  tracked.births_note = birth_gap(tracked.family, sites);
 }
 
 void Tracker::arm_special(DebuggerPort& port, const LoadedModule& module) {
@@ -260,6 +281,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
   }
   for (TrackedFamily& tracked : state_.families) settle_family(tracked);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
+  for (std::size_t i = 0; i < state_.families.size(); ++i) note_births(FamilyId(i));
   watch_functions(port);
 }
 

@@ -48,6 +48,8 @@ class Tracker {
   void plan_module(DebuggerPort& port, const LoadedModule& module);
   void plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module);
   void settle_family(TrackedFamily& tracked);
+  /// Says in the family which of its births are unseen.
+  void note_births(FamilyId id);
   void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
