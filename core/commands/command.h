@@ -68,6 +68,7 @@ std::string help_overview();
 
 // Handlers, by topic.
 void run_track(CommandContext& context);
+void run_untrack(CommandContext& context);
 void run_discover(CommandContext& context);
 void run_status(CommandContext& context);
 void run_start(CommandContext& context);

@@ -52,6 +52,15 @@ std::vector<Command> track_commands() {
         {"--exclude", "GLOB", "leave out calls made by this function or module; may be given again"},
         {"--backend", "auto|breakpoint", "how sites are armed"}},
        run_track},
+      {"untrack",
+       "FAMILY... | --all",
+       "follow a family no longer; what was recorded stays",
+       "FAMILY is the name of a tracked family, a shipped group or a glob. Its breakpoints are taken out and "
+       "its "
+       "name\n"
+       "is free again. Objects that live then are never called leaked: what becomes of them is not seen.",
+       {{"--all", "", "every tracked family"}},
+       run_untrack},
       {"discover",
        "[PATTERN]",
        "find reference-counted types in the loaded modules",

@@ -51,7 +51,7 @@ std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
   std::vector<ObjectId> found = context.state.history.all_at(address);
   if (found.empty()) found = context.state.history.containing(address);
   if (found.empty()) {
-    if (context.state.families.empty()) fail("nothing is tracked: refhist track FAMILY first");
+    if (!context.state.tracks_any()) fail("nothing is tracked: refhist track FAMILY first");
     fail(
         "{:#x} was never seen: no tracked object begins there or is known to contain it (refhist objects "
         "lists them)",
@@ -101,7 +101,7 @@ std::vector<Verdict> verdicts_of(const std::string& list) {
 
 /// Why a check of this session would prove nothing; empty when it proves something.
 std::string why_failed(SessionState& state) {
-  if (state.families.empty()) return "nothing is tracked";
+  if (!state.tracks_any()) return "nothing is tracked";
   if (state.runs == 0) return "no program ran";
   const auto& sites = state.sites.all();
   const bool armed = std::any_of(sites.begin(), sites.end(), [](const Site& site) {

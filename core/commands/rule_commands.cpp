@@ -66,8 +66,7 @@ void run_rule(CommandContext& context, RuleKind kind) {
   rule.kind = kind;
   rule.families = arguments.all("--family");
   for (const std::string& glob : rule.families) {
-    std::vector<std::string> names;
-    for (const TrackedFamily& tracked : context.state.families) names.push_back(tracked.family.name);
+    const std::vector<std::string> names = context.state.tracked_names();
     const bool known = is_glob(glob) || std::find(names.begin(), names.end(), glob) != names.end();
     if (!known && !names.empty()) fail("{} is not tracked{}", glob, suggestion(glob, names));
   }

@@ -171,6 +171,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
   Json families = Json::array();
   for (const TrackedFamily& tracked : state.families) {
     families.push_back({{"name", tracked.family.name},
+                        {"tracked", !tracked.untracked},
                         {"origin", tracked.family.origin},
                         {"counter", tracked.counter.has_value()},
                         {"counter_note", tracked.counter_note},

@@ -64,6 +64,11 @@ std::string site_line(const SessionState& state, const Site& site) {
 std::string family_text(const SessionState& state, FamilyId id, bool all_sites) {
   const TrackedFamily& tracked = state.families[id.index()];
   const Totals totals = totals_of(state, id);
+  if (tracked.untracked) {
+    if (totals.objects == 0) return {};
+    return fmt::format("{} (untracked): {} and {} kept\n", tracked.family.name,
+                       plural(totals.events, "event"), plural(totals.objects, "object"));
+  }
   std::size_t armed = 0;
   std::size_t left = 0;
   std::string sites;
@@ -94,7 +99,8 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
 std::string allocator_line(const SessionState& state) {
   std::string names;
   for (const TrackedFamily& tracked : state.families) {
-    if (tracked.family.allocator) names += (names.empty() ? "" : ", ") + tracked.family.name;
+    if (tracked.family.allocator && !tracked.untracked)
+      names += (names.empty() ? "" : ", ") + tracked.family.name;
   }
   if (names.empty()) {
     return "no allocator is tracked (refhist track malloc): the size and the end of an object's memory are "
@@ -110,7 +116,7 @@ std::string allocator_line(const SessionState& state) {
 
 std::string status_report(SessionState& state, DebuggerPort& port, bool all_sites) {
   std::string text = process_line(state);
-  if (state.families.empty()) text += "nothing is tracked: refhist track FAMILY\n";
+  if (!state.tracks_any()) text += "nothing is tracked: refhist track FAMILY\n";
   for (std::size_t i = 0; i < state.families.size(); ++i) text += family_text(state, FamilyId(i), all_sites);
   for (const StopRule& rule : state.rules.all()) {
     text += fmt::format("rule {}: {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
@@ -120,7 +126,7 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
                       plural(state.history.stacks().size(), "stack node"),
                       fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),
                       state.recorder.options().stacks ? "full" : "none");
-  if (!state.families.empty()) text += allocator_line(state);
+  if (state.tracks_any()) text += allocator_line(state);
   if (state.alive) {
     const std::size_t lost = state.armory.count_lost(port);
     if (lost != 0) {

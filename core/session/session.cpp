@@ -109,7 +109,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
             end_process(ProcessEnd{true, false, true, 0});
           }
         }
-        if (state_.families.empty() && state_.rules.all().empty()) return;
+        if (!state_.tracks_any() && state_.rules.all().empty()) return;
         if (state_.alive) {
           tracker_.modules_changed(port);
         } else {
@@ -176,8 +176,8 @@ std::vector<std::string> Session::complete(std::string_view line) const {
     if (verb == "track") {
       for (std::string& name : impl_->state_.shipped().names()) candidates.push_back(std::move(name));
     }
-    for (const TrackedFamily& family : impl_->state_.families) {
-      if (verb != "track") candidates.push_back(family.family.name);
+    if (verb != "track") {
+      for (std::string& name : impl_->state_.tracked_names()) candidates.push_back(std::move(name));
     }
   }
   std::erase_if(candidates, [&](const std::string& candidate) { return !candidate.starts_with(word); });
@@ -186,7 +186,7 @@ std::vector<std::string> Session::complete(std::string_view line) const {
 
 bool Session::tracking() const {
   const std::lock_guard lock(impl_->mutex_);
-  return !impl_->state_.families.empty() || !impl_->state_.rules.all().empty();
+  return impl_->state_.tracks_any() || !impl_->state_.rules.all().empty();
 }
 
 std::int64_t Session::count_of(Address address) const {
