@@ -95,6 +95,7 @@ class ReachabilityScan {
       thread.tid = info.tid;
       thread.registers = *registers;
       if (options_.at_exit) cut(thread);
+      if (info.tid == options_.exiting_thread) thread.saved_only = true;
       threads.push_back(thread);
     }
     return threads;

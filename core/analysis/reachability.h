@@ -59,6 +59,7 @@ struct ReachOfObject {
 struct ReachOptions {
   /// The process is in its last call (_exit): frames of the exit machinery and dead registers are no roots.
   bool at_exit = false;
+  long exiting_thread = 0;  ///< it makes a raw exit system call, from which nothing returns to its registers
   std::function<bool(std::size_t done, std::size_t total)> progress;  ///< bytes; false interrupts
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< heap contents kept in memory here during the scan
 };

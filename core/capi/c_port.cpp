@@ -113,6 +113,16 @@ void CPort::remove_breakpoint(Address address) { callbacks_.remove_breakpoint(ad
 
 bool CPort::breakpoint_alive(Address address) { return callbacks_.breakpoint_alive(address) != 0; }
 
+bool CPort::can_catch_raw_exit() const {
+  return callbacks_.catch_raw_exit != nullptr && callbacks_.raw_exit_caught != nullptr;
+}
+
+bool CPort::catch_raw_exit(bool on) {
+  return can_catch_raw_exit() && callbacks_.catch_raw_exit(on ? 1 : 0) != 0;
+}
+
+bool CPort::raw_exit_caught() { return can_catch_raw_exit() && callbacks_.raw_exit_caught() != 0; }
+
 Address CPort::evaluate(const std::string& expression) {
   std::uint64_t value = 0;
   std::string reason = "no value";

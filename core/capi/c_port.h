@@ -22,6 +22,9 @@ class CPort final : public DebuggerPort {
   bool place_breakpoint(Address address) override;
   void remove_breakpoint(Address address) override;
   bool breakpoint_alive(Address address) override;
+  [[nodiscard]] bool can_catch_raw_exit() const override;
+  bool catch_raw_exit(bool on) override;
+  bool raw_exit_caught() override;
   Address evaluate(const std::string& expression) override;
   [[nodiscard]] bool reports_hits_once() const override { return true; }
   void print(std::string_view text) override;

@@ -123,7 +123,10 @@ std::vector<Command> rule_commands() {
   return {
       {"break-on-leak", kRuleUsage, "stop at the last moment of the process when objects are leaked",
        "With --after FN: stop when FN returns and objects born inside it still live.",
-       rule_options({{"--reachable", "", "objects that are still reachable count as leaked"}}),
+       rule_options(
+           {{"--reachable", "", "objects that are still reachable count as leaked"},
+            {"--raw-exit", "",
+             "also before an exit system call that does not pass _exit (GDB: a catchpoint; not in LLDB)"}}),
        run_break_on_leak},
       {"break-on-imbalance", kRuleUsage,
        "stop before a put below zero, a get or put on a dead object, a free while referenced",

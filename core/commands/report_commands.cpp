@@ -136,7 +136,7 @@ void keep_scan(SessionState& state, const ReachResult& result, ReachScan& scan) 
 
 }  // namespace
 
-void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
+void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exiting_thread) {
   ReachScan scan;
   scan.at_exit = at_exit;
   scan.at_event = state.history.events().size();
@@ -148,6 +148,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
   }
   ReachOptions options;
   options.at_exit = at_exit;
+  options.exiting_thread = exiting_thread;
   LongWork work(port);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(

@@ -66,6 +66,13 @@ class DebuggerPort {
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 
+  /// Can the debugger stop a thread that is about to make an exit system call by itself, past every function?
+  [[nodiscard]] virtual bool can_catch_raw_exit() const { return false; }
+  /// From now on every such call comes back as Session::raw_exit, or no longer. False when refused.
+  virtual bool catch_raw_exit(bool /*on*/) { return false; }
+  /// False when the user has deleted or disabled what catches it.
+  virtual bool raw_exit_caught() { return false; }
+
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;
 

@@ -96,6 +96,16 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
   return text + sites;
 }
 
+std::string raw_exit_line(const SessionState& state, DebuggerPort& port) {
+  if (!state.rules.any_for_raw_exit()) return {};
+  if (!port.can_catch_raw_exit()) {
+    return fmt::format("{} cannot stop at a system call: --raw-exit has no effect\n", port.name());
+  }
+  return port.raw_exit_caught() ? std::string()
+                                : "the catchpoint for raw exits was deleted or disabled by somebody else: "
+                                  "break-on-leak enable N sets it again\n";
+}
+
 std::string allocator_line(const SessionState& state) {
   std::string names;
   for (const TrackedFamily& tracked : state.families) {
@@ -122,6 +132,7 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
     text += fmt::format("rule {}: {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
                         rule.enabled ? "" : " (disabled)");
   }
+  text += raw_exit_line(state, port);
   text += fmt::format("{}, {}, {} of memory; stacks: {}\n", plural(state.history.events().size(), "event"),
                       plural(state.history.stacks().size(), "stack node"),
                       fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),

@@ -19,6 +19,7 @@ class Session::Impl {
 
   CommandResult execute(DebuggerPort& port, std::string_view line);
   bool hit(DebuggerPort& port, long tid, Address pc);
+  bool raw_exit(DebuggerPort& port, long tid, bool whole_process);
   void notify(DebuggerPort& port, Notice notice, std::int64_t detail);
 
   mutable std::recursive_mutex mutex_;  // a port may ask back (place_breakpoint) on the same thread
@@ -69,6 +70,16 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
     // The user's program goes on; what we failed to record is said in every report.
     ++state_.lost_hits;
     if (state_.lost_hits == 1) state_.warnings.push_back(fmt::format("an event was lost: {}", error.what()));
+    return false;
+  }
+}
+
+bool Session::Impl::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
+  const std::lock_guard lock(mutex_);
+  try {
+    return state_.alive && hits_.handle_raw_exit(port, tid, whole_process);
+  } catch (const std::exception& error) {
+    state_.warnings.push_back(fmt::format("the end of the program was not looked at: {}", error.what()));
     return false;
   }
 }
@@ -142,6 +153,10 @@ CommandResult Session::execute(DebuggerPort& port, std::string_view line) {
 }
 
 bool Session::hit(DebuggerPort& port, long tid, Address pc) { return impl_->hit(port, tid, pc); }
+
+bool Session::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
+  return impl_->raw_exit(port, tid, whole_process);
+}
 
 std::string Session::stop_reason() const {
   const std::lock_guard lock(impl_->mutex_);

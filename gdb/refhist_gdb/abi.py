@@ -6,7 +6,7 @@ A test holds this file against the header. It imports nothing of GDB.
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 REGISTERS = 17
 
 PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = range(5)
@@ -37,6 +37,8 @@ CALLBACKS = {
     "evaluate": CFUNCTYPE(c_int, c_char_p, POINTER(c_uint64), SINK, c_void_p),
     "print": CFUNCTYPE(None, c_char_p),
     "interrupted": CFUNCTYPE(c_int),
+    "catch_raw_exit": CFUNCTYPE(c_int, c_int),
+    "raw_exit_caught": CFUNCTYPE(c_int),
 }
 
 
@@ -50,6 +52,7 @@ FUNCTIONS = {
     "rh_session_free": (None, [c_void_p]),
     "rh_execute": (c_int, [c_void_p, POINTER(RhPort), c_char_p, POINTER(c_char_p), POINTER(c_int)]),
     "rh_hit": (c_int, [c_void_p, POINTER(RhPort), c_int64, c_uint64]),
+    "rh_raw_exit": (c_int, [c_void_p, POINTER(RhPort), c_int64, c_int]),
     "rh_stop_reason": (c_char_p, [c_void_p]),
     "rh_notify": (None, [c_void_p, POINTER(RhPort), c_int, c_int64]),
     "rh_complete": (c_char_p, [c_void_p, c_char_p]),

@@ -145,6 +145,15 @@ class Port:
     def _breakpoint_alive(self, address):
         return self._session.breakpoints.alive(address)
 
+    def _catch_raw_exit(self, wanted):
+        if wanted:
+            self._session.exit_catch.place()
+        else:
+            self._session.exit_catch.remove()
+
+    def _raw_exit_caught(self):
+        return self._session.exit_catch.alive()
+
     # The user
 
     def _evaluate(self, expression, value, sink, context):

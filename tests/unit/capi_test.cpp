@@ -91,9 +91,10 @@ void print(const char* text) { debugger->print(text); }
 
 int interrupted() { return debugger->interrupted() ? 1 : 0; }
 
-constexpr rh_port kPort = {"ptrace",     give_process, give_memory,    give_registers, give_threads,
-                           give_modules, give_regions, give_backtrace, place,          remove_it,
-                           alive,        evaluate,     print,          interrupted};
+constexpr rh_port kPort = {"ptrace",     give_process, give_memory,  give_registers,
+                           give_threads, give_modules, give_regions, give_backtrace,
+                           place,        remove_it,    alive,        evaluate,
+                           print,        interrupted,  nullptr,      nullptr};
 
 struct Reply {
   bool done;

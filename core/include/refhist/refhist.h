@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 1
+#define RH_ABI_VERSION 2
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -62,6 +62,10 @@ typedef struct rh_port {
   int (*evaluate)(const char* expression, uint64_t* value, rh_sink sink, void* sink_context);
   void (*print)(const char* text);
   int (*interrupted)(void);
+  /* Stops at exit system calls, for rh_raw_exit: place or remove, and whether it is still there. Both are
+   * null where the debugger cannot. */
+  int (*catch_raw_exit)(int on);
+  int (*raw_exit_caught)(void);
 } rh_port;
 
 int rh_abi_version(void);
@@ -78,6 +82,8 @@ int rh_execute(rh_session* session, const rh_port* port, const char* line, const
  * runs before the thread is off the breakpoint makes debuggers report the same call again: that report is not
  * to be handed on. */
 int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
+/* A thread is about to make a raw exit system call: exit_group (whole_process) or exit. 1 as for rh_hit. */
+int rh_raw_exit(rh_session* session, const rh_port* port, int64_t tid, int whole_process);
 const char* rh_stop_reason(rh_session* session);
 
 void rh_notify(rh_session* session, const rh_port* port, int notice, int64_t detail);
