@@ -19,8 +19,13 @@ std::string hex(Address address) { return fmt::format("{:#x}", address); }
 Json count_json(const Count& count) { return count ? Json(*count) : Json(nullptr); }
 
 Json frame_json(const NamedFrame& frame) {
-  return {{"function", frame.function}, {"file", frame.file},  {"line", frame.line},
-          {"module", frame.module},     {"pc", hex(frame.pc)}, {"inlined", frame.inlined}};
+  Json json{{"function", frame.function}, {"file", frame.file},  {"line", frame.line},
+            {"module", frame.module},     {"pc", hex(frame.pc)}, {"inlined", frame.inlined}};
+  if (frame.lost) {
+    json["lost_callers"] = {
+        {"called", frame.lost->called}, {"ways", frame.lost->ways}, {"complete", frame.lost->complete}};
+  }
+  return json;
 }
 
 Json event_json(SessionState& state, EventId id) {

@@ -250,6 +250,12 @@ const LoadedModule* ModuleMap::get(ModuleId id) const {
   return id.index() < all_.size() ? &all_[id.index()] : nullptr;
 }
 
+std::vector<const LoadedModule*> ModuleMap::all() const {
+  std::vector<const LoadedModule*> modules;
+  for (const LoadedModule& module : all_) modules.push_back(&module);
+  return modules;
+}
+
 std::vector<const LoadedModule*> ModuleMap::loaded() const {
   std::vector<const LoadedModule*> modules;
   for (const auto& [begin, id] : by_begin_) modules.push_back(get(id));

@@ -43,6 +43,7 @@ class ModuleMap {
   [[nodiscard]] const LoadedModule* get(
       ModuleId id) const;  ///< also of unloaded ones: histories outlive dlclose
   [[nodiscard]] std::vector<const LoadedModule*> loaded() const;  ///< in load order (by address)
+  [[nodiscard]] std::vector<const LoadedModule*> all() const;     ///< also those unloaded since
   [[nodiscard]] const std::vector<UnreadModule>& unread() const { return unread_; }
 
  private:
