@@ -36,6 +36,7 @@ class LldbPort : public DebuggerPort {
     return access_.read_memory(target_, process_, address, out, size);
   }
   std::optional<Registers> registers(long tid) override;
+  std::vector<Address> vector_words(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;
   std::vector<MemoryRegion> regions() override;

@@ -1,17 +1,17 @@
 // Which tracked objects can the program still reach? A conservative scan of registers, stacks, writable
 // data and the heap, as LeakSanitizer does it: a word that points at an object or into it holds it.
 //
-// Roots are the general registers of all threads, their stacks from 128 bytes below the stack pointer up,
-// writable data of all modules, thread-local storage, and every other writable mapping that is not the
-// allocator's. The heap of glibc's malloc (2.35 to 2.41, all arenas and mapped chunks) is understood chunk by
-// chunk: a chunk holds what it points at once it is reached itself, and a free chunk holds nothing. Where a
-// heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a whole:
-// stale pointers may then make a leak look reachable, and heap_walked says so.
+// Roots are the general and vector registers of all threads, their stacks from 128 bytes below the stack
+// pointer up, writable data of all modules, thread-local storage, and every other writable mapping that is
+// not the allocator's. The heap of glibc's malloc (2.35 to 2.41, all arenas and mapped chunks) is understood
+// chunk by chunk: a chunk holds what it points at once it is reached itself, and a free chunk holds nothing.
+// Where a heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a
+// whole: stale pointers may then make a leak look reachable, and heap_walked says so.
 //
 // Limits. All but the first, and sizes that are given or guessed too small, can hide a leak but not invent
 // one:
 //   - a pointer is seen as an aligned word that points at the object or into it: not when it is stored
-//     unaligned, compressed, tagged in its upper bits, mangled, or held in a vector register only;
+//     unaligned, compressed, tagged in its upper bits, or mangled;
 //   - a word that is no pointer but has the value of one holds, and so does a stale pointer in a stack frame
 //     in use, in padding, in the stack of an ended thread of a static program, or in a free slot of a slab:
 //     the lists of slab allocators (GSlice, pools) are not known. Only the live tracked objects in a slab

@@ -72,6 +72,13 @@ std::optional<Registers> CPort::registers(long tid) {
   return registers;
 }
 
+std::vector<Address> CPort::vector_words(long tid) {
+  std::vector<Address> words;
+  collect([&](rh_sink sink, void* context) { return callbacks_.vector_words(tid, sink, context); },
+          [&](const Item& item) { words.push_back(item.a); });
+  return words;
+}
+
 std::vector<ThreadInfo> CPort::threads() {
   std::vector<ThreadInfo> threads;
   collect(callbacks_.threads, [&](const Item& item) {

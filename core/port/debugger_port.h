@@ -53,6 +53,9 @@ class DebuggerPort {
   /// Reads all of [address, address + size) as data; false when any byte is unreadable.
   virtual bool read_memory(Address address, void* out, std::size_t size) = 0;
   virtual std::optional<Registers> registers(long tid) = 0;
+  /// Words of the thread's vector registers; asked only where the core cannot ask the kernel. Empty where the
+  /// debugger cannot tell.
+  virtual std::vector<Address> vector_words(long /*tid*/) { return {}; }
   virtual std::vector<ThreadInfo> threads() = 0;
   /// Asked only where the core cannot read /proc itself (remote, core file, no process yet).
   virtual std::vector<ModuleInfo> modules() = 0;

@@ -27,6 +27,7 @@ CALLBACKS = {
     "process": CFUNCTYPE(c_int, POINTER(c_int), POINTER(c_int64), POINTER(c_int), SINK, c_void_p),
     "read_memory": CFUNCTYPE(c_int, c_uint64, c_void_p, c_size_t),
     "registers": CFUNCTYPE(c_int, c_int64, POINTER(c_uint64)),
+    "vector_words": CFUNCTYPE(c_int, c_int64, SINK, c_void_p),
     "threads": CFUNCTYPE(c_int, SINK, c_void_p),
     "modules": CFUNCTYPE(c_int, SINK, c_void_p),
     "regions": CFUNCTYPE(c_int, SINK, c_void_p),

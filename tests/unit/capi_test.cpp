@@ -41,6 +41,8 @@ int give_registers(int64_t tid, uint64_t* out) {
   return 1;
 }
 
+int give_vector_words(int64_t, rh_sink, void*) { return 0; }  // the core asks the kernel itself here
+
 int give_threads(rh_sink sink, void* context) {
   for (const ThreadInfo& thread : debugger->threads()) {
     sink(context, thread.name.c_str(), static_cast<uint64_t>(thread.tid), 0, 0, 0);
@@ -91,10 +93,10 @@ void print(const char* text) { debugger->print(text); }
 
 int interrupted() { return debugger->interrupted() ? 1 : 0; }
 
-constexpr rh_port kPort = {"ptrace",     give_process, give_memory,  give_registers,
-                           give_threads, give_modules, give_regions, give_backtrace,
-                           place,        remove_it,    alive,        evaluate,
-                           print,        interrupted,  nullptr,      nullptr};
+constexpr rh_port kPort = {"ptrace",     give_process, give_memory,  give_registers, give_vector_words,
+                           give_threads, give_modules, give_regions, give_backtrace, place,
+                           remove_it,    alive,        evaluate,     print,          interrupted,
+                           nullptr,      nullptr};
 
 struct Reply {
   bool done;

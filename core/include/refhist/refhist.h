@@ -49,6 +49,8 @@ typedef struct rh_port {
   int (*process)(int* state, int64_t* pid, int* local, rh_sink sink, void* sink_context);
   int (*read_memory)(uint64_t address, void* out, size_t size);
   int (*registers)(int64_t tid, uint64_t* out /* RH_REGISTERS */);
+  int (*vector_words)(int64_t tid, rh_sink sink,
+                      void* sink_context);          /* a = eight bytes of a vector register */
   int (*threads)(rh_sink sink, void* sink_context); /* text = name, a = tid */
   int (*modules)(rh_sink sink, void* sink_context); /* text = path, a = load bias */
   int (*regions)(rh_sink sink,
