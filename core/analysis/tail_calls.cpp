@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "probes/import_slots.h"
 
@@ -33,6 +34,15 @@ bool same_function(const Module* module, const FunctionSymbol& symbol, const Mod
                    const FunctionSymbol& other) {
   if (module == other_module && symbol.address == other.address) return true;
   return plain_name(symbol) == plain_name(other);
+}
+
+/// False when the module's file is gone, or another one has its name by now.
+bool is_file_of(const Module& module) {
+  try {
+    return !module.build_id().empty() && Module::open(module.path())->build_id() == module.build_id();
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 bool is_linker(const Module& module) { return file_name(module.path()).starts_with("ld-"); }
@@ -159,7 +169,7 @@ const JumpsOut& TailCalls::jumps(const Function& function) {
 
 const std::unordered_map<Address, std::string>& TailCalls::imports(const Module& module) {
   const auto [entry, is_new] = imports_.try_emplace(&module);
-  if (is_new) entry->second = read_import_slots(module.path());
+  if (is_new && is_file_of(module)) entry->second = read_import_slots(module.path());
   return entry->second;
 }
 

@@ -150,6 +150,10 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
   for (const UnreadModule& module : state.modules.unread()) {
     text += fmt::format("not read: {}: {}\n", module.path, module.reason);
   }
+  for (const UnreadModule& module : state.modules.from_memory()) {
+    text +=
+        fmt::format("read from memory: {}: {}; only exported names are known\n", module.path, module.reason);
+  }
   for (const std::string& line : caveats(state)) text += fmt::format("note: {}\n", line);
   return text;
 }

@@ -80,7 +80,7 @@ class Module {
   static std::shared_ptr<const Module> open(const std::string& path);
   /// The same for a file that goes by another name than it can be opened by (below /proc/PID/root).
   static std::shared_ptr<const Module> open(const std::string& file, const std::string& path);
-  /// The same from memory, for the vdso. `path` is only a name.
+  /// The same from memory, for the vdso and for modules whose file is gone. `path` is only a name.
   static std::shared_ptr<const Module> from_image(const std::string& path, std::vector<std::uint8_t> image);
   virtual ~Module() = default;
 
