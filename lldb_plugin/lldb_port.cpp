@@ -42,6 +42,11 @@ std::optional<Registers> LldbPort::registers(long tid) {
   return read_registers(debugger_, of);
 }
 
+std::vector<Address> LldbPort::vector_words(long tid) {
+  lldb::SBThread of = stopped_thread(tid);
+  return read_vector_words(of);
+}
+
 std::vector<ThreadInfo> LldbPort::threads() {
   std::vector<ThreadInfo> threads;
   const std::uint32_t count = process_.GetNumThreads();

@@ -38,6 +38,7 @@ class LldbPort : public DebuggerPort {
   bool write_memory(Address address, const void* bytes, std::size_t size) override;
   bool run_system_calls(long tid, std::span<SystemCall> calls) override;
   std::optional<Registers> registers(long tid) override;
+  std::vector<Address> vector_words(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;
   std::vector<MemoryRegion> regions() override;

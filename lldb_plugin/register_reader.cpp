@@ -104,4 +104,24 @@ std::optional<Registers> read_registers(lldb::SBDebugger& debugger, lldb::SBThre
   return ask_lldb(frame);
 }
 
+std::vector<Address> read_vector_words(lldb::SBThread& thread) {
+  std::vector<Address> words;
+  lldb::SBValueList sets = thread.GetFrameAtIndex(0).GetRegisters();
+  for (std::uint32_t i = 0; i < sets.GetSize(); ++i) {
+    lldb::SBValue set = sets.GetValueAtIndex(i);
+    for (std::uint32_t j = 0; j < set.GetNumChildren(); ++j) {
+      lldb::SBValue value = set.GetChildAtIndex(j);
+      const std::string_view name = value.GetName() == nullptr ? "" : value.GetName();
+      if (!name.starts_with("xmm") && !name.starts_with("ymm")) continue;
+      lldb::SBData data = value.GetData();
+      for (std::size_t at = 0; at + sizeof(Address) <= data.GetByteSize(); at += sizeof(Address)) {
+        lldb::SBError error;
+        const Address word = data.GetUnsignedInt64(error, at);
+        if (error.Success() && word != 0) words.push_back(word);
+      }
+    }
+  }
+  return words;
+}
+
 }  // namespace refhist

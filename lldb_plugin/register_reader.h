@@ -9,6 +9,7 @@
 #include <lldb/API/LLDB.h>
 
 #include <optional>
+#include <vector>
 
 #include "port/registers.h"
 
@@ -16,5 +17,8 @@ namespace refhist {
 
 /// Nothing when the thread is not stopped or one of the registers is not known.
 std::optional<Registers> read_registers(lldb::SBDebugger& debugger, lldb::SBThread& thread);
+
+/// The words of the widest vector registers that LLDB knows of the thread.
+std::vector<Address> read_vector_words(lldb::SBThread& thread);
 
 }  // namespace refhist

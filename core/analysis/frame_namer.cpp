@@ -12,45 +12,53 @@ const std::vector<NamedFrame>& FrameNamer::name(const StackFrame& frame) {
   if (!added) return names;
   const LoadedModule* module = frame.module.valid() ? modules_.get(frame.module) : nullptr;
   if (module == nullptr) {
-    names.push_back(NamedFrame{{}, {}, 0, {}, frame.pc, false});
+    names.push_back(NamedFrame{{}, {}, 0, {}, frame.pc, false, nullptr});
     return names;
   }
   const Address where =
       frame.exact ? frame.pc : frame.pc - 1;  // a return address may belong to the next line
   for (const SourceFrame& source : module->module->source_frames(where)) {
     names.push_back(NamedFrame{source.function, source.file, source.line, module->module->path(),
-                               frame.pc + module->bias, source.inlined});
+                               frame.pc + module->bias, source.inlined, nullptr});
   }
   if (names.empty())
-    names.push_back(NamedFrame{{}, {}, 0, module->module->path(), frame.pc + module->bias, false});
+    names.push_back(NamedFrame{{}, {}, 0, module->module->path(), frame.pc + module->bias, false, nullptr});
   return names;
 }
 
 std::vector<NamedFrame> FrameNamer::stack(StackId stack) {
   std::vector<NamedFrame> result;
-  for (const StackFrame& frame : history_.stacks().frames(stack)) {
-    const std::vector<NamedFrame>& names = name(frame);
+  const std::vector<StackFrame> frames = history_.stacks().frames(stack);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::vector<NamedFrame>& names = name(frames[i]);
     result.insert(result.end(), names.begin(), names.end());
+    if (i + 1 < frames.size()) result.back().lost = tail_calls_.between(frames[i], frames[i + 1]);
   }
   return result;
 }
 
-NamedFrame FrameNamer::owner(const Event& event) {
-  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
-  if (frames.empty()) return {};
+std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackFrame>& frames) const {
   const ModuleId defined_in = event.site.valid() ? sites_.get(event.site).module : ModuleId();
   const LoadedModule* module = defined_in.valid() ? modules_.get(defined_in) : nullptr;
   const bool library =
       module != nullptr && module->module->interpreter().empty() && module->module->position_independent();
-  std::size_t chosen = frames.size() > 1 ? 1 : 0;
-  if (library) {
-    for (std::size_t i = 1; i < frames.size(); ++i) {
-      if (frames[i].module == defined_in) continue;
-      chosen = i;
-      break;
-    }
+  for (std::size_t i = 1; library && i < frames.size(); ++i) {
+    if (frames[i].module != defined_in) return i;
   }
-  return name(frames[chosen]).front();
+  return frames.size() > 1 ? 1 : 0;
+}
+
+NamedFrame FrameNamer::owner(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  return frames.empty() ? NamedFrame{} : name(frames[owner_index(event, frames)]).front();
+}
+
+std::string FrameNamer::lost_owner(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  const std::size_t owner = frames.empty() ? 0 : owner_index(event, frames);
+  if (owner == 0) return {};
+  const auto lost = tail_calls_.between(frames[owner - 1], frames[owner]);
+  return lost && lost->complete && lost->ways.size() == 1 ? lost->ways.front().back() : std::string();
 }
 
 std::string FrameNamer::text(const NamedFrame& frame) {

@@ -1,10 +1,12 @@
 // Gives recorded frames their functions, files and lines, and picks the frame that owns a reference.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/tail_calls.h"
 #include "history/history.h"
 #include "sites/site_table.h"
 #include "symbols/module_map.h"
@@ -18,6 +20,8 @@ struct NamedFrame {
   std::string module;  ///< path; empty when in no module
   Address pc = 0;      ///< in memory while the module is loaded, else in the file
   bool inlined = false;
+  std::shared_ptr<const LostFrames>
+      lost;  ///< between this frame and the next; null when nothing is known to be
 };
 
 class FrameNamer {
@@ -30,12 +34,16 @@ class FrameNamer {
   /// The frame in whose hands the reference was taken or given back: the caller of a function of the program
   /// itself; for a library's function the first frame outside that library.
   NamedFrame owner(const Event& event);
+  /// The function that really made the owner's call, when it jumped to the one that the stack shows and so
+  /// has no frame; empty when that is not so, or not known for sure.
+  std::string lost_owner(const Event& event);
   /// "conn_close (json_client.c:120)", or module and address when nothing better is known.
   static std::string text(const NamedFrame& frame);
   void modules_changed() { cache_.clear(); }
 
  private:
   const std::vector<NamedFrame>& name(const StackFrame& frame);
+  [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {
     std::size_t operator()(const StackFrame& frame) const noexcept {
@@ -45,6 +53,7 @@ class FrameNamer {
   const ModuleMap& modules_;
   const SiteTable& sites_;
   const History& history_;
+  TailCalls tail_calls_{modules_};
   std::unordered_map<StackFrame, std::vector<NamedFrame>, Hash> cache_;
 };
 

@@ -15,6 +15,7 @@
 #include "analysis/reachability_places.h"
 #include "analysis/reachability_roots.h"
 #include "analysis/reachability_threads.h"
+#include "port/vector_registers.h"
 
 namespace refhist {
 
@@ -101,7 +102,10 @@ class ReachabilityScan {
       RootThread thread;
       thread.tid = info.tid;
       thread.registers = *registers;
+      if (process_.local) thread.vector_words = traced_vector_words(info.tid);
+      if (thread.vector_words.empty()) thread.vector_words = port_.vector_words(info.tid);
       if (options_.at_exit) cut(thread);
+      if (info.tid == options_.exiting_thread) thread.saved_only = true;
       threads.push_back(thread);
     }
     return threads;

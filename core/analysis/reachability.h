@@ -1,17 +1,17 @@
 // Which tracked objects can the program still reach? A conservative scan of registers, stacks, writable
 // data and the heap, as LeakSanitizer does it: a word that points at an object or into it holds it.
 //
-// Roots are the general registers of all threads, their stacks from 128 bytes below the stack pointer up,
-// writable data of all modules, thread-local storage, and every other writable mapping that is not the
-// allocator's. The heap of glibc's malloc (2.35 to 2.41, all arenas and mapped chunks) is understood chunk by
-// chunk: a chunk holds what it points at once it is reached itself, and a free chunk holds nothing. Where a
-// heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a whole:
-// stale pointers may then make a leak look reachable, and heap_walked says so.
+// Roots are the general and vector registers of all threads, their stacks from 128 bytes below the stack
+// pointer up, writable data of all modules, thread-local storage, and every other writable mapping that is
+// not the allocator's. The heap of glibc's malloc (2.35 to 2.41, all arenas and mapped chunks) is understood
+// chunk by chunk: a chunk holds what it points at once it is reached itself, and a free chunk holds nothing.
+// Where a heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a
+// whole: stale pointers may then make a leak look reachable, and heap_walked says so.
 //
 // Limits. All but the first, and sizes that are given or guessed too small, can hide a leak but not invent
 // one:
 //   - a pointer is seen as an aligned word that points at the object or into it: not when it is stored
-//     unaligned, compressed, tagged in its upper bits, mangled, or held in a vector register only;
+//     unaligned, compressed, tagged in its upper bits, or mangled;
 //   - a word that is no pointer but has the value of one holds, and so does a stale pointer in a stack frame
 //     in use, in padding, in the stack of an ended thread of a static program, or in a free slot of a slab:
 //     the lists of slab allocators (GSlice, pools) are not known. Only the live tracked objects in a slab
@@ -51,7 +51,7 @@ struct ReachOfObject {
   Reach reach = Reach::reachable;
   bool freed = false;  ///< the allocator has its memory back: it ended unseen (reach says nothing then)
   Address holder = 0;  ///< one word that points at it; 0 when none, or when a register does
-  std::string where;   ///< "register rbx of thread 12", "stack of thread 12", "a.out+0x4010"
+  std::string where;   ///< "register rbx of thread 12", "stack of thread 12", "conn_table+16 (a.out)"
   bool held_by_leak = false;  ///< from_leaked, and an unreachable tracked object leads to it
   ObjectId holder_object;     ///< the tracked object the holder lies in, if any
 };
@@ -59,6 +59,7 @@ struct ReachOfObject {
 struct ReachOptions {
   /// The process is in its last call (_exit): frames of the exit machinery and dead registers are no roots.
   bool at_exit = false;
+  long exiting_thread = 0;  ///< it makes a raw exit system call, from which nothing returns to its registers
   std::function<bool(std::size_t done, std::size_t total)> progress;  ///< bytes; false interrupts
   std::vector<std::pair<Address, Address>> ignored;  ///< memory whose contents are no roots: [begin, end)
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< heap contents kept in memory here during the scan

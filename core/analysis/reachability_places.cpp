@@ -39,9 +39,18 @@ std::string HolderPlaces::name(Address address) const {
   if (const Place* place = find(storage_, address)) return place->name;
   if (const Place* place = find(stacks_, address)) return place->name;
   if (const LoadedModule* loaded = modules_.at(address)) {
-    return fmt::format("{}+0x{:x}", file_name(loaded->module->path()), address - loaded->bias);
+    return data_place(*loaded, address - loaded->bias);
   }
   return mapping_place(address);
+}
+
+std::string HolderPlaces::data_place(const LoadedModule& loaded, Address address) {
+  const std::string module = file_name(loaded.module->path());
+  const std::optional<DataSymbol> symbol = loaded.module->data_symbol_at(address);
+  if (!symbol) return fmt::format("{}+0x{:x}", module, address);
+  const std::string name = demangle(symbol->name);
+  if (symbol->address == address) return fmt::format("{} ({})", name, module);
+  return fmt::format("{}+{} ({})", name, address - symbol->address, module);
 }
 
 std::string HolderPlaces::mapping_place(Address address) const {

@@ -16,7 +16,8 @@ class HolderPlaces {
  public:
   HolderPlaces(const ModuleMap& modules, const MemoryLayout& layout, const RootSet& roots, HeapMap& heap);
 
-  /// "a.out+0x4010", "stack of thread 12", "heap block 0x...+0x10"
+  /// "conn_table+16 (a.out)", "a.out+0x4010" where no symbol tells, "stack of thread 12", "heap block
+  /// 0x...+0x10"
   [[nodiscard]] std::string name(Address address) const;
 
  private:
@@ -25,6 +26,7 @@ class HolderPlaces {
     std::string name;
   };
   [[nodiscard]] static const Place* find(const std::vector<Place>& places, Address address);
+  [[nodiscard]] static std::string data_place(const LoadedModule& loaded, Address address);
   [[nodiscard]] std::string mapping_place(Address address) const;
 
   const ModuleMap& modules_;

@@ -81,6 +81,9 @@ void RootSet::add_registers(const RootThread& thread) {
     registers_.push_back(
         {thread.registers[r.number], fmt::format("register {} of thread {}", r.name, thread.tid)});
   }
+  if (thread.saved_only) return;  // no function saves vector registers for its caller
+  for (const Address word : thread.vector_words)
+    registers_.push_back({word, fmt::format("vector register of thread {}", thread.tid)});
 }
 
 bool RootSet::in_a_stack(Address address) const {

@@ -17,9 +17,10 @@ namespace refhist {
 struct RootThread {
   long tid = 0;
   Registers registers;
-  bool saved_only = false;  ///< only the callee-saved registers mean anything
-  Address stack_begin = 0;  ///< lowest byte of its stack that is in use
-  AddressRange stack;       ///< the whole stack, clipped to writable memory; empty when unknown
+  std::vector<Address> vector_words;  ///< what its vector registers hold
+  bool saved_only = false;            ///< only the callee-saved registers mean anything
+  Address stack_begin = 0;            ///< lowest byte of its stack that is in use
+  AddressRange stack;                 ///< the whole stack, clipped to writable memory; empty when unknown
 };
 
 struct RegisterRoot {

@@ -86,6 +86,15 @@ RH_EXPORT int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint
       0);
 }
 
+RH_EXPORT int rh_raw_exit(rh_session* session, const rh_port* port, int64_t tid, int whole_process) {
+  return guarded(
+      [&] {
+        refhist::CPort debugger(*port);
+        return session->session.raw_exit(debugger, static_cast<long>(tid), whole_process != 0) ? 1 : 0;
+      },
+      0);
+}
+
 RH_EXPORT const char* rh_stop_reason(rh_session* session) {
   return guarded([&] { return session->keep(session->session.stop_reason()); }, "");
 }

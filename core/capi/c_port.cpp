@@ -76,6 +76,13 @@ std::optional<Registers> CPort::registers(long tid) {
   return registers;
 }
 
+std::vector<Address> CPort::vector_words(long tid) {
+  std::vector<Address> words;
+  collect([&](rh_sink sink, void* context) { return callbacks_.vector_words(tid, sink, context); },
+          [&](const Item& item) { words.push_back(item.a); });
+  return words;
+}
+
 std::vector<ThreadInfo> CPort::threads() {
   std::vector<ThreadInfo> threads;
   collect(callbacks_.threads, [&](const Item& item) {
@@ -118,6 +125,15 @@ void CPort::remove_breakpoint(Address address) { callbacks_.remove_breakpoint(ad
 bool CPort::breakpoint_alive(Address address) { return callbacks_.breakpoint_alive(address) != 0; }
 
 void CPort::show_code(const std::string& path, Address bias) { callbacks_.show_code(path.c_str(), bias); }
+bool CPort::can_catch_raw_exit() const {
+  return callbacks_.catch_raw_exit != nullptr && callbacks_.raw_exit_caught != nullptr;
+}
+
+bool CPort::catch_raw_exit(bool on) {
+  return can_catch_raw_exit() && callbacks_.catch_raw_exit(on ? 1 : 0) != 0;
+}
+
+bool CPort::raw_exit_caught() { return can_catch_raw_exit() && callbacks_.raw_exit_caught() != 0; }
 
 Address CPort::evaluate(const std::string& expression) {
   std::uint64_t value = 0;

@@ -16,6 +16,7 @@ class CPort final : public DebuggerPort {
   bool read_memory(Address address, void* out, std::size_t size) override;
   bool write_memory(Address address, const void* bytes, std::size_t size) override;
   std::optional<Registers> registers(long tid) override;
+  std::vector<Address> vector_words(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;
   std::vector<MemoryRegion> regions() override;
@@ -24,6 +25,9 @@ class CPort final : public DebuggerPort {
   void remove_breakpoint(Address address) override;
   bool breakpoint_alive(Address address) override;
   void show_code(const std::string& path, Address bias) override;
+  [[nodiscard]] bool can_catch_raw_exit() const override;
+  bool catch_raw_exit(bool on) override;
+  bool raw_exit_caught() override;
   Address evaluate(const std::string& expression) override;
   [[nodiscard]] bool reports_hits_once() const override { return true; }
   void print(std::string_view text) override;

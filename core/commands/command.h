@@ -68,6 +68,7 @@ std::string help_overview();
 
 // Handlers, by topic.
 void run_track(CommandContext& context);
+void run_untrack(CommandContext& context);
 void run_discover(CommandContext& context);
 void run_status(CommandContext& context);
 void run_start(CommandContext& context);
@@ -84,7 +85,8 @@ void run_set(CommandContext& context);
 void run_show(CommandContext& context);
 void run_help(CommandContext& context);
 
-/// Looks at what the program can still reach and keeps the result in the state.
-void scan_now(SessionState& state, DebuggerPort& port, bool at_exit);
+/// Looks at what the program can still reach and keeps the result in the state. `exiting_thread` makes a raw
+/// exit system call.
+void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exiting_thread = 0);
 
 }  // namespace refhist

@@ -52,6 +52,15 @@ std::vector<Command> track_commands() {
         {"--exclude", "GLOB", "leave out calls made by this function or module; may be given again"},
         {"--backend", "auto|breakpoint", "how sites are armed"}},
        run_track},
+      {"untrack",
+       "FAMILY... | --all",
+       "follow a family no longer; what was recorded stays",
+       "FAMILY is the name of a tracked family, a shipped group or a glob. Its breakpoints are taken out and "
+       "its "
+       "name\n"
+       "is free again. Objects that live then are never called leaked: what becomes of them is not seen.",
+       {{"--all", "", "every tracked family"}},
+       run_untrack},
       {"discover",
        "[PATTERN]",
        "find reference-counted types in the loaded modules",
@@ -114,7 +123,10 @@ std::vector<Command> rule_commands() {
   return {
       {"break-on-leak", kRuleUsage, "stop at the last moment of the process when objects are leaked",
        "With --after FN: stop when FN returns and objects born inside it still live.",
-       rule_options({{"--reachable", "", "objects that are still reachable count as leaked"}}),
+       rule_options(
+           {{"--reachable", "", "objects that are still reachable count as leaked"},
+            {"--raw-exit", "",
+             "also before an exit system call that does not pass _exit (GDB: a catchpoint; not in LLDB)"}}),
        run_break_on_leak},
       {"break-on-imbalance", kRuleUsage,
        "stop before a put below zero, a get or put on a dead object, a free while referenced",

@@ -51,7 +51,7 @@ std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
   std::vector<ObjectId> found = context.state.history.all_at(address);
   if (found.empty()) found = context.state.history.containing(address);
   if (found.empty()) {
-    if (context.state.families.empty()) fail("nothing is tracked: refhist track FAMILY first");
+    if (!context.state.tracks_any()) fail("nothing is tracked: refhist track FAMILY first");
     fail(
         "{:#x} was never seen: no tracked object begins there or is known to contain it (refhist objects "
         "lists them)",
@@ -101,7 +101,7 @@ std::vector<Verdict> verdicts_of(const std::string& list) {
 
 /// Why a check of this session would prove nothing; empty when it proves something.
 std::string why_failed(SessionState& state) {
-  if (state.families.empty()) return "nothing is tracked";
+  if (!state.tracks_any()) return "nothing is tracked";
   if (state.runs == 0) return "no program ran";
   const auto& sites = state.sites.all();
   const bool armed = std::any_of(sites.begin(), sites.end(), [](const Site& site) {
@@ -136,7 +136,7 @@ void keep_scan(SessionState& state, const ReachResult& result, ReachScan& scan) 
 
 }  // namespace
 
-void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
+void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exiting_thread) {
   ReachScan scan;
   scan.at_exit = at_exit;
   scan.at_event = state.history.events().size();
@@ -149,6 +149,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit) {
   ReachOptions options;
   options.at_exit = at_exit;
   options.ignored = state.agent.own_memory();
+  options.exiting_thread = exiting_thread;
   LongWork work(port, state.tell_every_step, at_exit ? LongWork::For::program : LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(

@@ -32,6 +32,13 @@ int rule_number(const std::vector<std::string>& words) {
   return number;
 }
 
+/// Brings what the debugger catches in line with the rules. False when it refused.
+bool keep_exit_catch(CommandContext& context) {
+  if (!context.port.can_catch_raw_exit()) return true;
+  const bool wanted = context.state.rules.any_for_raw_exit();
+  return context.port.catch_raw_exit(wanted) || !wanted;
+}
+
 void change_rule(CommandContext& context, const std::vector<std::string>& words, RuleKind kind) {
   const std::string& action = words.front();
   if (action == "list") {
@@ -56,6 +63,20 @@ void change_rule(CommandContext& context, const std::vector<std::string>& words,
     rule.enabled = action == "enable";
     context.text = fmt::format("rule {} {}d\n", number, action);
   }
+  if (!keep_exit_catch(context)) fail("{} refused the catchpoint for raw exits", context.port.name());
+}
+
+void watch_raw_exit(CommandContext& context, int number) {
+  if (!context.port.can_catch_raw_exit()) {
+    context.text += fmt::format(
+        "  {} cannot stop at a system call: after a raw exit, leaks are what is outstanding by the recorded "
+        "events\n",
+        context.port.name());
+  } else if (!keep_exit_catch(context)) {
+    context.state.rules.remove(number);
+    context.text.clear();
+    fail("{} refused the catchpoint for raw exits", context.port.name());
+  }
 }
 
 void run_rule(CommandContext& context, RuleKind kind) {
@@ -66,14 +87,16 @@ void run_rule(CommandContext& context, RuleKind kind) {
   rule.kind = kind;
   rule.families = arguments.all("--family");
   for (const std::string& glob : rule.families) {
-    std::vector<std::string> names;
-    for (const TrackedFamily& tracked : context.state.families) names.push_back(tracked.family.name);
+    const std::vector<std::string> names = context.state.tracked_names();
     const bool known = is_glob(glob) || std::find(names.begin(), names.end(), glob) != names.end();
     if (!known && !names.empty()) fail("{} is not tracked{}", glob, suggestion(glob, names));
   }
   if (arguments.has("--object")) rule.object = context.port.evaluate(arguments.value("--object"));
   rule.after = arguments.value("--after");
   rule.reachable = arguments.has("--reachable");
+  rule.raw_exit = arguments.has("--raw-exit");
+  if (rule.raw_exit && !rule.after.empty())
+    fail("--raw-exit is about the end of the program: leave out --after");
   rule.expect = arguments.number("--expect", 0);
   if (arguments.has("--expect") && rule.after.empty())
     fail("--expect needs --after FN: it is the net change of one call");
@@ -82,6 +105,7 @@ void run_rule(CommandContext& context, RuleKind kind) {
   }
   const StopRule& added = context.state.rules.add(rule);
   context.text = fmt::format("rule {}: {}\n", added.number, added.describe());
+  if (added.raw_exit) return watch_raw_exit(context, added.number);
   if (added.after.empty()) return;
   if (!context.state.alive) context.state.modules.update(context.port);
   const std::string unseen = context.tracker.watch_functions(context.port);

@@ -137,6 +137,57 @@ void run_track(CommandContext& context) {
   context.text += notes;
 }
 
+namespace {
+
+/// The tracked families that a word of `untrack` stands for. Throws Error with the nearest name.
+std::vector<FamilyId> tracked_as(CommandContext& context, const std::string& word) {
+  SessionState& state = context.state;
+  std::vector<std::string> wanted{word};
+  const std::vector<std::string> shipped = state.shipped().names();
+  if (std::find(shipped.begin(), shipped.end(), word) != shipped.end()) {
+    for (const Family& family : state.shipped().find(word)) wanted.push_back(family.name);
+  }
+  std::vector<FamilyId> found;
+  for (std::size_t i = 0; i < state.families.size(); ++i) {
+    const TrackedFamily& tracked = state.families[i];
+    const bool meant = std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+      return name == tracked.family.name || glob_match(name, tracked.family.name);
+    });
+    if (!tracked.untracked && meant) found.emplace_back(i);
+  }
+  if (found.empty()) fail("{} is not tracked{}", word, suggestion(word, state.tracked_names()));
+  return found;
+}
+
+}  // namespace
+
+void run_untrack(CommandContext& context) {
+  const Arguments& arguments = context.arguments;
+  std::vector<std::string> words = arguments.words();
+  if (arguments.has("--all")) {
+    arguments.expect_words(0, "untrack --all");
+    if (!context.state.tracks_any()) fail("nothing is tracked");
+    words = {"*"};
+  }
+  if (words.empty())
+    fail("untrack what? refhist untrack FAMILY, or --all; refhist status lists the families");
+  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  std::vector<FamilyId> families;  // all of them, before the first is touched
+  for (const std::string& word : words) {
+    for (const FamilyId id : tracked_as(context, word)) {
+      if (std::find(families.begin(), families.end(), id) == families.end()) families.push_back(id);
+    }
+  }
+  for (const FamilyId id : families) {
+    context.tracker.untrack(context.port, id);
+    std::size_t kept = 0;
+    for (const Object& object : context.state.history.objects()) kept += object.family == id ? 1 : 0;
+    context.text += fmt::format(
+        "{} is no longer tracked{}\n", context.state.family_name(id),
+        kept == 0 ? std::string() : fmt::format(": the history of {} is kept", plural(kept, "object")));
+  }
+}
+
 void run_start(CommandContext& context) {
   if (context.state.recording) fail("recording already: refhist stop pauses it");
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");

@@ -30,6 +30,10 @@ class Allocations {
   [[nodiscard]] std::size_t count() const { return blocks_.size(); }
   [[nodiscard]] std::uint64_t bytes() const;
   void clear() { blocks_.clear(); }
+  template <class Predicate>
+  void forget_if(Predicate&& predicate) {
+    std::erase_if(blocks_, [&](const auto& entry) { return predicate(entry.second); });
+  }
 
  private:
   std::map<Address, Block> blocks_;

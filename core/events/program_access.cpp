@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 namespace refhist {
@@ -17,6 +18,16 @@ Registers from_kernel(const user_regs_struct& r) {
   out.value = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
                r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
   return out;
+}
+
+/// False for a main thread that has ended before the others as well: the kernel keeps it as a zombie.
+bool lives_here(long pid, long tid) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> stat(
+      fopen(fmt::format("/proc/{}/task/{}/stat", pid, tid).c_str(), "re"), fclose);
+  char line[512] = {};
+  if (!stat || fgets(line, sizeof line, stat.get()) == nullptr) return false;
+  const char* name_end = strrchr(line, ')');
+  return name_end == nullptr || strchr("ZX", name_end[2]) == nullptr;
 }
 
 std::int64_t sign_extended(std::uint64_t raw, std::uint32_t size) {
@@ -45,7 +56,7 @@ std::string ProgramAccess::thread_name(long tid, ThreadNames& names) const {
 }
 
 bool ProgramAccess::thread_lives(long tid) const {
-  if (process_.local) return ::access(fmt::format("/proc/{}/task/{}", process_.pid, tid).c_str(), F_OK) == 0;
+  if (process_.local) return lives_here(process_.pid, tid);
   const std::vector<ThreadInfo> threads = port_.threads();
   return std::any_of(threads.begin(), threads.end(),
                      [&](const ThreadInfo& thread) { return thread.tid == tid; });

@@ -71,6 +71,22 @@ void Recorder::forget_process() {
   excluded_cache_.clear();
 }
 
+void Recorder::forget_family(FamilyId family) {
+  const auto of_family = [&](SiteId site) { return site.valid() && sites_.get(site).family == family; };
+  for (auto& [tid, calls] : calls_.threads()) {
+    std::erase_if(calls.pending, [&](const PendingCall& call) { return of_family(call.site); });
+    std::erase_if(calls.open, [&](const OpenCall& call) { return of_family(call.site); });
+  }
+  allocations_.forget_if([&](const Block& block) { return of_family(block.site); });
+}
+
+bool Recorder::awaits_return_to(Address address) {
+  return std::any_of(calls_.threads().begin(), calls_.threads().end(), [&](const auto& thread) {
+    return std::any_of(thread.second.pending.begin(), thread.second.pending.end(),
+                       [&](const PendingCall& call) { return call.return_pc == address; });
+  });
+}
+
 ThreadIndex Recorder::thread_index(const ProgramView& access, long tid) {
   return history_.thread(tid, access.thread_name(tid, thread_names_));
 }

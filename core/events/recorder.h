@@ -66,6 +66,10 @@ class Recorder {
 
   /// A fork's other side is followed: its threads are new, its memory is the same.
   void forget_threads() { calls_.clear(); }
+  /// Its functions are not followed any more: calls of theirs that have begun are dropped.
+  void forget_family(FamilyId family);
+  /// Some call that has begun will return there.
+  [[nodiscard]] bool awaits_return_to(Address address);
   /// The process is gone: nothing is pending or in flight any more.
   void forget_process();
   /// From now on an address outside every block is memory that is not allocated.

@@ -66,6 +66,9 @@ class DebuggerPort {
     return false;
   }
   virtual std::optional<Registers> registers(long tid) = 0;
+  /// Words of the thread's vector registers; asked only where the core cannot ask the kernel. Empty where the
+  /// debugger cannot tell.
+  virtual std::vector<Address> vector_words(long /*tid*/) { return {}; }
   virtual std::vector<ThreadInfo> threads() = 0;
   /// Asked only where the core cannot read /proc itself (remote, core file, no process yet).
   virtual std::vector<ModuleInfo> modules() = 0;
@@ -82,6 +85,12 @@ class DebuggerPort {
   /// Names and frames of code of ours in the program: an ELF file, from now on (again) what it says. An empty
   /// path takes back what was told for this bias.
   virtual void show_code(const std::string& path, Address bias) { (void)path, (void)bias; }
+  /// Can the debugger stop a thread that is about to make an exit system call by itself, past every function?
+  [[nodiscard]] virtual bool can_catch_raw_exit() const { return false; }
+  /// From now on every such call comes back as Session::raw_exit, or no longer. False when refused.
+  virtual bool catch_raw_exit(bool /*on*/) { return false; }
+  /// False when the user has deleted or disabled what catches it.
+  virtual bool raw_exit_caught() { return false; }
 
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;

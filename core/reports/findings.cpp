@@ -96,6 +96,27 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
   }
 }
 
+/// Copies of the family's functions that ran unseen, if they ran, and change a count in this direction: a
+/// hint where the change may have happened. Empty when there are none.
+std::string unarmed_copies(const SessionState& state, FamilyId family, const Event& change) {
+  constexpr std::size_t kNamed = 3;
+  if (!change.before || !change.after) return {};
+  const bool down = *change.after < *change.before;
+  std::vector<std::string> copies;
+  for (const Site& site : state.sites.all()) {
+    const bool copy = site.inlined || (site.clone != CloneKind::whole && site.clone != CloneKind::cold);
+    if (site.family != family || !site.current || site.why_not.empty() || !copy) continue;
+    if (site.hits != 0 || (site.role == Role::put) != down || site.role == Role::free) continue;
+    copies.push_back(site.inlined ? fmt::format("{} inlined in {}", site.function, site.inlined_into)
+                                  : site.function);
+  }
+  if (copies.empty()) return {};
+  const std::size_t more = copies.size() > kNamed ? copies.size() - kNamed : 0;
+  copies.resize(copies.size() - more);
+  return fmt::format("; it may have been in a copy that is not armed: {}{}", join(copies, ", "),
+                     more == 0 ? std::string() : fmt::format(" and {} more (refhist status --sites)", more));
+}
+
 void add_unobserved(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
   for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
     const Object& object = state.history.object(ObjectId(i));
@@ -107,9 +128,9 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, std::vecto
     finding.verdict = Verdict::unobserved_change;
     finding.object = ObjectId(i);
     finding.event = *event;
-    finding.why = fmt::format("the count went from {} to {} without a probe",
-                              state.history.event(*event).before.value_or(0),
-                              state.history.event(*event).after.value_or(0));
+    const Event& change = state.history.event(*event);
+    finding.why = fmt::format("the count went from {} to {} without a probe{}", change.before.value_or(0),
+                              change.after.value_or(0), unarmed_copies(state, object.family, change));
     finding.fingerprint = fingerprint(state, Verdict::unobserved_change, object.family, {object.born});
     add(all, std::move(finding));
   }

@@ -37,7 +37,10 @@ std::string state_text(const Object& object) {
     case ObjectState::live:
       return object.base_known ? fmt::format("live, count {}", object.ledger) : "live, count unknown";
     case ObjectState::dead:
-      return object.freed ? "dead, its memory was given back" : "dead, its last put was called";
+      // True before, while and after that put runs: the program may stand at its first instruction.
+      if (!object.freed && object.died.valid())
+        return fmt::format("no reference is left after #{}, its last put", object.died.value);
+      return object.freed ? "dead, its memory was given back" : "dead";
     case ObjectState::unknown:
       return "end not seen";
   }
@@ -57,7 +60,11 @@ std::string event_line(SessionState& state, EventId id) {
   const std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
   std::string line = fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who,
                                  role_name(event.role), count_text(event), function);
-  if (event.stack.valid()) line += fmt::format(" <- {}", FrameNamer::text(state.namer.owner(event)));
+  if (event.stack.valid()) {
+    line += fmt::format(" <- {}", FrameNamer::text(state.namer.owner(event)));
+    const std::string lost = state.namer.lost_owner(event);
+    if (!lost.empty()) line += fmt::format(" through {}", lost);
+  }
   if (event.during_death) line += " (inside its last put)";
   return line;
 }
@@ -70,6 +77,7 @@ std::string stack_lines(SessionState& state, EventId id, const std::string& inde
   for (const NamedFrame& frame : state.namer.stack(event.stack)) {
     text += fmt::format("{}{:<3} {}{}\n", indent, fmt::format("{}", number++), FrameNamer::text(frame),
                         frame.inlined ? " [inlined]" : "");
+    if (frame.lost) text += fmt::format("{}    ... {}\n", indent, frame.lost->text());
   }
   if (state.history.stacks().truncated(event.stack))
     text += indent + "... the stack could not be walked further\n";

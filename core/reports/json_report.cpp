@@ -19,8 +19,13 @@ std::string hex(Address address) { return fmt::format("{:#x}", address); }
 Json count_json(const Count& count) { return count ? Json(*count) : Json(nullptr); }
 
 Json frame_json(const NamedFrame& frame) {
-  return {{"function", frame.function}, {"file", frame.file},  {"line", frame.line},
-          {"module", frame.module},     {"pc", hex(frame.pc)}, {"inlined", frame.inlined}};
+  Json json{{"function", frame.function}, {"file", frame.file},  {"line", frame.line},
+            {"module", frame.module},     {"pc", hex(frame.pc)}, {"inlined", frame.inlined}};
+  if (frame.lost) {
+    json["lost_callers"] = {
+        {"called", frame.lost->called}, {"ways", frame.lost->ways}, {"complete", frame.lost->complete}};
+  }
+  return json;
 }
 
 Json event_json(SessionState& state, EventId id) {
@@ -171,9 +176,11 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
   Json families = Json::array();
   for (const TrackedFamily& tracked : state.families) {
     families.push_back({{"name", tracked.family.name},
+                        {"tracked", !tracked.untracked},
                         {"origin", tracked.family.origin},
                         {"counter", tracked.counter.has_value()},
                         {"counter_note", tracked.counter_note},
+                        {"births_note", tracked.births_note},
                         {"null_calls", tracked.null_puts}});
   }
   Json sites = Json::array();

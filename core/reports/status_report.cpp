@@ -67,6 +67,11 @@ std::string site_line(const SessionState& state, const Site& site) {
 std::string family_text(const SessionState& state, FamilyId id, bool all_sites) {
   const TrackedFamily& tracked = state.families[id.index()];
   const Totals totals = totals_of(state, id);
+  if (tracked.untracked) {
+    if (totals.objects == 0) return {};
+    return fmt::format("{} (untracked): {} and {} kept\n", tracked.family.name,
+                       plural(totals.events, "event"), plural(totals.objects, "object"));
+  }
   std::size_t armed = 0;
   std::size_t left = 0;
   std::string sites;
@@ -82,6 +87,7 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
       totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life", totals.incomplete));
   if (!tracked.counter_note.empty())
     text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);
+  if (!tracked.births_note.empty()) text += fmt::format("    {}\n", tracked.births_note);
   if (tracked.unborn_calls != 0) {
     text += fmt::format(
         "    {} on objects whose counter reads 0 or less and whose birth was not seen (static ones?): no "
@@ -93,10 +99,21 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
   return text + sites;
 }
 
+std::string raw_exit_line(const SessionState& state, DebuggerPort& port) {
+  if (!state.rules.any_for_raw_exit()) return {};
+  if (!port.can_catch_raw_exit()) {
+    return fmt::format("{} cannot stop at a system call: --raw-exit has no effect\n", port.name());
+  }
+  return port.raw_exit_caught() ? std::string()
+                                : "the catchpoint for raw exits was deleted or disabled by somebody else: "
+                                  "break-on-leak enable N sets it again\n";
+}
+
 std::string allocator_line(const SessionState& state) {
   std::string names;
   for (const TrackedFamily& tracked : state.families) {
-    if (tracked.family.allocator) names += (names.empty() ? "" : ", ") + tracked.family.name;
+    if (tracked.family.allocator && !tracked.untracked)
+      names += (names.empty() ? "" : ", ") + tracked.family.name;
   }
   if (names.empty()) {
     return "no allocator is tracked (refhist track malloc): the size and the end of an object's memory are "
@@ -112,17 +129,18 @@ std::string allocator_line(const SessionState& state) {
 
 std::string status_report(SessionState& state, DebuggerPort& port, bool all_sites) {
   std::string text = process_line(state);
-  if (state.families.empty()) text += "nothing is tracked: refhist track FAMILY\n";
+  if (!state.tracks_any()) text += "nothing is tracked: refhist track FAMILY\n";
   for (std::size_t i = 0; i < state.families.size(); ++i) text += family_text(state, FamilyId(i), all_sites);
   for (const StopRule& rule : state.rules.all()) {
     text += fmt::format("rule {}: {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
                         rule.enabled ? "" : " (disabled)");
   }
+  text += raw_exit_line(state, port);
   text += fmt::format("{}, {}, {} of memory; stacks: {}\n", plural(state.history.events().size(), "event"),
                       plural(state.history.stacks().size(), "stack node"),
                       fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),
                       state.recorder.options().stacks ? "full" : "none");
-  if (!state.families.empty()) text += allocator_line(state);
+  if (state.tracks_any()) text += allocator_line(state);
   if (state.alive) {
     const std::size_t lost = state.armory.count_lost(port);
     if (lost != 0) {
@@ -134,6 +152,10 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
   }
   for (const UnreadModule& module : state.modules.unread()) {
     text += fmt::format("not read: {}: {}\n", module.path, module.reason);
+  }
+  for (const UnreadModule& module : state.modules.from_memory()) {
+    text +=
+        fmt::format("read from memory: {}: {}; only exported names are known\n", module.path, module.reason);
   }
   for (const std::string& line : caveats(state)) text += fmt::format("note: {}\n", line);
   return text;

@@ -152,17 +152,33 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   return text + suspect;
 }
 
-void HitHandler::judge_exit(DebuggerPort& port) {
-  scan_now(state_, port, true);
+void HitHandler::judge_exit(DebuggerPort& port, long raw_exit_thread) {
+  const bool raw = raw_exit_thread != 0;
+  scan_now(state_, port, true, raw_exit_thread);
   for (StopRule& rule : state_.rules.all()) {
     if (rule.kind != RuleKind::leak || !rule.after.empty() || !rule.enabled) continue;
+    if (raw && !rule.raw_exit) continue;
     std::size_t count = 0;
     const std::string what = leak_summary(rule, count);
     if (count == 0) continue;
     const char* state = !state_.scan.done ? "outstanding" : rule.reachable ? "not released" : "leaked";
-    stop_for(rule, fmt::format("leak: the program is about to end: {} {}: {}; refhist leaks tells more",
-                               plural(count, "object"), state, what));
+    stop_for(rule, fmt::format("leak: the program is about to end{}: {} {}: {}; refhist leaks tells more",
+                               raw ? " by a raw system call" : "", plural(count, "object"), state, what));
   }
+}
+
+bool HitHandler::handle_raw_exit(DebuggerPort& port, long tid, bool whole_process) {
+  reason_.clear();
+  // The system call that _exit makes: its breakpoint has told already.
+  if (exit_process_ == state_.process.pid && exit_thread_ == tid) return false;
+  const ProgramAccess access(port, state_.process, state_.tracer_here);
+  const std::vector<ThreadInfo> threads = port.threads();
+  const bool others = std::any_of(threads.begin(), threads.end(), [&](const ThreadInfo& thread) {
+    return thread.tid != tid && access.thread_lives(thread.tid);
+  });
+  if (!whole_process && others) return false;
+  judge_exit(port, tid);
+  return !reason_.empty();
 }
 
 void HitHandler::judge_stop(DebuggerPort& port, int signal) {
@@ -216,7 +232,11 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
     state_.recorder.on_watched_entry(access, tid, *registers, watch, arm_return);
     if (arm_return) tracker_.arm_return(port, *arm_return);
   }
-  if (tracker_.is_exit_watch(pc)) judge_exit(port);
+  if (tracker_.is_exit_watch(pc)) {
+    exit_process_ = state_.process.pid;
+    exit_thread_ = tid;
+    judge_exit(port, 0);
+  }
   return !reason_.empty();
 }
 

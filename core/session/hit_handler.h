@@ -16,6 +16,8 @@ class HitHandler {
 
   /// True: the program stays stopped for `stop_reason()`. Throws Error.
   bool handle(DebuggerPort& port, long tid, Address pc);
+  /// The same at a raw exit system call, with the rules that ask for it.
+  bool handle_raw_exit(DebuggerPort& port, long tid, bool whole_process);
   [[nodiscard]] const std::string& stop_reason() const { return reason_; }
 
   /// The user sees a stop; `signal` is fatal or 0. With break-on-leak, the leaks are told at a fatal signal.
@@ -25,7 +27,7 @@ class HitHandler {
   void check_process(DebuggerPort& port, long tid);
   void judge(const Recorded& recorded, long tid);
   void judge_watched(const PendingCall& call, long tid);
-  void judge_exit(DebuggerPort& port);
+  void judge_exit(DebuggerPort& port, long raw_exit_thread);  ///< 0: in _exit
   void stop_for(StopRule& rule, const std::string& what);
   [[nodiscard]] std::string leak_summary(const StopRule& rule, std::size_t& count);
   [[nodiscard]] std::string place(const Recorded& recorded, long tid);
@@ -36,6 +38,8 @@ class HitHandler {
   std::string reason_;
   std::unordered_set<long> known_threads_;  ///< of `known_process_`: they need no second look whose they are
   long known_process_ = 0;
+  long exit_thread_ = 0;  ///< of `exit_process_`: it stands in _exit, where the program was looked at
+  long exit_process_ = 0;
 };
 
 }  // namespace refhist

@@ -21,6 +21,7 @@ class Session::Impl {
 
   CommandResult execute(DebuggerPort& port, std::string_view line);
   bool hit(DebuggerPort& port, long tid, Address pc);
+  bool raw_exit(DebuggerPort& port, long tid, bool whole_process);
   void notify(DebuggerPort& port, Notice notice, std::int64_t detail);
 
   mutable std::recursive_mutex mutex_;  // a port may ask back (place_breakpoint) on the same thread
@@ -83,6 +84,16 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
   }
 }
 
+bool Session::Impl::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
+  const std::lock_guard lock(mutex_);
+  try {
+    return state_.alive && hits_.handle_raw_exit(port, tid, whole_process);
+  } catch (const std::exception& error) {
+    state_.warnings.push_back(fmt::format("the end of the program was not looked at: {}", error.what()));
+    return false;
+  }
+}
+
 void Session::Impl::begin_process(DebuggerPort& port) {
   if (!state_.keep_history) {
     state_.history.clear();
@@ -121,7 +132,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
             end_process(ProcessEnd{true, false, true, 0});
           }
         }
-        if (state_.families.empty() && state_.rules.all().empty()) return;
+        if (!state_.tracks_any() && state_.rules.all().empty()) return;
         if (state_.alive) {
           tracker_.modules_changed(port);
         } else {
@@ -154,6 +165,10 @@ CommandResult Session::execute(DebuggerPort& port, std::string_view line) {
 }
 
 bool Session::hit(DebuggerPort& port, long tid, Address pc) { return impl_->hit(port, tid, pc); }
+
+bool Session::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
+  return impl_->raw_exit(port, tid, whole_process);
+}
 
 std::string Session::stop_reason() const {
   const std::lock_guard lock(impl_->mutex_);
@@ -188,8 +203,8 @@ std::vector<std::string> Session::complete(std::string_view line) const {
     if (verb == "track") {
       for (std::string& name : impl_->state_.shipped().names()) candidates.push_back(std::move(name));
     }
-    for (const TrackedFamily& family : impl_->state_.families) {
-      if (verb != "track") candidates.push_back(family.family.name);
+    if (verb != "track") {
+      for (std::string& name : impl_->state_.tracked_names()) candidates.push_back(std::move(name));
     }
   }
   std::erase_if(candidates, [&](const std::string& candidate) { return !candidate.starts_with(word); });
@@ -198,7 +213,7 @@ std::vector<std::string> Session::complete(std::string_view line) const {
 
 bool Session::tracking() const {
   const std::lock_guard lock(impl_->mutex_);
-  return !impl_->state_.families.empty() || !impl_->state_.rules.all().empty();
+  return impl_->state_.tracks_any() || !impl_->state_.rules.all().empty();
 }
 
 std::int64_t Session::count_of(Address address) const {

@@ -47,6 +47,8 @@ class Session {
 
   /// A thread stands at a breakpoint of ours. True: stop the program and show `stop_reason()`.
   bool hit(DebuggerPort& port, long tid, Address pc);
+  /// A thread is about to make a raw exit system call, for the whole process or for itself. As for hit.
+  bool raw_exit(DebuggerPort& port, long tid, bool whole_process);
   /// One line: what stopped the program on our account and why; empty when nothing did.
   [[nodiscard]] std::string stop_reason() const;
 

@@ -1,6 +1,7 @@
 // Everything one session knows, shared by the tracker, the rules and the commands.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,17 @@ struct SessionState {
   std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
   std::uint64_t lost_hits = 0;
 
+  [[nodiscard]] bool tracks_any() const {
+    return std::any_of(families.begin(), families.end(), [](const auto& f) { return !f.untracked; });
+  }
+  /// Names of the families that are tracked now.
+  [[nodiscard]] std::vector<std::string> tracked_names() const {
+    std::vector<std::string> names;
+    for (const TrackedFamily& tracked : families) {
+      if (!tracked.untracked) names.push_back(tracked.family.name);
+    }
+    return names;
+  }
   [[nodiscard]] std::string family_name(FamilyId id) const { return families[id.index()].family.name; }
   FamilyCatalog& shipped() {
     if (!catalog) catalog.emplace(families_folder);

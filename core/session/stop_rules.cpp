@@ -33,6 +33,7 @@ std::string StopRule::describe() const {
   if (!after.empty()) text += fmt::format(" --after {}", after);
   if (expect != 0) text += fmt::format(" --expect {}", expect);
   if (reachable) text += " --reachable";
+  if (raw_exit) text += " --raw-exit";
   return text;
 }
 
@@ -57,6 +58,11 @@ void StopRules::remove(int number) {
 bool StopRules::any_enabled(RuleKind kind) const {
   return std::any_of(rules_.begin(), rules_.end(),
                      [&](const StopRule& rule) { return rule.enabled && rule.kind == kind; });
+}
+
+bool StopRules::any_for_raw_exit() const {
+  return std::any_of(rules_.begin(), rules_.end(),
+                     [](const StopRule& rule) { return rule.enabled && rule.raw_exit; });
 }
 
 }  // namespace refhist

@@ -22,6 +22,7 @@ struct StopRule {
   std::string after;                  ///< function at whose return it looks; empty: not tied to a call
   std::int64_t expect = 0;            ///< net change that is right for `after`
   bool reachable = false;             ///< break-on-leak: reachable objects count as well
+  bool raw_exit = false;              ///< break-on-leak: also at an exit system call that passes no function
   bool enabled = true;
   std::uint64_t hits = 0;
 
@@ -38,6 +39,7 @@ class StopRules {
   [[nodiscard]] const std::vector<StopRule>& all() const { return rules_; }
   std::vector<StopRule>& all() { return rules_; }
   [[nodiscard]] bool any_enabled(RuleKind kind) const;
+  [[nodiscard]] bool any_for_raw_exit() const;  ///< enabled ones
 
  private:
   std::vector<StopRule> rules_;

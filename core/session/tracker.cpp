@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "events/program_access.h"
 #include "probes/function_pattern.h"
+#include "sites/birth_gap.h"
 #include "sites/planner.h"
 
 namespace refhist {
@@ -23,6 +24,7 @@ std::vector<const LoadedModule*> known_modules(const SessionState& state) { retu
 
 void Tracker::check_conflicts(const Family& family) const {
   for (const TrackedFamily& other : state_.families) {
+    if (other.untracked) continue;
     if (other.family.name == family.name) {
       fail("{} is tracked already: refhist status shows its sites", family.name);
     }
@@ -95,7 +97,8 @@ void Tracker::check_functions(const TrackedFamily& tracked, std::vector<std::str
   std::vector<std::string> missing;
   for (const ProbeSpec& probe : tracked.family.probes) {
     const bool found = std::any_of(modules.begin(), modules.end(), [&](const LoadedModule* module) {
-      return defines_function(*module->module, probe.function);
+      return defines_function(*module->module, probe.function) ||
+             (!is_glob(probe.function) && !module->module->inlined_copies(probe.function).empty());
     });
     if (!found) missing.push_back(probe.function);
   }
@@ -142,6 +145,9 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
     publish_agent(port);
     for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
   }
+  note_births(id);
+  if (!state_.families[id.index()].births_note.empty())
+    notes.push_back(state_.families[id.index()].births_note);
   std::string text =
       state_.alive ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
                    : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
@@ -213,12 +219,30 @@ void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
 
 void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module) {
   TrackedFamily& tracked = state_.families[id.index()];
+  if (tracked.untracked) return;
   for (Site& site : plan_sites(id, tracked.family, tracked.counter, module)) {
     const bool runs_unseen = !site.why_not.empty() && site.clone != CloneKind::cold;
     const SiteId added = state_.sites.add(std::move(site));
     arm_site(port, added);
     if (runs_unseen) tracked.traits.blind = true;
   }
+}
+
+void Tracker::note_births(FamilyId id) {
+  TrackedFamily& tracked = state_.families[id.index()];
+  if (tracked.untracked) return;
+  std::vector<Site> sites;
+  if (state_.alive) {
+    for (const Site& site : state_.sites.all()) {
+      if (site.family == id && site.current) sites.push_back(site);
+    }
+  } else {
+    for (const LoadedModule* module : state_.modules.loaded()) {
+      for (Site& site : plan_sites(id, tracked.family, tracked.counter, *module))
+        sites.push_back(std::move(site));
+    }
+  }
+  tracked.births_note = birth_gap(tracked.family, sites);
 }
 
 void Tracker::arm_special(DebuggerPort& port, const LoadedModule& module) {
@@ -258,7 +282,7 @@ void Tracker::process_started(DebuggerPort& port) {
 void Tracker::judge_allocator(bool from_start) {
   const bool heap =
       std::any_of(state_.families.begin(), state_.families.end(), [](const TrackedFamily& tracked) {
-        return tracked.family.allocator && tracked.family.name == "malloc";
+        return tracked.family.allocator && tracked.family.name == "malloc" && !tracked.untracked;
       });
   state_.recorder.set_allocator_tracked(heap && from_start);
 }
@@ -317,12 +341,15 @@ void Tracker::modules_changed(DebuggerPort& port) {
       return module->begin <= watch.first && watch.first < module->end;
     });
   }
-  for (TrackedFamily& tracked : state_.families) settle_again(tracked);
+  for (TrackedFamily& tracked : state_.families) {
+    if (!tracked.untracked) settle_again(tracked);
+  }
   const bool early = !state_.agent.attached() && wants_agent() &&
                      state_.agent.attach(port, state_.process, state_.tracer_here);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
   if (early) upgrade_to_agent(port);
   publish_agent(port);
+  for (std::size_t i = 0; i < state_.families.size(); ++i) note_births(FamilyId(i));
   watch_functions(port);
 }
 
@@ -358,6 +385,51 @@ void Tracker::pause(DebuggerPort& port) {
   for (const Address address : return_points_) state_.armory.disarm(port, address);
   return_points_.clear();
   state_.recorder.forget_process();
+}
+
+void Tracker::disarm_sites_of(DebuggerPort& port, FamilyId id) {
+  std::vector<SiteId> freed;
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.get(SiteId(i));
+    if (site.family != id || !site.current) continue;
+    if (site.armed) {
+      disarm_site(port, SiteId(i));
+      freed.emplace_back(i);
+    }
+    state_.sites.get(SiteId(i)).current = false;
+  }
+  // Where two families claim the same code, the other one's turn has come.
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.get(SiteId(i));
+    const bool waited = site.current && !site.armed && !site.inlined && site.clone == CloneKind::whole &&
+                        std::any_of(freed.begin(), freed.end(), [&](SiteId other) {
+                          return state_.sites.get(other).address == site.address;
+                        });
+    if (!waited) continue;
+    state_.sites.set_armed(SiteId(i), false);
+    arm_site(port, SiteId(i));
+  }
+}
+
+void Tracker::untrack(DebuggerPort& port, FamilyId id) {
+  TrackedFamily& tracked = state_.families[id.index()];
+  disarm_sites_of(port, id);
+  tracked.untracked = true;
+  tracked.births_note.clear();
+  // Nobody sees any more what becomes of what lives now: it must not be called leaked.
+  for (std::size_t i = 0; i < state_.history.objects().size(); ++i) {
+    Object& object = state_.history.object(ObjectId(i));
+    if (object.family != id || object.state != ObjectState::live) continue;
+    object.state = ObjectState::unknown;
+    object.note = "it lived when its family was untracked";
+  }
+  state_.recorder.forget_family(id);
+  std::erase_if(return_points_, [&](Address address) {
+    if (state_.recorder.awaits_return_to(address)) return false;
+    state_.armory.disarm(port, address);
+    return true;
+  });
+  if (tracked.family.allocator) judge_allocator(false);
 }
 
 void Tracker::resume(DebuggerPort& port) {

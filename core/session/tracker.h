@@ -18,6 +18,9 @@ class Tracker {
   /// function, a wrong member path, no such function (with the nearest one).
   std::string track(DebuggerPort& port, Family family);
 
+  /// Nothing of the family is armed any more; what was recorded stays, and its name is free again.
+  void untrack(DebuggerPort& port, FamilyId id);
+
   void process_started(DebuggerPort& port);
   /// The debugger goes on with the other side of a fork: same memory, same breakpoints, another process.
   void follow_fork(DebuggerPort& port);
@@ -50,6 +53,8 @@ class Tracker {
   void settle_family(TrackedFamily& tracked);
   /// The same where no command can fail: a counter that was not found because of Ctrl-C is noted.
   void settle_again(TrackedFamily& tracked);
+  /// Says in the family which of its births are unseen.
+  void note_births(FamilyId id);
   void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
@@ -59,6 +64,7 @@ class Tracker {
   [[nodiscard]] bool wants_agent() const;
   void publish_agent(DebuggerPort& port);
   void disarm_site(DebuggerPort& port, SiteId id);
+  void disarm_sites_of(DebuggerPort& port, FamilyId id);
   void arm_special(DebuggerPort& port, const LoadedModule& module);
   /// Has the program not executed an instruction of its own yet? Then no birth can have been missed.
   [[nodiscard]] bool at_first_instruction(DebuggerPort& port) const;

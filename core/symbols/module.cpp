@@ -38,6 +38,10 @@ class ElfModule final : public Module {
     return found == nullptr ? std::nullopt : std::optional(*found);
   }
   std::optional<Address> data_symbol(std::string_view name) const override { return symbols().data(name); }
+  std::optional<DataSymbol> data_symbol_at(Address address) const override {
+    const DataSymbol* found = symbols().data_at(address);
+    return found == nullptr ? std::nullopt : std::optional(*found);
+  }
 
   std::vector<SourceFrame> source_frames(Address address) const override;
   std::vector<InlinedCopy> inlined_copies(std::string_view name) const override {

@@ -25,6 +25,12 @@ struct FunctionSymbol {
   bool ifunc = false;
 };
 
+struct DataSymbol {
+  std::string name;  ///< as in the symbol table, without @VERSION
+  Address address = 0;
+  std::uint64_t size = 0;
+};
+
 struct SourceFrame {
   std::string function;  ///< demangled; empty when unknown
   std::string file;      ///< full path; empty when unknown
@@ -74,7 +80,7 @@ class Module {
   static std::shared_ptr<const Module> open(const std::string& path);
   /// The same for a file that goes by another name than it can be opened by (below /proc/PID/root).
   static std::shared_ptr<const Module> open(const std::string& file, const std::string& path);
-  /// The same from memory, for the vdso. `path` is only a name.
+  /// The same from memory, for the vdso and for modules whose file is gone. `path` is only a name.
   static std::shared_ptr<const Module> from_image(const std::string& path, std::vector<std::uint8_t> image);
   virtual ~Module() = default;
 
@@ -94,6 +100,8 @@ class Module {
   [[nodiscard]] virtual std::optional<FunctionSymbol> function_at(Address address) const = 0;
   /// An object (data) symbol's address, as for `_r_debug`.
   [[nodiscard]] virtual std::optional<Address> data_symbol(std::string_view name) const = 0;
+  /// The object (data) symbol that covers the address.
+  [[nodiscard]] virtual std::optional<DataSymbol> data_symbol_at(Address address) const = 0;
 
   /// Source frames at an address, innermost (most inlined) first; never empty when a symbol covers it.
   [[nodiscard]] virtual std::vector<SourceFrame> source_frames(Address address) const = 0;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "symbols/elf_file.h"
+#include "symbols/memory_image.h"
 
 namespace refhist {
 
@@ -96,6 +97,7 @@ std::optional<Address> bias_of(const Module& module, const MemoryRegion& region)
 
 ModuleMap::Change ModuleMap::update(DebuggerPort& port) {
   unread_.clear();
+  from_memory_.clear();
   const ProcessInfo process = port.process();
   const bool alive = process.state == ProcessState::stopped || process.state == ProcessState::running;
   if (alive && process.local && process.pid != 0) return replace(find_local(port, process.pid));
@@ -106,13 +108,19 @@ ModuleMap::Change ModuleMap::update(DebuggerPort& port) {
 ModuleMap::Change ModuleMap::clear() {
   unread_.clear();
   generated_.clear();
+  from_memory_.clear();
+  for (const auto& [key, bias] : memory_bias_) cache_.erase(key);
+  memory_bias_.clear();
   return replace({});
 }
 
 std::vector<ModuleMap::Found> ModuleMap::find_local(DebuggerPort& port, long pid) {
   std::vector<Found> found;
   std::vector<MappedRegion> regions = read_mapped_regions(pid);
-  std::erase_if(regions, [](const MappedRegion& r) { return !r.executable; });
+  // A file is a module when code of it is mapped, or when nothing but its header tells (see
+  // add_loaded_copies).
+  const auto is_header = [](const MappedRegion& r) { return r.inode != 0 && r.file_offset == 0; };
+  std::erase_if(regions, [&](const MappedRegion& r) { return !r.executable && !is_header(r); });
   // All executable mappings of one file together, in the order of the first.
   for (std::size_t i = 0; i < regions.size(); ++i) {
     if (regions[i].path == kVdso) add_vdso(port, regions[i], found);
@@ -130,25 +138,69 @@ std::vector<ModuleMap::Found> ModuleMap::find_local(DebuggerPort& port, long pid
 
 void ModuleMap::add_mapped_file(DebuggerPort& port, long pid, const std::vector<MappedRegion>& regions,
                                 std::vector<Found>& found) {
+  const bool code =
+      std::any_of(regions.begin(), regions.end(), [](const MappedRegion& r) { return r.executable; });
+  if (!code) return;
   const MappedRegion& first = regions.front();
   const MappedFile located = locate(pid, first);
-  if (located.file.empty()) {
-    unread_.push_back({first.path, "deleted or replaced on disk since it was loaded"});
-    return;
-  }
+  if (located.file.empty())
+    return add_loaded_copies(port, regions, "deleted or replaced on disk since it was loaded", found);
   try {
     const auto module = open_cached(located.file, first.path);
     std::set<Address> biases;
     for (const MappedRegion& region : regions) {
-      const std::optional<Address> bias = bias_of(*module, region);
+      const std::optional<Address> bias = region.executable ? bias_of(*module, region) : std::nullopt;
       if (!bias || !biases.insert(*bias).second) continue;
       if (!located.sure && !same_build_in_memory(port, *module, *bias))
         fail("replaced on disk since it was loaded");
       found.push_back({module, *bias});
     }
   } catch (const Error& error) {
-    unread_.push_back({first.path, error.what()});
+    add_loaded_copies(port, regions, error.what(), found);
   }
+}
+
+void ModuleMap::add_loaded_copies(DebuggerPort& port, const std::vector<MappedRegion>& regions,
+                                  const std::string& why, std::vector<Found>& found) {
+  bool any = false;
+  for (const MappedRegion& region : regions) {
+    if (region.file_offset != 0 || !add_from_memory(port, region.begin, region.path, why, found)) continue;
+    // The file may also be mapped as plain data: only a copy whose code lies in its place was loaded.
+    const Found& copy = found.back();
+    const bool loaded = std::any_of(regions.begin(), regions.end(), [&](const MappedRegion& code) {
+      return code.executable && bias_of(*copy.module, code) == copy.bias;
+    });
+    any = any || loaded;
+    if (loaded) continue;
+    found.pop_back();
+    from_memory_.pop_back();
+  }
+  if (!any) unread_.push_back({regions.front().path, why});
+}
+
+bool ModuleMap::add_from_memory(DebuggerPort& port, Address base, const std::string& path,
+                                const std::string& why, std::vector<Found>& found) {
+  const auto read = [&](Address address, void* out, std::size_t size) {
+    return port.read_memory(address, out, size);
+  };
+  const std::string key = fmt::format("{}|memory|{:x}", path, base);
+  std::shared_ptr<const Module>& module = cache_[key];
+  Address& bias = memory_bias_[key];
+  if (module != nullptr && !same_build_in_memory(port, *module, bias))
+    module = nullptr;  // another one came there
+  if (module == nullptr) {
+    try {
+      std::optional<MemoryImage> image = read_memory_image(read, base);
+      if (!image) return false;
+      bias = image->bias;
+      module = Module::from_image(path, std::move(image->bytes));
+    } catch (const Error&) {
+      return false;
+    }
+  }
+  found.push_back({module, bias});
+  from_memory_.push_back({path, why});
+  return true;
 }
 
 void ModuleMap::add_vdso(DebuggerPort& port, const MemoryRegion& region, std::vector<Found>& found) {
@@ -176,7 +228,12 @@ std::vector<ModuleMap::Found> ModuleMap::find_remote(DebuggerPort& port) {
       }
       found.push_back({module, info.bias});
     } catch (const Error& error) {
-      unread_.push_back({info.path, error.what()});
+      static constexpr std::string_view kDeleted = " (deleted)";
+      std::string path = info.path;
+      if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+      const bool process = port.process().state != ProcessState::core;
+      if (!process || !add_from_memory(port, info.bias, path, error.what(), found))
+        unread_.push_back({path, error.what()});
     }
   }
   for (const MemoryRegion& region : port.regions()) {
@@ -258,6 +315,12 @@ const LoadedModule* ModuleMap::at(Address address) const {
 
 const LoadedModule* ModuleMap::get(ModuleId id) const {
   return id.index() < all_.size() ? &all_[id.index()] : nullptr;
+}
+
+std::vector<const LoadedModule*> ModuleMap::all() const {
+  std::vector<const LoadedModule*> modules;
+  for (const LoadedModule& module : all_) modules.push_back(&module);
+  return modules;
 }
 
 std::vector<const LoadedModule*> ModuleMap::loaded() const {

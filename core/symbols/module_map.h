@@ -47,7 +47,11 @@ class ModuleMap {
   [[nodiscard]] const LoadedModule* get(
       ModuleId id) const;  ///< also of unloaded ones: histories outlive dlclose
   [[nodiscard]] std::vector<const LoadedModule*> loaded() const;  ///< in load order (by address)
+  [[nodiscard]] std::vector<const LoadedModule*> all() const;     ///< also those unloaded since
   [[nodiscard]] const std::vector<UnreadModule>& unread() const { return unread_; }
+  /// Modules whose file cannot be read, and why: of them only what is loaded is known (exported names, call
+  /// frames).
+  [[nodiscard]] const std::vector<UnreadModule>& from_memory() const { return from_memory_; }
 
  private:
   struct Found {
@@ -59,6 +63,11 @@ class ModuleMap {
   std::vector<Found> find_executable(const ProcessInfo& process);
   void add_mapped_file(DebuggerPort& port, long pid, const std::vector<MappedRegion>& regions,
                        std::vector<Found>& found);
+  void add_loaded_copies(DebuggerPort& port, const std::vector<MappedRegion>& regions, const std::string& why,
+                         std::vector<Found>& found);
+  /// False when no ELF header lies at `base`.
+  bool add_from_memory(DebuggerPort& port, Address base, const std::string& path, const std::string& why,
+                       std::vector<Found>& found);
   void add_vdso(DebuggerPort& port, const MemoryRegion& region, std::vector<Found>& found);
   std::shared_ptr<const Module> open_cached(const std::string& file, const std::string& path);
   Change replace(const std::vector<Found>& found);
@@ -67,6 +76,8 @@ class ModuleMap {
   std::map<Address, ModuleId> by_begin_;  // only those loaded now
   std::map<Address, LoadedModule> generated_;  // by begin
   std::vector<UnreadModule> unread_;
+  std::vector<UnreadModule> from_memory_;
+  std::map<std::string, Address> memory_bias_;                  // by the key of cache_
   std::map<std::string, std::shared_ptr<const Module>> cache_;  // by path, inode, size and mtime
 };
 

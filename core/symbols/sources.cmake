@@ -14,6 +14,7 @@ target_sources(refhist_core PRIVATE
   symbols/debug_info.cpp
   symbols/dwarf_expression.cpp
   symbols/call_frames.cpp
+  symbols/memory_image.cpp
   symbols/module.cpp
   symbols/mapped_region.cpp
   symbols/module_map.cpp

@@ -36,6 +36,7 @@ SymbolTable::SymbolTable(const ElfFile& main, const ElfFile* debug) {
   if (debug == nullptr && main.has_section(".gnu_debugdata")) read_mini_debug_info(main.path());
   merge();
   index(ends);
+  index_objects();
 }
 
 void SymbolTable::read(const ElfFile& file, std::uint32_t section_type, Ends& ends) {
@@ -70,6 +71,9 @@ void SymbolTable::add(const char* name, const GElf_Sym& symbol, bool exported) {
                           .ifunc = type == STT_GNU_IFUNC});
   } else if (type == STT_OBJECT || (type == STT_NOTYPE && GELF_ST_BIND(symbol.st_info) == STB_GLOBAL)) {
     data_.emplace(without_version(name), symbol.st_value);
+    if (symbol.st_size != 0) {
+      objects_.push_back({.name = without_version(name), .address = symbol.st_value, .size = symbol.st_size});
+    }
   }
 }
 
@@ -141,6 +145,21 @@ void SymbolTable::index(const Ends& ends) {
   covers_.finish();
 }
 
+// Of several names for one object the one with the fewest underscores is last, and so wins.
+void SymbolTable::index_objects() {
+  const auto key = [](const DataSymbol& o) {
+    return std::make_tuple(o.address, ~std::min(o.name.find_first_not_of('_'), o.name.size()), ~o.name.size(),
+                           std::string_view(o.name));
+  };
+  std::sort(objects_.begin(), objects_.end(),
+            [&](const DataSymbol& a, const DataSymbol& b) { return key(a) < key(b); });
+  for (std::size_t i = 0; i < objects_.size(); ++i) {
+    const DataSymbol& object = objects_[i];
+    objects_covers_.add(object.address, object.address + object.size, static_cast<std::uint32_t>(i));
+  }
+  objects_covers_.finish();
+}
+
 std::vector<FunctionSymbol> SymbolTable::named(std::string_view name) const {
   const auto first = std::lower_bound(functions_.begin(), functions_.end(), name,
                                       [](const FunctionSymbol& f, std::string_view n) { return f.name < n; });
@@ -152,6 +171,11 @@ std::vector<FunctionSymbol> SymbolTable::named(std::string_view name) const {
 const FunctionSymbol* SymbolTable::at(Address address) const {
   const std::uint32_t* found = covers_.find(address);
   return found == nullptr ? nullptr : &functions_[*found];
+}
+
+const DataSymbol* SymbolTable::data_at(Address address) const {
+  const std::uint32_t* found = objects_covers_.find(address);
+  return found == nullptr ? nullptr : &objects_[*found];
 }
 
 std::optional<Address> SymbolTable::data(std::string_view name) const {

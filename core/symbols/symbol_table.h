@@ -20,6 +20,8 @@ class SymbolTable {
   /// The innermost function that covers the address; of aliases the one that people would write.
   [[nodiscard]] const FunctionSymbol* at(Address address) const;
   [[nodiscard]] std::optional<Address> data(std::string_view name) const;
+  /// The object (data) symbol that covers the address; of aliases the one that people would write.
+  [[nodiscard]] const DataSymbol* data_at(Address address) const;
 
  private:
   using Ends =
@@ -30,10 +32,13 @@ class SymbolTable {
   void add(const char* name, const GElf_Sym& symbol, bool exported);
   void merge();
   void index(const Ends& ends);
+  void index_objects();
 
   std::vector<FunctionSymbol> functions_;  // by name, then address
   IntervalTable<std::uint32_t> covers_;    // index into functions_
   std::unordered_map<std::string, Address> data_;
+  std::vector<DataSymbol> objects_;              // those with a size; the preferred alias last
+  IntervalTable<std::uint32_t> objects_covers_;  // index into objects_
 };
 
 }  // namespace refhist

@@ -6,6 +6,7 @@
   port.py           what the core asks of the debugger
   mappings.py       what is loaded where on targets that the core cannot read itself (elf.py: in their files)
   breakpoints.py    breakpoints of ours: internal, silent, one for each address
+  exit_catch.py     the catchpoint of break-on-leak --raw-exit
   repeated_hits.py  one call that GDB reports twice
   link_map.py       dlopen and dlclose, seen in time
   events.py         GDB's events -> notices for the core, stop reasons -> the screen

@@ -28,6 +28,7 @@ CALLBACKS = {
     "read_memory": CFUNCTYPE(c_int, c_uint64, c_void_p, c_size_t),
     "write_memory": CFUNCTYPE(c_int, c_uint64, c_void_p, c_size_t),
     "registers": CFUNCTYPE(c_int, c_int64, POINTER(c_uint64)),
+    "vector_words": CFUNCTYPE(c_int, c_int64, SINK, c_void_p),
     "threads": CFUNCTYPE(c_int, SINK, c_void_p),
     "modules": CFUNCTYPE(c_int, SINK, c_void_p),
     "regions": CFUNCTYPE(c_int, SINK, c_void_p),
@@ -39,6 +40,8 @@ CALLBACKS = {
     "evaluate": CFUNCTYPE(c_int, c_char_p, POINTER(c_uint64), SINK, c_void_p),
     "print": CFUNCTYPE(None, c_char_p),
     "interrupted": CFUNCTYPE(c_int),
+    "catch_raw_exit": CFUNCTYPE(c_int, c_int),
+    "raw_exit_caught": CFUNCTYPE(c_int),
 }
 
 
@@ -52,6 +55,7 @@ FUNCTIONS = {
     "rh_session_free": (None, [c_void_p]),
     "rh_execute": (c_int, [c_void_p, POINTER(RhPort), c_char_p, POINTER(c_char_p), POINTER(c_int)]),
     "rh_hit": (c_int, [c_void_p, POINTER(RhPort), c_int64, c_uint64]),
+    "rh_raw_exit": (c_int, [c_void_p, POINTER(RhPort), c_int64, c_int]),
     "rh_stop_reason": (c_char_p, [c_void_p]),
     "rh_notify": (None, [c_void_p, POINTER(RhPort), c_int, c_int64]),
     "rh_complete": (c_char_p, [c_void_p, c_char_p]),

@@ -27,6 +27,7 @@ _HANDLED = (
     "exited",
     "inferior_deleted",
     "breakpoint_modified",
+    "breakpoint_deleted",
     "stop",
 )
 
@@ -128,6 +129,9 @@ class _Handlers:
         if isinstance(breakpoint, OurBreakpoint) and self._session.pid:
             breakpoint.confine(self._session.inferior)
 
+    def breakpoint_deleted(self, breakpoint):
+        self._session.exit_catch.deleted(breakpoint)
+
     # Stops
 
     def stop(self, event):
@@ -144,8 +148,11 @@ class _Handlers:
         reason = session.take_stop_reason()
         if reason:
             gdb.write(reason + "\n")
-            if not any(breakpoint.visible for breakpoint in getattr(event, "breakpoints", ())):
+            if not any(self._is_users(breakpoint) for breakpoint in getattr(event, "breakpoints", ())):
                 gdb.execute("frame")  # breakpoints of ours are silent: nobody has shown the place yet
+
+    def _is_users(self, breakpoint):
+        return breakpoint.visible and not self._session.exit_catch.is_ours(breakpoint)
 
 
 def _lives(inferior, pid):

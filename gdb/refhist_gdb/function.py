@@ -1,13 +1,26 @@
-"""$refhist_count(ADDRESS)"""
+"""$refhist_count(ADDRESS), and the condition of our catchpoint."""
 
 import gdb
 
+from . import exit_catch
 from .errors import fail
 from .values import address_of
 
 
 def register(session):
     Count(session)
+    RawExit(session)
+
+
+class RawExit(gdb.Function):
+    """The condition of the catchpoint that break-on-leak --raw-exit makes: whether something is leaked."""
+
+    def __init__(self, session):
+        super().__init__(exit_catch.CONDITION)
+        self._session = session
+
+    def invoke(self):
+        return self._session.raw_exit()
 
 
 class Count(gdb.Function):

@@ -116,6 +116,17 @@ class Port:
             for number, name in enumerate(_REGISTERS):
                 out[number] = int(frame.read_register(name)) & _MASK
 
+    def _vector_words(self, tid, sink, context):
+        with self._thread(tid):
+            frame = gdb.newest_frame()
+            for number in range(16):
+                for name, member, words in (("ymm", "v4_int64", 4), ("xmm", "v2_int64", 2)):
+                    with contextlib.suppress(ValueError, gdb.error):  # a processor without it
+                        value = frame.read_register(f"{name}{number}")[member]
+                        for index in range(words):
+                            sink(context, b"", int(value[index]) & _MASK, 0, 0, 0)
+                        break
+
     def _backtrace(self, tid, limit, sink, context):
         with self._thread(tid), gdb.with_parameter("backtrace past-main", True):
             frame = gdb.newest_frame()
@@ -152,6 +163,14 @@ class Port:
 
     def _show_code(self, path, bias):
         self._session.code_symbols.show(os.fsdecode(path), bias)
+    def _catch_raw_exit(self, wanted):
+        if wanted:
+            self._session.exit_catch.place()
+        else:
+            self._session.exit_catch.remove()
+
+    def _raw_exit_caught(self):
+        return self._session.exit_catch.alive()
 
     # The user
 

@@ -15,8 +15,11 @@ import gdb
 from . import abi
 from .breakpoints import Breakpoints
 from .code_symbols import CodeSymbols
+from .exit_catch import ExitCatch
 from .port import Port
 from .repeated_hits import RepeatedHits
+
+_EXIT_GROUP = 231  # the system call's number on x86-64
 
 
 class Session:
@@ -26,6 +29,7 @@ class Session:
         self.families_folder = families_folder
         self._handle = self._new_handle(families_folder)
         self.breakpoints = Breakpoints(self.hit)
+        self.exit_catch = ExitCatch()
         self._repeated = RepeatedHits()
         self.code_symbols = CodeSymbols()
         self.port = Port(self)
@@ -153,6 +157,29 @@ class Session:
         if asked:
             reason = self._text(self._library.rh_stop_reason(self._handle))
             self._stop_reason = reason or "refhist: stopped by Ctrl-C"
+        return asked != 0
+
+    def raw_exit(self):
+        """A thread is about to make an exit system call. True when the program shall stop."""
+        if self._inside:
+            return False
+        try:
+            pid, tid, _ = gdb.selected_thread().ptid
+            if pid != self.pid:
+                return False
+            if self.modules_left:
+                self.notify(abi.NOTICE_MODULES)
+            whole = int(gdb.newest_frame().read_register("orig_rax")) == _EXIT_GROUP
+            self.in_event = True
+            with self._at_work():
+                asked = self._library.rh_raw_exit(self._handle, self.port.pointer, tid, whole)
+        except BaseException as error:  # in a condition it would stop the program
+            self.tell_error(error)
+            return False
+        finally:
+            self.in_event = False
+        if asked:
+            self._stop_reason = self._text(self._library.rh_stop_reason(self._handle))
         return asked != 0
 
     def take_stop_reason(self):

@@ -1,7 +1,7 @@
 """Functions of which the compiler made several copies: each execution is counted once, never twice."""
 
-from harness.checks import contains, equal, matches
-from harness.shapes import roles
+from harness.checks import contains, equal, lacks, matches
+from harness.shapes import check_findings, roles, verdicts
 
 
 def test_counted_once(d):
@@ -29,3 +29,8 @@ def test_a_family_with_unseen_copies_is_not_accused(d):
     d.refhist("break-on-imbalance")
     d.run("hold")
     d.expect_exit(0)
+    status, findings = check_findings(d, "--fail-on unobserved-change")
+    equal((status, verdicts(findings)), (23, ["unobserved-change"]), "exit status and findings")
+    (why,) = [finding["why"] for finding in findings]
+    contains(why, "node_hold inlined in main", "the hint where the change may have been")
+    lacks(why, "node_put", "the hint for a count that rose")

@@ -5,7 +5,7 @@ from harness.checks import check, contains, equal, lacks
 
 def test_same_words_in_help(d):
     text = d.refhist("help")
-    for verb in ("track", "discover", "status", "start", "stop", "reset", "objects", "leaks", "check",
+    for verb in ("track", "discover", "untrack", "status", "start", "stop", "reset", "objects", "leaks", "check",
                  "break-on-leak", "break-on-imbalance", "break-on-put-to-zero"):
         contains(text, verb, "help")
         contains(d.refhist(f"help {verb}"), f"refhist {verb}", f"help {verb}")

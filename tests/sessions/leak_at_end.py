@@ -84,6 +84,7 @@ def test_reachable_objects_are_only_counted(d):
     equal(d.refhist_json("leaks")["reachable"], 1, "objects that are still reachable")
     every = {int(o["address"], 16) for group in leaks(d, "--reachable") for o in group["objects"]}
     check(singleton in every, "leaks --reachable does not list the object that a global holds")
+    contains(d.refhist("leaks --reachable"), "held by singleton (session_leak_at_end_", "the holder")
 
 
 def test_reachable_objects_stop_on_request(d):

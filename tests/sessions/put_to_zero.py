@@ -1,6 +1,6 @@
 """break-on-put-to-zero and the handling of rules: filters, list, disable, delete."""
 
-from harness.checks import contains, equal
+from harness.checks import contains, equal, lacks
 
 BUFFER = "--init buffer_new --get buffer_get --put buffer_put --count refs"
 
@@ -30,6 +30,17 @@ def test_every_last_put_stops(d):
     contains(screen, "zero", "the line that says why")
     d.cont()
     d.expect_exit(3)
+
+
+def test_what_is_said_is_true_before_the_put_runs(d):
+    track_both(d)
+    d.refhist("break-on-put-to-zero --family conn")
+    d.run()
+    expect_last_put(d, "conn_put", "first")
+    head = d.refhist("first").splitlines()[0]
+    died = d.object("first")["died"]
+    contains(head, f"no reference is left after #{died['seq']}", "the first line of the history")
+    lacks(head, "dead", "the first line of the history")
 
 
 def test_one_family(d):

@@ -1,6 +1,6 @@
 """Probed functions that are reached by a jump instead of a call, and constructors that call one another."""
 
-from harness.checks import equal
+from harness.checks import contains, equal, lacks
 from harness.shapes import called_from, objects, roles
 
 
@@ -29,3 +29,37 @@ def test_a_constructor_that_jumps_to_another_is_one_birth(d):
     d.cont()
     d.expect_exit(0)
     equal(len(objects(d, "--all")), 3, "objects")
+
+
+def lost(event):
+    """What is said about lost frames, frame by frame."""
+    return [(f["function"], f["lost_callers"]) for f in event["stack"] if "lost_callers" in f]
+
+
+def sure(called, runs, *between):
+    return [(runs, {"called": called, "ways": [[called, *between]], "complete": True})]
+
+
+def test_lost_frames_are_named(d):
+    d.track_conn()
+    d.run()
+    d.expect_exit(0)
+    first, second, _ = objects(d, "--all")
+    born, taken, given, ended = first["events"][:4]
+    equal(lost(born), sure("open_default", "conn_new", "conn_new_default"), "birth")
+    equal(lost(taken), sure("share", "conn_get"), "get")
+    equal(lost(given), sure("drop", "conn_put"), "put")
+    equal(lost(ended), sure("drop", "conn_put"), "last put")
+    text = d.refhist(f"{first['address']} --stacks --generation {first['generation']}")
+    contains(text, "... frames lost to a tail call: called open_default, which jumped to conn_new_default, which "
+                   "jumped to conn_new", "stack")
+    contains(text, "conn_get <- main (tail_calls.c:", "event line")
+    contains(text, ") through share", "event line")
+    by_two_ways, by_pointer = [event for event in second["events"] if event["role"] == "put"][-2:]
+    ((runs, told),) = lost(by_two_ways)
+    equal((runs, told["called"], told["complete"]), ("conn_put", "drop_somehow", True), "put by two ways")
+    equal(sorted(told["ways"]), [["drop_somehow", "drop"], ["drop_somehow", "drop_quietly", "drop"]], "candidates")
+    equal(lost(by_pointer), [], "put by a pointer")
+    text = d.refhist(f"{second['address']} --stacks --generation {second['generation']}")
+    contains(text, "called drop_somehow, which led to conn_put (candidates: ", "stack")
+    lacks(text, "frames may be", "stack")

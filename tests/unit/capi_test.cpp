@@ -41,6 +41,8 @@ int give_registers(int64_t tid, uint64_t* out) {
   return 1;
 }
 
+int give_vector_words(int64_t, rh_sink, void*) { return 0; }  // the core asks the kernel itself here
+
 int give_threads(rh_sink sink, void* context) {
   for (const ThreadInfo& thread : debugger->threads()) {
     sink(context, thread.name.c_str(), static_cast<uint64_t>(thread.tid), 0, 0, 0);
@@ -94,9 +96,11 @@ int interrupted() { return debugger->interrupted() ? 1 : 0; }
 int show_code(const char*, uint64_t) { return 1; }
 int take_memory(uint64_t, const void*, size_t) { return 0; }
 
-constexpr rh_port kPort = {"ptrace",     give_process, give_memory, take_memory,    give_registers, give_threads,
-                           give_modules, give_regions, give_backtrace, place,          remove_it,
-                           alive,  show_code,      evaluate,     print,          interrupted};
+constexpr rh_port kPort = {
+    "ptrace",     give_process, give_memory,    take_memory, give_registers, give_vector_words,
+    give_threads, give_modules, give_regions,   give_backtrace, place,       remove_it,
+    alive,        show_code,    evaluate,       print,       interrupted,    nullptr,
+    nullptr};
 
 struct Reply {
   bool done;

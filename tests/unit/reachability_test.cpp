@@ -229,6 +229,14 @@ TEST_CASE("a register holds") {
   CHECK(fates(scene.scan({0})) == "U");
 }
 
+TEST_CASE("a vector register holds") {
+  Scene scene("vector-register");
+  const ReachResult result = scene.stop().scan({0});
+  CHECK(fates(result) == "R");
+  CHECK(result.objects[0].where == "vector register of thread " + std::to_string(scene.tid()));
+  CHECK(fates(scene.stop().scan({0})) == "U");
+}
+
 TEST_CASE("static objects are held by what points at them, and hold only then") {
   Scene scene("static");
   const ReachResult result = scene.stop().scan({0, 1, 2, 3, 4, 5, 6});

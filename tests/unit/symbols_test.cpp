@@ -256,6 +256,13 @@ TEST_CASE("Symbols of a library: versions, aliases, indirect functions, data") {
   const auto data = module->data_symbol("library_data");
   REQUIRE(data.has_value());
   CHECK_FALSE(module->data_symbol("library_real").has_value());
+  for (const Address inside : {*data, *data + 3}) {
+    const auto covering = module->data_symbol_at(inside);
+    REQUIRE(covering.has_value());
+    CHECK(covering->name == "library_data");
+    CHECK(covering->address == *data);
+  }
+  CHECK_FALSE(module->data_symbol_at(real[0].address).has_value());
   CHECK(std::any_of(module->segments().begin(), module->segments().end(), [&](const Segment& s) {
     return s.writable && *data >= s.address && *data < s.address + s.memory_size;
   }));

@@ -50,6 +50,8 @@ typedef struct rh_port {
   int (*read_memory)(uint64_t address, void* out, size_t size);
   int (*write_memory)(uint64_t address, const void* bytes, size_t size);
   int (*registers)(int64_t tid, uint64_t* out /* RH_REGISTERS */);
+  int (*vector_words)(int64_t tid, rh_sink sink,
+                      void* sink_context);          /* a = eight bytes of a vector register */
   int (*threads)(rh_sink sink, void* sink_context); /* text = name, a = tid */
   int (*modules)(rh_sink sink, void* sink_context); /* text = path, a = load bias */
   int (*regions)(rh_sink sink,
@@ -65,6 +67,10 @@ typedef struct rh_port {
   int (*evaluate)(const char* expression, uint64_t* value, rh_sink sink, void* sink_context);
   void (*print)(const char* text);
   int (*interrupted)(void);
+  /* Stops at exit system calls, for rh_raw_exit: place or remove, and whether it is still there. Both are
+   * null where the debugger cannot. */
+  int (*catch_raw_exit)(int on);
+  int (*raw_exit_caught)(void);
 } rh_port;
 
 int rh_abi_version(void);
@@ -81,6 +87,8 @@ int rh_execute(rh_session* session, const rh_port* port, const char* line, const
  * runs before the thread is off the breakpoint makes debuggers report the same call again: that report is not
  * to be handed on. */
 int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
+/* A thread is about to make a raw exit system call: exit_group (whole_process) or exit. 1 as for rh_hit. */
+int rh_raw_exit(rh_session* session, const rh_port* port, int64_t tid, int whole_process);
 const char* rh_stop_reason(rh_session* session);
 
 void rh_notify(rh_session* session, const rh_port* port, int notice, int64_t detail);

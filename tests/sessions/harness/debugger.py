@@ -161,7 +161,7 @@ class Debugger:
     def attach(self, pid):
         raise NotImplementedError
 
-    def connect_to_server(self):
+    def connect_to_server(self, *arguments):
         """Starts the program under a gdbserver on loopback and connects to it."""
         raise NotImplementedError
 

@@ -55,8 +55,9 @@ class GdbDebugger(Debugger):
     def attach(self, pid):
         return self.command(f"attach {pid}")
 
-    def connect_to_server(self):
-        port = self._start_server([self.case.gdbserver, "--once", "127.0.0.1:0", self.program], r"on port (\d+)\n")
+    def connect_to_server(self, *arguments):
+        port = self._start_server([self.case.gdbserver, "--once", "127.0.0.1:0", self.program, *arguments],
+                                  r"on port (\d+)\n")
         return self.command(f"target remote 127.0.0.1:{port}")
 
     def load_program(self, path):

@@ -77,8 +77,9 @@ class LldbDebugger(Debugger):
     def attach(self, pid):
         return self.command(f"process attach --pid {pid}")
 
-    def connect_to_server(self):
-        port = self._start_server([self.case.lldb_server, "gdbserver", "--pipe", "1", "127.0.0.1:0", "--", self.program],
+    def connect_to_server(self, *arguments):
+        port = self._start_server([self.case.lldb_server, "gdbserver", "--pipe", "1", "127.0.0.1:0", "--", self.program,
+                                   *arguments],
                                   r"(\d+)\0")
         return self.command(f"gdb-remote 127.0.0.1:{port}")
 

@@ -1,0 +1,28 @@
+// What the machine code of a function tells about calls and jumps, read instruction by instruction from its
+// first byte on.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "symbols/module.h"
+
+namespace refhist {
+
+/// Where a function may leave to without a call.
+struct JumpsOut {
+  std::vector<Address> targets;  ///< of direct jumps to places outside the function
+  bool indirect = false;  ///< it also jumps through a register or memory, or could not be read to its end
+};
+
+JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function);
+
+/// Target of the direct call that returns to `return_pc`, which lies in the function or right behind it.
+/// Nothing when the instruction before it is something else, such as a call through a pointer.
+std::optional<Address> direct_call_before(const Module& module, const FunctionSymbol& function,
+                                          Address return_pc);
+
+/// The GOT slot through which a PLT stub at the address jumps; nothing when no stub stands there.
+std::optional<Address> stub_slot(const Module& module, Address address);
+
+}  // namespace refhist

@@ -1,0 +1,176 @@
+#include "analysis/tail_calls.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "probes/import_slots.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kLongestWay = 6;
+constexpr std::size_t kMostWays = 8;
+constexpr std::size_t kMostSteps = 500;
+
+/// Code between a call and the function that is meant: what runs there is no caller that was lost.
+bool is_thunk(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kThunks = {"__x86_indirect_thunk", "__llvm_retpoline", "_ZTh",
+                                                       "_ZTv", "_ZTc"};
+  return std::any_of(kThunks.begin(), kThunks.end(), [&](std::string_view t) { return name.starts_with(t); });
+}
+
+std::string plain_name(const FunctionSymbol& symbol) {
+  return demangle(std::string(clone_base(symbol.name)));
+}
+
+/// An alias or a clone counts as the function itself; so do the kinds of one constructor.
+bool same_function(const Module* module, const FunctionSymbol& symbol, const Module* other_module,
+                   const FunctionSymbol& other) {
+  if (module == other_module && symbol.address == other.address) return true;
+  return plain_name(symbol) == plain_name(other);
+}
+
+/// False when the module's file is gone, or another one has its name by now.
+bool is_file_of(const Module& module) {
+  try {
+    return !module.build_id().empty() && Module::open(module.path())->build_id() == module.build_id();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_linker(const Module& module) { return file_name(module.path()).starts_with("ld-"); }
+
+}  // namespace
+
+struct TailCalls::Search {
+  Function goal;
+  LostFrames& found;
+  std::size_t steps = 0;
+};
+
+std::string LostFrames::text() const {
+  if (ways.empty())
+    return fmt::format("frames may be lost to a tail call: called {}, which may have jumped to {}", called,
+                       runs);
+  if (ways.size() == 1 && complete) {
+    return fmt::format("frames lost to a tail call: called {}, which jumped to {}",
+                       join(ways.front(), ", which jumped to "), runs);
+  }
+  std::vector<std::string> candidates;
+  for (const std::vector<std::string>& way : ways) candidates.push_back(join(way, " > "));
+  return fmt::format("frames lost to a tail call: called {}, which led to {} (candidates: {}{})", called,
+                     runs, join(candidates, "; "), complete ? "" : "; or through a pointer");
+}
+
+std::shared_ptr<const LostFrames> TailCalls::between(const StackFrame& inner, const StackFrame& outer) {
+  const bool known_code = inner.module.valid() && outer.module.valid();
+  if (!known_code || outer.exact) return nullptr;  // interrupted by a signal: nothing was called there
+  const Key key{inner.module.value, inner.pc, inner.exact, outer.module.value, outer.pc};
+  const auto [entry, is_new] = known_.try_emplace(key);
+  if (!is_new) return entry->second;
+  if (const auto found = look(inner, outer)) entry->second = std::make_shared<const LostFrames>(*found);
+  return entry->second;
+}
+
+std::optional<LostFrames> TailCalls::look(const StackFrame& inner, const StackFrame& outer) {
+  const Module& caller = *modules_.get(outer.module)->module;
+  const Module& callee = *modules_.get(inner.module)->module;
+  const auto calling = caller.function_at(outer.pc - 1);
+  const auto running = callee.function_at(inner.exact ? inner.pc : inner.pc - 1);
+  if (!calling || !running) return std::nullopt;
+  const auto target = direct_call_before(caller, *calling, outer.pc);
+  if (!target) return std::nullopt;
+  const std::vector<Function> called = entered_at(caller, *target);
+  const bool itself = std::any_of(called.begin(), called.end(), [&](const Function& function) {
+    return same_function(function.module, function.symbol, &callee, *running);
+  });
+  // The linker works in the name of a function that is called through the PLT for the first time.
+  if (called.empty() || itself || is_thunk(called.front().symbol.name) || is_linker(callee))
+    return std::nullopt;
+  LostFrames lost{plain_name(called.front().symbol), plain_name(*running), {}, true};
+  Search search{{&callee, *running}, lost};
+  for (const Function& function : called) {
+    std::vector<std::string> way;
+    follow(search, function, way);
+  }
+  // No jump can have led there: then it is the call frame information that is wrong.
+  if (lost.ways.empty() && lost.complete) return std::nullopt;
+  return lost;
+}
+
+std::vector<TailCalls::Function> TailCalls::entered_at(const Module& module, Address target) {
+  const auto symbol = module.function_at(target);
+  if (symbol && symbol->address == target) {
+    return symbol->ifunc ? std::vector<Function>() : std::vector<Function>{{&module, *symbol}};
+  }
+  const auto slot = stub_slot(module, target);
+  const auto import = slot ? imports(module).find(*slot) : imports(module).end();
+  if (import == imports(module).end()) return {};
+  std::vector<Function> functions;
+  std::set<const Module*> asked;
+  for (const LoadedModule* loaded : modules_.all()) {
+    if (!asked.insert(loaded->module.get()).second) continue;
+    for (const FunctionSymbol& function : loaded->module->functions_named(import->second)) {
+      if (function.ifunc) return {};
+      functions.push_back({loaded->module.get(), function});
+    }
+  }
+  return functions;
+}
+
+void TailCalls::follow(Search& search, const Function& at, std::vector<std::string>& way) {
+  const std::string name = plain_name(at.symbol);
+  const bool goal = same_function(at.module, at.symbol, search.goal.module, search.goal.symbol);
+  if (goal && !way.empty()) {
+    if (std::find(search.found.ways.begin(), search.found.ways.end(), way) == search.found.ways.end())
+      search.found.ways.push_back(way);
+    return;
+  }
+  const bool again = std::find(way.begin(), way.end(), name) != way.end();
+  const bool too_much =
+      way.size() >= kLongestWay || search.found.ways.size() >= kMostWays || ++search.steps > kMostSteps;
+  if (too_much) search.found.complete = false;
+  if (again || too_much) return;
+  way.push_back(name);
+  follow_jumps(search, at, way);
+  way.pop_back();
+}
+
+void TailCalls::follow_jumps(Search& search, const Function& at, std::vector<std::string>& way) {
+  const JumpsOut& out = jumps(at);
+  if (out.indirect) search.found.complete = false;
+  for (const Address target : out.targets) {
+    const auto symbol = at.module->function_at(target);
+    const bool own_part = symbol && plain_name(*symbol) == way.back();
+    if (own_part) {
+      const bool to_part =
+          symbol->address != at.symbol.address && clone_kind(at.symbol.name) == CloneKind::whole;
+      if (to_part) follow_jumps(search, {at.module, *symbol}, way);
+      continue;
+    }
+    const std::vector<Function> entered = entered_at(*at.module, target);
+    if (entered.empty()) search.found.complete = false;
+    for (const Function& next : entered) follow(search, next, way);
+  }
+}
+
+const JumpsOut& TailCalls::jumps(const Function& function) {
+  const auto [entry, is_new] = jumps_.try_emplace({function.module, function.symbol.address});
+  if (is_new) entry->second = jumps_out_of(*function.module, function.symbol);
+  return entry->second;
+}
+
+const std::unordered_map<Address, std::string>& TailCalls::imports(const Module& module) {
+  const auto [entry, is_new] = imports_.try_emplace(&module);
+  if (is_new && is_file_of(module)) entry->second = read_import_slots(module.path());
+  return entry->second;
+}
+
+}  // namespace refhist

@@ -1,0 +1,63 @@
+// Frames that a stack lacks because a function jumped to its last callee instead of calling it.
+//
+// The proof is in the code: the instruction before the return address calls one function by name, and another
+// one runs there. How the one came to the other is looked for in the jumps that leave it. A call through a
+// pointer proves nothing, and clones, aliases, thunks and indirect functions are the function itself.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/code_jumps.h"
+#include "history/stack_table.h"
+#include "symbols/module_map.h"
+
+namespace refhist {
+
+struct LostFrames {
+  std::string called;                          ///< the function that the outer frame called
+  std::string runs;                            ///< the function of the inner frame
+  std::vector<std::vector<std::string>> ways;  ///< each: the functions whose frames are lost, `called` first
+  bool complete = true;                        ///< false: a jump through a pointer may have been another way
+
+  /// "frames lost to a tail call: called conn_release, which jumped to conn_put"
+  [[nodiscard]] std::string text() const;
+};
+
+class TailCalls {
+ public:
+  explicit TailCalls(const ModuleMap& modules) : modules_(modules) {}
+
+  /// What is lost between a frame and the one that it returns to; null when nothing is, or when it cannot be
+  /// told.
+  std::shared_ptr<const LostFrames> between(const StackFrame& inner, const StackFrame& outer);
+
+ private:
+  struct Function {
+    const Module* module = nullptr;
+    FunctionSymbol symbol;
+  };
+  struct Search;
+
+  [[nodiscard]] std::optional<LostFrames> look(const StackFrame& inner, const StackFrame& outer);
+  /// The functions that a direct call or jump to the address may enter: one, or for a PLT stub all of that
+  /// name. Empty when it cannot be told.
+  std::vector<Function> entered_at(const Module& module, Address target);
+  void follow(Search& search, const Function& at, std::vector<std::string>& way);
+  /// Every jump out of the function, its cold part included.
+  void follow_jumps(Search& search, const Function& at, std::vector<std::string>& way);
+  const JumpsOut& jumps(const Function& function);
+  const std::unordered_map<Address, std::string>& imports(const Module& module);
+
+  const ModuleMap& modules_;
+  std::map<std::pair<const Module*, Address>, JumpsOut> jumps_;
+  std::unordered_map<const Module*, std::unordered_map<Address, std::string>> imports_;
+  using Key = std::tuple<std::uint64_t, Address, bool, std::uint64_t, Address>;
+  std::map<Key, std::shared_ptr<const LostFrames>> known_;
+};
+
+}  // namespace refhist
