@@ -17,6 +17,7 @@ constexpr uint32_t kThreadTable = 4096;   ///< entries of the table by thread po
 constexpr uint32_t kRingRecords = 16384;  ///< for each thread; a power of two
 constexpr uint32_t kRingSlack = 64;       ///< kept free for signal handlers that interrupt the agent
 constexpr uint32_t kPage = 4096;
+constexpr uint32_t kWalkers = 3;  ///< of a thread: for itself, and for signal handlers that interrupt the agent
 
 enum class RecordKind : uint8_t { entry = 1, returned = 2 };
 
@@ -89,7 +90,7 @@ struct ThreadSlot {
   uint64_t reserved;   ///< records begun
   uint64_t finished;   ///< records finished, by whoever runs on the thread: tells an interrupted reader
   uint64_t lost;       ///< events dropped because the ring stayed full
-  uint64_t oldest_sp;  ///< stack pointer of the outermost activation of the agent
+  uint64_t oldest_sp;  ///< stack pointer of the outermost activation
   uint32_t level;      ///< activations of the agent on this thread: more than one inside a signal handler
   uint32_t unused1;
   uint64_t unused2[3];
@@ -105,6 +106,8 @@ struct Shared {
   uint64_t table;        ///< offsets from Shared
   uint64_t slots;
   uint64_t rings;
+  uint64_t walkers;  ///< kWalkers for each slot
+  uint64_t walk;     ///< WalkerShared
 };
 
 /// The registers as a stub saves them, lowest address first.

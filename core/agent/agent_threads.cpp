@@ -27,6 +27,19 @@ T* at(Shared* shared, uint64_t offset) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(shared) + offset);
 }
 
+bool on_signal_stack() {
+  constexpr int64_t kSigaltstack = 131;
+  constexpr uint32_t kOnStack = 1;
+  struct {
+    uint64_t pointer;
+    uint32_t flags;
+    uint32_t unused;
+    uint64_t size;
+  } stack{};
+  system_call(kSigaltstack, 0, reinterpret_cast<uint64_t>(&stack));
+  return (stack.flags & kOnStack) != 0;
+}
+
 void sleep_a_little() {
   const uint64_t time[2] = {0, kSleepNanoseconds};
   system_call(kNanosleep, reinterpret_cast<uint64_t>(time));
@@ -43,8 +56,16 @@ Activation::Activation(const volatile Config& config, uint64_t sp) : config_(con
     slot_ = nullptr;
     return;
   }
-  ring_ = at<Record>(shared_, shared_->rings) + uint64_t{kRingRecords} * static_cast<uint64_t>(slot_ - at<ThreadSlot>(shared_, shared_->slots));
+  slot_index_ = static_cast<uint32_t>(slot_ - at<ThreadSlot>(shared_, shared_->slots));
+  ring_ = at<Record>(shared_, shared_->rings) + uint64_t{kRingRecords} * slot_index_;
+  enter_level();
+}
+
+void Activation::enter_level() {
   outer_level_ = slot_->level;
+  // Further out than the outermost one, and not on a signal stack: that one was left by a longjmp.
+  if (outer_level_ != 0 && sp_ > slot_->oldest_sp && !on_signal_stack()) outer_level_ = 0;
+  if (outer_level_ == 0) slot_->oldest_sp = sp_;
   slot_->level = outer_level_ + 1;
 }
 
@@ -125,11 +146,20 @@ bool Activation::begin_record(uint64_t& index) {
 }
 
 void Activation::capture_stack(Record& record, uint64_t entry_sp, uint64_t rbp, uint8_t& flags) {
-  (void)entry_sp;
-  (void)rbp;
-  (void)flags;
-  record.stack = 0;
+  record.stack = kCutRoot;
   record.depth = 0;
+  const uint32_t limit = config_.stacks;
+  if (outer_level_ >= kWalkers || limit == 0) {
+    flags |= kTruncated;
+    return;
+  }
+  auto* walkers = at<WalkerThread>(shared_, shared_->walkers);
+  auto* walk = at<WalkerShared>(shared_, shared_->walk);
+  const Captured captured =
+      capture(walk, walkers + (uint64_t{slot_index_} * kWalkers + outer_level_), entry_sp, rbp, limit);
+  record.stack = captured.node;
+  record.depth = captured.depth;
+  if (captured.truncated) flags |= kTruncated;
 }
 
 }  // namespace refhist::agent

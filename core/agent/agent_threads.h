@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/agent_abi.h"
+#include "agent/stack_walker.h"
 
 namespace refhist::agent {
 
@@ -27,12 +28,14 @@ class Activation {
   bool find_slot();
   bool take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uint32_t tid);
   bool wait_for_room();
+  void enter_level();
 
   const volatile Config& config_;
   Shared* shared_ = nullptr;
   ThreadSlot* slot_ = nullptr;
   Record* ring_ = nullptr;
   uint64_t sp_;
+  uint32_t slot_index_ = 0;
   uint32_t outer_level_ = 0;
 };
 

@@ -92,8 +92,12 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     }
     agent.drain = std::make_unique<EventDrain>(*agent.loaded.area, process.pid);
     agent.replay = std::make_unique<Replay>(context_.recorder, context_.sites, context_.families,
-                                            [](std::uint32_t) { return std::vector<Address>(); });
+                                            [this](std::uint32_t node, std::vector<RawFrame>& frames) {
+                                              read_stack(node, frames);
+                                            });
+    agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk().shared());
     agent_ = std::move(agent);
+    publish_rules();
   } catch (const Error& error) {
     why_not_ = error.what();
   }
@@ -212,10 +216,35 @@ void AgentBackend::replay() {
   });
 }
 
+void AgentBackend::read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const {
+  agent_->nodes->stack(node, kFrames, frames);
+  std::erase_if(frames, [&](const RawFrame& frame) { return in_own_code(frame.pc); });
+}
+
+void AgentBackend::publish_rules() {
+  std::vector<WalkerMemory::Placed> placed;
+  const auto place = [&](const LoadedModule& module) {
+    std::shared_ptr<const CompactCfi>& rules = rules_[module.module.get()];
+    if (rules == nullptr) rules = std::make_shared<const CompactCfi>(*module.module);
+    placed.push_back({module.bias, rules});
+  };
+  for (const LoadedModule* module : context_.modules.loaded()) place(*module);
+  for (const CodePiece& piece : agent_->loaded.pieces) {
+    const LoadedModule* generated = context_.modules.at(piece.address());
+    if (generated != nullptr) placed.push_back({generated->bias, std::make_shared<const CompactCfi>(*generated->module)});
+  }
+  unplaced_modules_ = agent_->loaded.area->walk().publish(placed);
+}
+
 void AgentBackend::publish(DebuggerPort& port) {
-  if (!agent_ || agent_->published == agent_->stubs.size()) return;
+  if (!agent_) return;
+  if (agent_->published == agent_->stubs.size()) {
+    publish_rules();
+    return;
+  }
   for (CodePiece& piece : agent_->loaded.pieces) publish_piece(port, piece);
   agent_->published = agent_->stubs.size();
+  publish_rules();
 }
 
 void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
@@ -267,6 +296,7 @@ void AgentBackend::forget() {
   agent_.reset();
   armed_.clear();
   known_code_.clear();
+  rules_.clear();
   why_not_.clear();
 }
 

@@ -12,6 +12,8 @@
 #include "agent_host/event_drain.h"
 #include "agent_host/replay.h"
 #include "agent_host/stub_writer.h"
+#include "agent_tables/compact_cfi.h"
+#include "agent_tables/stack_nodes.h"
 #include "patching/branch_targets.h"
 #include "patching/module_code.h"
 #include "patching/stack_arguments.h"
@@ -75,12 +77,14 @@ class AgentBackend {
   };
   struct Agent {
     LoadedAgent loaded;
+    std::unique_ptr<StackNodes> nodes;
     std::unique_ptr<EventDrain> drain;
     std::unique_ptr<Replay> replay;
     std::vector<Written> stubs;
     std::size_t published = 0;  // of `stubs`
     std::vector<std::pair<std::string, Address>> files;  // shown to the debugger: path, bias
   };
+  void publish_rules();
   void publish_piece(DebuggerPort& port, CodePiece& piece);
   void show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file);
   std::string try_arm(DebuggerPort& port, SiteId id);
@@ -95,6 +99,7 @@ class AgentBackend {
   const KnownCode& code_of(const LoadedModule& module);
   [[nodiscard]] StackArguments stack_arguments(const KnownCode& known, const CodeRange& function) const;
   [[nodiscard]] bool in_own_code(Address pc) const;
+  void read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const;
   bool write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes);
 
   AgentContext context_;
@@ -102,6 +107,8 @@ class AgentBackend {
   std::string why_not_;
   std::unordered_map<SiteId, Armed> armed_;
   std::unordered_map<ModuleId, KnownCode> known_code_;
+  std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
+  std::uint64_t unplaced_modules_ = 0;  // stacks end there
   std::uint64_t lost_before_ = 0;
 };
 

@@ -97,7 +97,7 @@ const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& rec
   if (!added) return stack;
   stack.truncated = (record.flags & agent::kTruncated) != 0;
   stack.frames.push_back(RawFrame{site.address, 0, true});
-  for (const Address pc : stacks_(record.stack)) stack.frames.push_back(RawFrame{pc, 0, false});
+  stacks_(record.stack, stack.frames);
   if (recorder_.options().stacks) stack.id = recorder_.intern(stack.frames, stack.truncated);
   return stack;
 }

@@ -28,8 +28,8 @@ class StampClock {
 
 class Replay {
  public:
-  /// Return addresses of a stack node, innermost first.
-  using StackReader = std::function<std::vector<Address>(std::uint32_t node)>;
+  /// Appends the frames of a stack node, innermost first.
+  using StackReader = std::function<void(std::uint32_t node, std::vector<RawFrame>& frames)>;
 
   Replay(Recorder& recorder, SiteTable& sites, std::vector<TrackedFamily>& families, StackReader stacks)
       : recorder_(recorder), sites_(sites), families_(families), stacks_(std::move(stacks)), clock_(recorder.now()) {}

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/stack_walker.h"
 #include "base/error.h"
 
 namespace refhist {
@@ -19,11 +20,14 @@ constexpr std::uint64_t kTable = kPage;
 constexpr std::uint64_t kSlots = kTable + pages((agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
 constexpr std::uint64_t kRings = kSlots + pages(agent::kThreadSlots * sizeof(agent::ThreadSlot));
 constexpr std::uint64_t kRing = std::uint64_t{agent::kRingRecords} * sizeof(agent::Record);
-constexpr std::uint64_t kDataEnd = kRings + agent::kThreadSlots * kRing;
+constexpr std::uint64_t kWalkers = kRings + agent::kThreadSlots * kRing;
+constexpr std::uint64_t kThreadWalkers = agent::kWalkers * sizeof(agent::WalkerThread);
+constexpr std::uint64_t kWalk = kWalkers + pages(agent::kThreadSlots * kThreadWalkers);
+constexpr WalkerSizes kWalkerSizes{};
 static_assert(sizeof(agent::Shared) <= kPage);
 }  // namespace
 
-std::uint64_t SharedArea::data_size() { return kDataEnd; }
+std::uint64_t SharedArea::data_size() { return kWalk + pages(WalkerMemory::bytes(kWalkerSizes)); }
 
 SharedArea::SharedArea(int descriptor) : descriptor_(descriptor) {
   const std::uint64_t size = code_offset(kCodePieces);
@@ -44,6 +48,9 @@ SharedArea::SharedArea(int descriptor) : descriptor_(descriptor) {
   shared().table = kTable;
   shared().slots = kSlots;
   shared().rings = kRings;
+  shared().walkers = kWalkers;
+  shared().walk = kWalk;
+  walk_ = std::make_unique<WalkerMemory>(base_ + kWalk, kWalkerSizes);
 }
 
 SharedArea::~SharedArea() {
@@ -66,6 +73,7 @@ void SharedArea::forget_slot(unsigned index) const {
   ended.tid = empty.tid;
   ended.lost = empty.lost;
   ended.level = empty.level;
+  std::memset(base_ + kWalkers + index * kThreadWalkers, 0, kThreadWalkers);
   __atomic_store_n(&ended.taken, 0U, __ATOMIC_RELEASE);
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "agent/agent_abi.h"
+#include "agent_tables/walker_memory.h"
 #include "base/types.h"
 
 namespace refhist {
@@ -27,6 +28,8 @@ class SharedArea {
   /// Gives the slot of a thread that has ended back to the agent.
   void forget_slot(unsigned index) const;
   [[nodiscard]] const agent::Record& record(unsigned slot, std::uint64_t index) const;
+  /// What the stack walker works with.
+  [[nodiscard]] WalkerMemory& walk() const { return *walk_; }
   [[nodiscard]] std::span<std::uint8_t> code_piece(unsigned index) const;
 
   /// What the program maps: offsets and sizes in the file.
@@ -36,6 +39,7 @@ class SharedArea {
  private:
   int descriptor_;
   std::uint8_t* base_ = nullptr;
+  std::unique_ptr<WalkerMemory> walk_;
 };
 
 }  // namespace refhist

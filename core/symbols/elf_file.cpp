@@ -170,11 +170,19 @@ Elf_Scn* section_named(Elf* elf, std::string_view name) {
 
 bool ElfFile::has_section(std::string_view name) const { return section_named(elf_, name) != nullptr; }
 
-std::optional<DebugLink> ElfFile::debug_link() const {
-  Elf_Scn* section = section_named(elf_, ".gnu_debuglink");
-  const Elf_Data* data = section == nullptr ? nullptr : elf_rawdata(section, nullptr);
+std::optional<SectionBytes> ElfFile::section(std::string_view name) const {
+  Elf_Scn* section = section_named(elf_, name);
+  GElf_Shdr shdr;
+  if (section == nullptr || gelf_getshdr(section, &shdr) == nullptr) return std::nullopt;
+  const Elf_Data* data = (shdr.sh_flags & SHF_COMPRESSED) != 0 ? nullptr : elf_rawdata(section, nullptr);
   if (data == nullptr || data->d_buf == nullptr) return std::nullopt;
-  const std::string_view bytes(static_cast<const char*>(data->d_buf), data->d_size);
+  return SectionBytes{.address = shdr.sh_addr, .bytes = {static_cast<const char*>(data->d_buf), data->d_size}};
+}
+
+std::optional<DebugLink> ElfFile::debug_link() const {
+  const auto section = this->section(".gnu_debuglink");
+  if (!section) return std::nullopt;
+  const std::string_view bytes = section->bytes;
   const std::size_t end = bytes.find('\0');
   if (end == std::string_view::npos || end == 0 || align4(end + 1) + 4 > bytes.size()) return std::nullopt;
   DebugLink link{.name = std::string(bytes.substr(0, end))};

@@ -20,6 +20,12 @@ struct DebugLink {
   std::uint32_t crc = 0;  ///< CRC-32 of its whole contents
 };
 
+/// Contents of a section, as they are in the file.
+struct SectionBytes {
+  Address address = 0;
+  std::string_view bytes;
+};
+
 class ElfFile {
  public:
   /// Throws Error: not found, not readable, not ELF, other machine than x86-64.
@@ -40,6 +46,8 @@ class ElfFile {
   /// True when the section is there with contents (a stripped section of a debug file is not).
   [[nodiscard]] bool has_section(std::string_view name) const;
   [[nodiscard]] bool has_dwarf() const { return has_section(".debug_info") || has_section(".zdebug_info"); }
+  /// Nothing when it is not there, has no contents or is compressed.
+  [[nodiscard]] std::optional<SectionBytes> section(std::string_view name) const;
   /// The first section of this type (SHT_SYMTAB, SHT_DYNSYM); nullptr when none.
   [[nodiscard]] Elf_Scn* section_of_type(std::uint32_t type) const;
   /// Bytes that the file holds for [address, address + size); false unless all lie in one segment.

@@ -57,6 +57,10 @@ class ElfModule final : public Module {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).size(type);
   }
   const UnwindRule* unwind_rule(Address address) const override { return call_frames().rule(address); }
+  std::vector<const ElfFile*> files() const override {
+    if (debug_file_ == nullptr) return {file_.get()};
+    return {file_.get(), debug_file_.get()};
+  }
 
  private:
   /// The file that holds the DWARF; nullptr when none does.

@@ -73,6 +73,8 @@ struct Segment {
   bool executable = false;
 };
 
+class ElfFile;
+
 class Module {
  public:
   /// Opens an ELF file and its separate debug file if there is one. Throws Error (not found, not
@@ -122,6 +124,9 @@ class Module {
 
   /// Call frame rule for the address, from .eh_frame or .debug_frame; null when none covers it. Cached.
   [[nodiscard]] virtual const UnwindRule* unwind_rule(Address address) const = 0;
+
+  /// The file itself, then its separate debug file if there is one.
+  [[nodiscard]] virtual std::vector<const ElfFile*> files() const = 0;
 
   /// Code bytes from the file (never from memory, where breakpoints are inserted).
   [[nodiscard]] virtual bool read_code(Address address, void* out, std::size_t size) const = 0;

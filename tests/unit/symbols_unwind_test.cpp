@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "fixtures/symbols_support.h"
+#include "local_process.h"
 #include "symbols/module_map.h"
 #include "symbols/unwinder.h"
 
@@ -19,40 +20,6 @@ using namespace refhist;
 using namespace refhist_test;
 
 namespace {
-
-/// A local process without a debugger: what the module map needs of the port.
-class LocalProcess : public DebuggerPort {
- public:
-  explicit LocalProcess(ProcessInfo process) : process_(std::move(process)) {}
-  std::size_t read_some(Address address, void* out, std::size_t size) {
-    iovec here{out, size};
-    iovec there{reinterpret_cast<void*>(address), size};  // NOLINT: an address of another process
-    const ssize_t count = process_vm_readv(static_cast<pid_t>(process_.pid), &here, 1, &there, 1, 0);
-    return count < 0 ? 0 : static_cast<std::size_t>(count);
-  }
-
-  std::string_view name() const override { return "test"; }
-  ProcessInfo process() override { return process_; }
-  bool read_memory(Address address, void* out, std::size_t size) override {
-    return read_some(address, out, size) == size;
-  }
-  std::optional<Registers> registers(long) override { return std::nullopt; }
-  std::vector<ThreadInfo> threads() override { return {}; }
-  std::vector<ModuleInfo> modules() override { return modules_; }
-  std::vector<MemoryRegion> regions() override { return {}; }
-  std::vector<Address> backtrace(long, std::size_t) override { return {}; }
-  bool place_breakpoint(Address) override { return false; }
-  void remove_breakpoint(Address) override {}
-  bool breakpoint_alive(Address) override { return false; }
-  Address evaluate(const std::string&) override { return 0; }
-  void print(std::string_view) override {}
-  bool interrupted() override { return false; }
-
-  std::vector<ModuleInfo> modules_;
-
- private:
-  ProcessInfo process_;
-};
 
 LocalProcess this_process() { return LocalProcess({ProcessState::running, getpid(), true, ""}); }
 

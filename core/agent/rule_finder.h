@@ -1,0 +1,39 @@
+// The rule of a code address: from a small cache of the thread, else from the rows in shared memory.
+// Freestanding.
+#pragma once
+
+#include "agent/walker_shared.h"
+
+namespace refhist::agent {
+
+class RuleFinder {
+ public:
+  /// False when the module list has changed since `start`: what was found before no longer goes with it.
+  bool find(const WalkerShared* shared, uint64_t key, FrameRule& rule) {
+    const Cached& cached = cache_[place(key)];
+    rule = cached.rule;
+    return cached.key == key || find_slowly(shared, key, rule);
+  }
+
+  /// Before every capture. True when the module list is the one of the last capture.
+  bool start(const WalkerShared* shared) {
+    return __atomic_load_n(&shared->version, __ATOMIC_ACQUIRE) == version_ || restart(shared);
+  }
+
+ private:
+  struct Cached {
+    uint64_t key;
+    FrameRule rule;
+  };
+  static constexpr unsigned kBits = 8;
+  static unsigned place(uint64_t key) {
+    return static_cast<unsigned>(key * 0x9e3779b97f4a7c15ULL >> (64 - kBits));
+  }
+  bool find_slowly(const WalkerShared* shared, uint64_t key, FrameRule& rule);
+  bool restart(const WalkerShared* shared);
+
+  uint64_t version_;
+  Cached cache_[1 << kBits];
+};
+
+}  // namespace refhist::agent

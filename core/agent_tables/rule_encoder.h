@@ -1,0 +1,16 @@
+// Says the state of call frame information at one place in a FrameRule.
+#pragma once
+
+#include "agent/frame_rule.h"
+#include "agent_tables/frame_program.h"
+
+namespace refhist {
+
+struct EncodedRule {
+  agent::FrameRule rule = {};
+  const char* why_not = nullptr;  ///< set when the rule cannot be said: it is then `none`
+};
+
+EncodedRule encode_rule(const FrameState& state, bool signal_frame);
+
+}  // namespace refhist

@@ -1,0 +1,178 @@
+// When a walk may end early: the walker that remembers its previous stack against one that remembers nothing,
+// on made up stacks whose words change between the captures.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "agent_stacks_checker.h"
+
+using namespace refhist;
+using namespace refhist_test;
+using agent::FrameRule;
+using agent::RuleKind;
+using agent::RuleRow;
+
+namespace {
+
+constexpr Address kCode = 0x10000;
+constexpr Address kFunctionSize = 64;
+constexpr Address kMaximumWords = 512;
+
+std::uint32_t bits(RuleKind kind) { return static_cast<std::uint32_t>(kind); }
+std::uint32_t plain(RuleKind kind, unsigned words, unsigned save) {
+  return bits(kind) | save << 4 | words << 12;
+}
+std::uint32_t deref(RuleKind kind, unsigned at, unsigned words, unsigned save) {
+  return bits(kind) | save << 4 | at << 12 | words << 22;
+}
+
+/// One function for each. Return addresses lie in words at multiples of 16, everything else in the words
+/// between, so CFAs move by two words.
+std::vector<std::uint32_t> rules() {
+  using enum RuleKind;
+  std::vector<std::uint32_t> all = {bits(outermost), bits(none), bits(signal), bits(plt) | 16U << 12};
+  for (unsigned words : {2U, 4U, 6U}) {
+    all.push_back(plain(rsp, words, FrameRule::kRbpKept));
+    all.push_back(plain(rsp, words, FrameRule::kRbpKept));
+    all.push_back(plain(rsp, words, 2));
+    all.push_back(plain(rbp, words, 2));
+    all.push_back(plain(rbp, words, FrameRule::kRbpKept));
+    all.push_back(plain(rbp, words, FrameRule::kRbpAtRbp));
+  }
+  all.push_back(deref(deref_rsp, 0, 0, 2));
+  all.push_back(deref(deref_rsp, 2, 2, FrameRule::kRbpKept));
+  all.push_back(deref(deref_rbp, 0, 0, FrameRule::kRbpAtRbp));
+  all.push_back(deref(deref_rbp, 2, 2, 2));
+  all.push_back(bits(other) | 3U << 12 | 2U << 16);  // rbx
+  return all;
+}
+
+/// A stack of random words: addresses of functions at multiples of 16, and between them pointers further out.
+class MadeUpStack {
+ public:
+  explicit MadeUpStack(std::uint64_t seed) : random_(seed) {
+    for (std::size_t i = 0; i < words_.size(); ++i) fill(i);
+  }
+
+  void fill(std::size_t i) {
+    if (i % 2 == 0) {
+      words_[i] = code();
+    } else {
+      const std::size_t further = i + 2 * (1 + random_() % 8);
+      words_[i] = address(further < words_.size() ? further : i - 2 * (random_() % 4));
+    }
+    if (random_() % 100 == 0) words_[i] = random_() % 3 == 0 ? 0 : random_();
+  }
+
+  void set(std::size_t i, std::uint64_t value) { words_[i] = value; }
+  void change() { fill(random_() % words_.size()); }
+  std::uint64_t random() { return random_(); }
+  Address address(std::size_t i) const { return reinterpret_cast<Address>(&words_[i]); }
+
+ private:
+  Address code() {
+    const std::size_t count = rules().size();
+    std::size_t function = random_() % count;
+    if (function < 2 && random_() % 4 != 0) function = 4 + random_() % (count - 4);
+    if (random_() % 10 == 0) function = random_() % 2 == 0 ? 2 : count - 1;  // signals, and what they know of
+    return kCode + function * kFunctionSize + 1 + random_() % 3;
+  }
+
+  alignas(16) std::array<std::uint64_t, kMaximumWords> words_{};
+  std::mt19937_64 random_;
+};
+
+std::shared_ptr<const CompactCfi> made_up_module() {
+  std::vector<RuleRow> rows;
+  Address offset = 0;
+  for (const std::uint32_t rule : rules()) {
+    rows.push_back({static_cast<std::uint32_t>(offset), {rule}});
+    offset += kFunctionSize;
+  }
+  rows.push_back({static_cast<std::uint32_t>(offset), {}});
+  return std::make_shared<const CompactCfi>(kCode, offset, std::move(rows));
+}
+
+struct Decoded {
+  std::vector<std::pair<Address, bool>> frames;
+  bool whole = false;
+  bool operator==(const Decoded&) const = default;
+};
+
+}  // namespace
+
+TEST_CASE("A walk that joins the previous stack finds what a walk without memory finds") {
+  WalkerMappings mappings;
+  mappings.publish({{0, made_up_module()}});
+  const StackNodes nodes = mappings.nodes();
+  const auto decode = [&](const agent::Captured& captured, unsigned limit) {
+    Decoded decoded;
+    std::vector<RawFrame> frames;
+    decoded.whole = nodes.stack(captured.node, limit, frames);
+    for (const RawFrame& frame : frames) decoded.frames.emplace_back(frame.pc, frame.exact);
+    CHECK_MESSAGE(decoded.whole == !captured.truncated, "limit ", limit);
+    CHECK(frames.size() == captured.depth);
+    return decoded;
+  };
+  std::size_t mismatches = 0;
+  std::size_t frames = 0;
+  std::size_t signals = 0;
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    auto stack = std::make_unique<MadeUpStack>(seed);
+    const auto thread = std::make_unique<agent::WalkerThread>();
+    std::memset(static_cast<void*>(thread.get()), 0, sizeof *thread);
+    const unsigned limit = seed % 4 == 0 ? 6 : 64;  // some stacks are too deep
+    std::size_t from = 0;
+    std::size_t rbp = 1;
+    for (int i = 0; i < 300; ++i) {
+      if (stack->random() % 4 == 0) from = 2 * (stack->random() % 12);
+      if (stack->random() % 8 == 0) rbp = 1 + 2 * (stack->random() % 20);
+      for (auto changes = stack->random() % 3; changes > 0; --changes) stack->change();
+      const auto fresh = std::make_unique<agent::WalkerThread>();
+      std::memset(static_cast<void*>(fresh.get()), 0, sizeof *fresh);
+      const Address sp = stack->address(from);
+      const Decoded mine =
+          decode(agent::capture(mappings.program(), thread.get(), sp, stack->address(rbp), limit), limit);
+      const Decoded theirs =
+          decode(agent::capture(mappings.program(), fresh.get(), sp, stack->address(rbp), limit), limit);
+      if (!(mine == theirs)) ++mismatches;
+      frames += theirs.frames.size();
+      for (const auto& [pc, exact] : theirs.frames) signals += exact ? 1 : 0;
+    }
+  }
+  CHECK(mismatches == 0);
+  CHECK(frames > 500'000);  // the stacks are no trivial ones
+  CHECK(signals > 1000);
+}
+
+TEST_CASE("Registers in another signal frame are another state") {
+  WalkerMappings mappings;
+  mappings.publish({{0, made_up_module()}});
+  const auto function = [](std::size_t number) { return kCode + number * kFunctionSize + 1; };
+  const std::size_t other = rules().size() - 1;
+  auto stack = std::make_unique<MadeUpStack>(1);
+  // Two returns of handlers into one place with one rsp, and with two values of rbx, on which the next rule
+  // hangs.
+  const auto signal_frame = [&](std::size_t at, std::size_t rbx) {
+    stack->set(at, function(2));
+    stack->set(at + 1 + 16, stack->address(rbx));
+    stack->set(at + 1 + 20, stack->address(101));
+    stack->set(at + 1 + 21, function(other));
+  };
+  signal_frame(0, 121);
+  signal_frame(40, 131);
+  stack->set(122, function(0));
+  stack->set(132, function(1));
+  const auto thread = std::make_unique<agent::WalkerThread>();
+  std::memset(static_cast<void*>(thread.get()), 0, sizeof *thread);
+  for (const auto& [from, last] : {std::pair<std::size_t, std::size_t>{0, 0}, {40, 1}, {0, 0}}) {
+    const auto captured = agent::capture(mappings.program(), thread.get(), stack->address(from), 0, 64);
+    std::vector<RawFrame> frames;
+    CHECK(mappings.nodes().stack(captured.node, 64, frames) == (last == 0));
+    REQUIRE(frames.size() == 3);
+    CHECK(frames[1].exact);
+    CHECK(frames[2].pc == function(last));
+  }
+}

@@ -1,0 +1,3 @@
+// Compiled as a release is: frames on rsp.
+#define WALK walk_optimized
+#include "agent_stacks_paths.inc"

@@ -1,0 +1,3 @@
+// Compiled with -O0: frames on rbp.
+#define WALK walk_unoptimized
+#include "agent_stacks_paths.inc"
