@@ -1,0 +1,57 @@
+// Where and how the entry of one function is patched: a 5-byte `jmp rel32` over whole instructions that can
+// be moved.
+//
+// Only what is certain is patched. Everything else gets a reason, and is left to a breakpoint:
+// - The jump stands at the entry, or behind a leading endbr64: that keeps the place where indirect calls must
+// land
+//   under CET, and a debugger that looks at the patched prologue still finds endbr64 and puts its `break f`
+//   on the first byte of the jump, where a breakpoint does no harm.
+// - It stands later when a byte that must be kept lies in the way, as long as only instructions are skipped
+// that
+//   build the frame or save a register. Then rsp is `sp_delta` lower than at the entry.
+// - Nothing else may lead into the covered bytes (BranchTargets), no other function may begin there, and what
+// follows
+//   the last instruction that runs must be padding.
+// - A call must be the last covered instruction. Threads may be inside that call while the patch is written:
+// their
+//   return address must not be overwritten. So a landing pad of a C++ exception is never covered either: it
+//   stands neither in the straight-line prologue, nor behind a ret or jmp, since nothing but padding is taken
+//   from there.
+// - A system call instruction in the covered bytes is moved; a thread that sleeps in it has its pc translated
+// by whoever
+//   writes the patch (Relocated::boundaries), as for any thread in the covered bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "patching/branch_targets.h"
+#include "patching/code_range.h"
+
+namespace refhist {
+
+struct PatchRequest {
+  CodeRange function;                   ///< its original bytes
+  std::span<const std::uint8_t> after;  ///< bytes after its end, up to the next symbol
+  std::vector<Address> keep;            ///< addresses that must not be overwritten: breakpoints of the user
+};
+
+struct Patch {
+  Address function = 0;                ///< its entry
+  Address at = 0;                      ///< where the jump is written
+  unsigned length = 0;                 ///< covered bytes: whole instructions, at least the jump's 5
+  std::int32_t sp_delta = 0;           ///< bytes that rsp lies below its value at the entry
+  bool red_zone_live = false;          ///< code of the function has run before `at`, other than endbr64
+  std::vector<std::uint8_t> original;  ///< the `length` bytes at `at`
+  bool falls_through = true;           ///< control can leave the last covered instruction downwards
+};
+
+struct PatchResult {
+  std::optional<Patch> patch;
+  std::string why_not;  ///< one line, when there is no patch
+};
+
+PatchResult plan_patch(const PatchRequest& request, const BranchTargets& targets);
+
+}  // namespace refhist
