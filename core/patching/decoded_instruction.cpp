@@ -13,7 +13,9 @@ std::optional<Address> DecodedInstruction::branch_target() const {
 
 std::optional<Address> DecodedInstruction::rip_target() const {
   for (unsigned i = 0; i < raw.operand_count; ++i) {
-    if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY && operands[i].mem.base == ZYDIS_REGISTER_RIP) {
+    const ZydisRegister base = operands[i].mem.base;
+    if (operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
+    if (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_EIP) {
       return next() + static_cast<Address>(operands[i].mem.disp.value);
     }
   }

@@ -150,6 +150,18 @@ bool is_preserved(ZydisRegister reg) {
   }
 }
 
+/// rsp into the frame pointer, an argument into a register that outlives calls, a test of an argument.
+bool changes_only_preserved(const DecodedInstruction& instruction) {
+  for (unsigned i = 0; i < instruction.raw.operand_count_visible; ++i) {
+    const ZydisDecodedOperand& operand = instruction.operands[i];
+    const bool memory =
+        operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
+    const bool written = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    if (memory || (written && !is_preserved(operand.reg.value))) return false;
+  }
+  return true;
+}
+
 std::string Planner::skip(const DecodedInstruction& instruction) {
   const auto& operands = instruction.operands;
   bool harmless = false;
@@ -167,9 +179,13 @@ std::string Planner::skip(const DecodedInstruction& instruction) {
       if (harmless) patch_.sp_delta += static_cast<std::int32_t>(operands[1].imm.value.s);
       break;
     case ZYDIS_MNEMONIC_MOV:
-      // rsp into the frame pointer, or an argument into a register that outlives calls.
-      harmless = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && is_preserved(operands[0].reg.value) &&
-                 operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+    case ZYDIS_MNEMONIC_MOVZX:
+    case ZYDIS_MNEMONIC_MOVSXD:
+    case ZYDIS_MNEMONIC_LEA:
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_TEST:
+    case ZYDIS_MNEMONIC_CMP:
+      harmless = changes_only_preserved(instruction);
       break;
     default:
       break;
