@@ -124,7 +124,15 @@ void run_rule(CommandContext& context, RuleKind kind) {
 }  // namespace
 
 void run_break_on_leak(CommandContext& context) { run_rule(context, RuleKind::leak); }
-void run_break_on_imbalance(CommandContext& context) { run_rule(context, RuleKind::imbalance); }
-void run_break_on_put_to_zero(CommandContext& context) { run_rule(context, RuleKind::put_to_zero); }
+
+void run_break_on_imbalance(CommandContext& context) {
+  run_rule(context, RuleKind::imbalance);
+  context.tracker.suit_rules(context.port);
+}
+
+void run_break_on_put_to_zero(CommandContext& context) {
+  run_rule(context, RuleKind::put_to_zero);
+  context.tracker.suit_rules(context.port);
+}
 
 }  // namespace refhist

@@ -19,8 +19,18 @@ struct Setting {
   void (*set)(SessionState& state, const std::string& value);
 };
 
-const std::array<Setting, 3>& settings() {
-  static const std::array<Setting, 3> table{{
+const std::array<Setting, 4>& settings() {
+  static const std::array<Setting, 4> table{{
+      {"backend",
+       {"breakpoint", "auto"},
+       "auto: families tracked from now on are recorded inside the program where that is possible; breakpoint: "
+       "by breakpoints",
+       [](const SessionState& state) {
+         return std::string(state.recorder.options().backend == Backend::breakpoint ? "breakpoint" : "auto");
+       },
+       [](SessionState& state, const std::string& value) {
+         state.recorder.options().backend = value == "auto" ? Backend::automatic : Backend::breakpoint;
+       }},
       {"keep-history",
        {"off", "on"},
        "on: a new run goes on with the history of the one before; off: it begins anew",

@@ -9,10 +9,11 @@ namespace refhist {
 
 /// Why an indirect jump of the function may go where no table and no pointer tells; empty when none may.
 ///
-/// Clear are: a jump through memory (what is read there is a pointer, which the module's data or relocations
-/// show, or its code takes); and a jump through a register that was loaded so, was given by a `lea`, or is
-/// the sum of a table's address and an entry of the table. Anything else is computed, as `lea base; shl; add;
-/// jmp` in hand-written code. Without `data_known` (BranchTargets::knows_data) none is clear.
+/// A jump through memory goes where a pointer goes, which the module's data, its relocations or a `lea` show.
+/// A jump through a register does the same, or goes to a table's address plus an entry of the table. Anything
+/// else, as `lea base; add; jmp` in hand-written code or the label differences of a computed goto, starts
+/// from the address of a place inside the function: where the function takes none, there is nothing else.
+/// Without `data_known` (BranchTargets::knows_data) no indirect jump is clear.
 std::string unclear_indirect_jump(const CodeRange& function, bool data_known);
 
 }  // namespace refhist

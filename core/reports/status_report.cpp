@@ -74,15 +74,17 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
   }
   std::size_t armed = 0;
   std::size_t left = 0;
+  std::size_t in_agent = 0;
   std::string sites;
   for (const Site& site : state.sites.all()) {
     if (site.family != id || !site.current) continue;
     ++(site.why_not.empty() ? armed : left);
+    if (site.in_agent) ++in_agent;
     if (all_sites || site.armed || site.hits != 0) sites += site_line(state, site);
   }
   std::string text = fmt::format(
-      "{} ({}): {} by breakpoint{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
-      plural(armed, "site"), left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
+      "{} ({}): {}{}{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
+      plural(armed, "site"), in_agent == 0 ? std::string(" by breakpoint") : fmt::format(" ({} in the agent)", in_agent), left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
       plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
       totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life", totals.incomplete));
   if (!tracked.counter_note.empty())

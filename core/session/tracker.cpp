@@ -175,13 +175,36 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
 
 bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   Site& site = state_.sites.get(id);
-  const Backend wanted = state_.families[site.family.index()].backend;
-  if (wanted == Backend::breakpoint) return false;
+  const TrackedFamily& tracked = state_.families[site.family.index()];
+  if (tracked.backend == Backend::breakpoint) return false;
+  site.why_breakpoint = "a stop rule looks at each of its calls";
+  if (!wants_agent(tracked)) return false;
   state_.agent.attach(port, state_.process, state_.tracer_here);
   site.why_breakpoint = state_.agent.arm(port, id);
   site.in_agent = site.why_breakpoint.empty();
   if (site.in_agent) state_.sites.set_armed(id, true);
   return site.in_agent;
+}
+
+bool Tracker::wants_agent(const TrackedFamily& tracked) const {
+  const auto& rules = state_.rules.all();
+  return tracked.backend != Backend::breakpoint &&
+         std::none_of(rules.begin(), rules.end(), [&](const StopRule& rule) {
+           return rule.enabled && rule.kind != RuleKind::leak && rule.after.empty() &&
+                  (tracked.family.allocator || rule.wants_family(tracked.family.name));
+         });
+}
+
+void Tracker::suit_rules(DebuggerPort& port) {
+  if (!state_.alive || !state_.recording) return;
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const SiteId id(i);
+    const Site& site = state_.sites.get(id);
+    if (!site.armed || site.in_agent == wants_agent(state_.families[site.family.index()])) continue;
+    disarm_site(port, id);
+    arm_site(port, id);
+  }
+  publish_agent(port);
 }
 
 bool Tracker::wants_agent() const {
@@ -193,7 +216,7 @@ void Tracker::upgrade_to_agent(DebuggerPort& port) {
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const SiteId id(i);
     const Site& site = state_.sites.get(id);
-    const bool early = site.armed && !site.in_agent && state_.families[site.family.index()].backend != Backend::breakpoint;
+    const bool early = site.armed && !site.in_agent && wants_agent(state_.families[site.family.index()]);
     if (!early) continue;
     state_.armory.disarm(port, site.address);
     state_.sites.set_armed(id, false);

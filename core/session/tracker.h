@@ -36,6 +36,8 @@ class Tracker {
   void resume(DebuggerPort& port);
 
   void arm_return(DebuggerPort& port, Address address);
+  /// Rules that look at each get and put need breakpoints there: arms the sites as the rules want it now.
+  void suit_rules(DebuggerPort& port);
   /// Arms the functions of the rules' --after. Returns a line when none is found yet.
   std::string watch_functions(DebuggerPort& port);
   /// " (did you mean X?)" for a function that no loaded module has; empty when none is near.
@@ -62,6 +64,7 @@ class Tracker {
   /// Sites that were armed before the agent could be there.
   void upgrade_to_agent(DebuggerPort& port);
   [[nodiscard]] bool wants_agent() const;
+  [[nodiscard]] bool wants_agent(const TrackedFamily& tracked) const;
   void publish_agent(DebuggerPort& port);
   void disarm_site(DebuggerPort& port, SiteId id);
   void disarm_sites_of(DebuggerPort& port, FamilyId id);

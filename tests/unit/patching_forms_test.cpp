@@ -353,9 +353,11 @@ TEST_CASE("patching: what leads into the covered bytes") {
     CHECK(refused(subject).find("a jump table") == 0);
   }
   SUBCASE("a jump to a computed address") {
-    // lea rax,[rax*8+base]; jmp *rax
-    CHECK(refused(Subject(body + Bytes{0x48, 0x8d, 0x04, 0xc7, 0xff, 0xe0})).find("the indirect jump at") ==
-          0);
+    // lea rdx,[the next instruction]; lea rax,[rdx+rdi*4]; jmp *rax
+    const Bytes jump{0x48, 0x8d, 0x15, 0, 0, 0, 0, 0x48, 0x8d, 0x04, 0xba, 0xff, 0xe0};
+    CHECK(refused(Subject(body + jump)).find("the indirect jump at") == 0);
+    // The same behind a first instruction that takes all of the jump's place: nobody jumps into that.
+    CHECK(Subject(Bytes{0xb8, 1, 0, 0, 0} + jump).plan().patch);
   }
   SUBCASE("a jump through a pointer that was loaded goes where pointers go") {
     CHECK(Subject(body + Bytes{0x48, 0x8b, 0x07, 0xff, 0xe0}).plan().patch);

@@ -23,7 +23,7 @@ TEST_CASE(
     "patching: every exported function of the usual libraries is planned, and what is moved is the same") {
   for (const char* name : {"libc.so.6", "libm.so.6", "libjson-c.so.5", "libglib-2.0.so.0",
                            "libgobject-2.0.so.0", "libcrypto.so.3", "libstdc++.so.6"}) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     const Address bias = 0x7f0000000000;
     const PatchedLibrary library(kFolder + name, bias);
     unsigned patched = 0;
@@ -104,7 +104,7 @@ class Loaded {
     return reads_stack_arguments(library.code().request(address, size).function, around);
   }
 
-  /// Slots that are not bound yet lead back into their own PLT: then by name, through the dynamic linker.
+  /// Slots that are not bound yet lead back into their own PLT.
   StackArguments behind(const PatchedLibrary& from, Address slot, unsigned depth) const {
     Address target;
     std::memcpy(&target, reinterpret_cast<const void*>(slot), sizeof target);
@@ -125,7 +125,7 @@ class Loaded {
 }  // namespace
 
 TEST_CASE("patching: who looks at arguments on the stack") {
-  // libraries that this process has not loaded yet are bound at once
+  // Libraries that this process has not loaded yet are bound at once.
   const Loaded loaded({"libc.so.6", "libm.so.6", "libglib-2.0.so.0", "libgobject-2.0.so.0", "libjson-c.so.5",
                        "libpython3.11.so.1.0"});
   for (const char* name : {"__libc_malloc",
@@ -139,6 +139,7 @@ TEST_CASE("patching: who looks at arguments on the stack") {
                            "g_slice_alloc",
                            "g_object_ref",
                            "g_object_ref_sink",
+                           "g_param_spec_double",
                            "json_object_new_object",
                            "json_object_new_array",
                            "json_object_new_string",
@@ -149,12 +150,13 @@ TEST_CASE("patching: who looks at arguments on the stack") {
                            "_PyObject_GC_New",
                            "sin",
                            "strtol"}) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     CHECK(loaded.look(name) == StackArguments::no);
   }
-  for (const char* name :
-       {"g_object_new", "printf", "snprintf", "open", "g_strdup_printf", "sinl", "frexpl", "Py_BuildValue"}) {
-    CAPTURE(name);
+  for (const char* name : {"g_object_new", "printf", "snprintf", "open", "g_strdup_printf", "sinl", "frexpl",
+                           "Py_BuildValue", "g_spawn_async", "g_spawn_async_with_pipes", "g_signal_newv",
+                           "g_param_spec_int", "PyCode_NewWithPosOnlyArgs", "PyEval_EvalCodeEx"}) {
+    CAPTURE(std::string(name));
     CHECK(loaded.look(name) == StackArguments::yes);
   }
 }
