@@ -50,11 +50,18 @@ bool is_ours(uint64_t pc) {
   return false;
 }
 
+// Where a watched call comes back: what save_registers begins with. Behind a moved call instruction of the
+// program's stands a jump.
+bool is_watched_return(uint64_t pc) {
+  constexpr uint32_t kBegin = 0x900f9f50;  // push rax; lahf; seto
+  return is_ours(pc) && *reinterpret_cast<const uint32_t*>(pc) == kBegin;
+}
+
 // A function that was called through a stub may jump to another probed one, which then returns to the stub. Its
 // call is the same as the first one's.
 uint64_t outermost_entry(uint64_t entry_sp) {
   constexpr uint64_t kCallThrough = 16;  // the pushed argument and the return address into the stub
-  while (is_ours(*reinterpret_cast<const uint64_t*>(entry_sp))) entry_sp += kCallThrough;
+  while (is_watched_return(*reinterpret_cast<const uint64_t*>(entry_sp))) entry_sp += kCallThrough;
   return entry_sp;
 }
 
@@ -161,6 +168,30 @@ extern "C" void refhist_agent_return(const Site* site, const Saved* saved) {
   record.kind = RecordKind::returned;
   record.flags = flags;
   publish(thread, record, index);
+}
+
+// Stands in for the dynamic linker's _dl_find_object where it is asked about our code: exceptions and thread
+// cancellation unwind through the frames of watched calls. 0: not ours.
+extern "C" uint64_t refhist_agent_find_object(const Site*, const Saved* saved, uint64_t) {
+  struct Found {  // struct dl_find_object
+    uint64_t flags;
+    uint64_t map_start;
+    uint64_t map_end;
+    uint64_t link_map;
+    uint64_t eh_frame;
+  };
+  const uint64_t pc = saved->rdi;
+  for (const auto& piece : refhist_agent_config.code) {
+    if (pc - piece[0] >= piece[1] - piece[0]) continue;
+    auto* found = reinterpret_cast<Found*>(saved->rsi);
+    found->flags = 0;
+    found->map_start = piece[0];
+    found->map_end = piece[1];
+    found->link_map = 0;
+    found->eh_frame = piece[1] - kFrameBytes;
+    return 1;
+  }
+  return 0;
 }
 
 }  // namespace refhist::agent

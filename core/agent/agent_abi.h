@@ -19,6 +19,8 @@ constexpr uint32_t kRingSlack = 64;       ///< kept free for signal handlers tha
 constexpr uint32_t kPage = 4096;
 constexpr uint32_t kWalkers = 3;  ///< of a thread: for itself, and for signal handlers that interrupt the agent
 
+constexpr uint32_t kFrameBytes = 1U << 20U;  ///< at the end of each piece of code: .eh_frame_hdr, .eh_frame
+
 enum class RecordKind : uint8_t { entry = 1, returned = 2 };
 
 enum RecordFlag : uint8_t {
@@ -85,7 +87,8 @@ struct ThreadTableEntry {
 struct ThreadSlot {
   uint32_t taken;
   int32_t tid;  ///< by the kernel
-  uint64_t unused0[7];
+  char name[16];  ///< of the thread when the slot was taken
+  uint64_t unused0[5];
   // The agent's cache lines.
   uint64_t reserved;   ///< records begun
   uint64_t finished;   ///< records finished, by whoever runs on the thread: tells an interrupted reader
@@ -101,6 +104,7 @@ struct ThreadSlot {
 static_assert(sizeof(ThreadSlot) == 192);
 
 struct Shared {
+  uint64_t heartbeat;    ///< counts on as long as somebody takes records
   uint32_t slots_full;   ///< events lost because every slot was taken
   uint32_t slot_hint;    ///< where the search for a free slot begins
   uint64_t table;        ///< offsets from Shared

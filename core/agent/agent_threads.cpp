@@ -8,8 +8,11 @@ namespace {
 
 constexpr int64_t kNanosleep = 35;
 constexpr int64_t kGettid = 186;
+constexpr int64_t kPrctl = 157;
+constexpr uint64_t kGetName = 16;
 constexpr unsigned kSpins = 200;            // pauses before the first sleep
 constexpr unsigned kSleeps = 20000;         // of 100 us: two seconds, then the event is counted as lost
+constexpr unsigned kPatience = 5000;        // sleeps without a sign of life from the debugger
 constexpr uint64_t kSleepNanoseconds = 100000;
 
 uint64_t thread_pointer() {
@@ -112,6 +115,7 @@ bool Activation::take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uin
     slot_ = slots + i;
     slot_->level = 0;
     slot_->tid = kernel_tid;
+    system_call(kPrctl, kGetName, reinterpret_cast<uint64_t>(slot_->name));
     entry.slot = i + 1;
     entry.tid = tid;
     return true;
@@ -121,6 +125,7 @@ bool Activation::take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uin
 }
 
 bool Activation::wait_for_room() {
+  uint64_t heartbeat = 0;
   for (unsigned i = 0; i < kSpins + kSleeps; ++i) {
     const uint64_t used = slot_->reserved - __atomic_load_n(&slot_->consumed, __ATOMIC_ACQUIRE);
     if (used < kRingRecords - kRingSlack) return true;
@@ -129,6 +134,15 @@ bool Activation::wait_for_room() {
     } else {
       sleep_a_little();
     }
+    const unsigned slept = i < kSpins ? 0 : i - kSpins;
+    if (slept % kPatience != 0) continue;
+    const uint64_t now = __atomic_load_n(&shared_->heartbeat, __ATOMIC_RELAXED);
+    if (slept != 0 && now == heartbeat) {
+      // Nobody will ever take a record again: the program goes on as if the agent were not there.
+      __atomic_store_n(&reinterpret_cast<Control*>(config_.control)->enabled, 0U, __ATOMIC_RELAXED);
+      return false;
+    }
+    heartbeat = now;
   }
   return false;
 }

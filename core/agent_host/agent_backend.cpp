@@ -91,13 +91,15 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
       fail("{} does not write the program's memory", port.name());
     }
     agent.drain = std::make_unique<EventDrain>(*agent.loaded.area, process.pid);
-    agent.replay = std::make_unique<Replay>(context_.recorder, context_.sites, context_.families,
+    agent.replay = std::make_unique<Replay>(context_.recorder, context_.sites, context_.modules,
                                             [this](std::uint32_t node, std::vector<RawFrame>& frames) {
                                               read_stack(node, frames);
                                             });
     agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk().shared());
     agent_ = std::move(agent);
-    publish_rules();
+    context_.modules.translate_generated([this](Address pc) { return original(pc); });
+    hook_unwinder(port);
+    publish(port);
   } catch (const Error& error) {
     why_not_ = error.what();
   }
@@ -174,6 +176,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   const PatchRequest request = known.code.request(site.address, site.size);
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
+  if (watches && !agent_->unwinder) return "its result is needed and the program's unwinder could not pass";
   if (watches && planned.patch->sp_delta != 0) return "its result is needed and a breakpoint stands at its beginning";
   if (watches && stack_arguments(known, request.function) != StackArguments::no) {
     return "its result is needed and it may have arguments on the stack";
@@ -185,7 +188,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   if (!stub) return why_not;
   const auto jump = jump_bytes(planned.patch->at, stub->begin);
   if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
-  agent_->stubs.push_back(Written{*stub, site.function, site.module, site.file_address});
+  agent_->stubs.push_back(Written{*stub, site.function, site.module, site.file_address, site.address});
   armed_[id] = Armed{*planned.patch, *stub};
   return {};
 }
@@ -200,6 +203,10 @@ void AgentBackend::disarm(DebuggerPort& port, SiteId id) {
 
 void AgentBackend::disarm_all(DebuggerPort& port) {
   while (!armed_.empty()) disarm(port, armed_.begin()->first);
+  if (!agent_ || !agent_->unwinder) return;
+  const Patch& patch = *agent_->unwinder;
+  write(port, patch.at, std::span(patch.original).first(jump_bytes(0, 0).size()));
+  agent_->unwinder.reset();
 }
 
 void AgentBackend::drop(Address begin, Address end) {
@@ -218,7 +225,46 @@ void AgentBackend::replay() {
 
 void AgentBackend::read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const {
   agent_->nodes->stack(node, kFrames, frames);
-  std::erase_if(frames, [&](const RawFrame& frame) { return in_own_code(frame.pc); });
+  std::erase_if(frames, [&](RawFrame& frame) {
+    if (!in_own_code(frame.pc)) return false;
+    frame.pc = original(frame.pc);
+    return frame.pc == 0;
+  });
+}
+
+Address AgentBackend::original(Address pc) const {
+  if (!in_own_code(pc)) return 0;
+  for (const Written& written : agent_->stubs) {
+    const Stub& stub = written.stub;
+    if (pc < stub.begin || pc >= stub.end) continue;
+    const auto offset = static_cast<std::uint32_t>(pc - stub.begin);
+    if (offset < stub.relocated || offset > stub.relocated_end) return 0;
+    Address found = 0;
+    for (const auto& [moved, from] : stub.boundaries) {
+      if (moved <= offset) found = written.address + from;
+    }
+    return found;
+  }
+  return 0;
+}
+
+void AgentBackend::hook_unwinder(DebuggerPort& port) {
+  for (const LoadedModule* module : context_.modules.loaded()) {
+    if (!file_name(module->module->path()).starts_with("ld-")) continue;
+    for (const FunctionSymbol& function : module->module->functions_named("_dl_find_object")) {
+      const Address address = function.address + module->bias;
+      const KnownCode& known = code_of(*module);
+      const PatchResult planned = plan_patch(known.code.request(address, function.size), known.targets);
+      CodePiece* piece = piece_near(module->begin, module->end);
+      if (!planned.patch || piece == nullptr) return;
+      std::string why_not;
+      const auto stub = write_hook(*piece, piece->agent_find_object(), *planned.patch, why_not);
+      if (!stub || !write(port, planned.patch->at, jump_bytes(planned.patch->at, stub->begin))) return;
+      agent_->stubs.push_back(Written{*stub, function.name, module->id, function.address, address});
+      agent_->unwinder = *planned.patch;
+      return;
+    }
+  }
 }
 
 void AgentBackend::publish_rules() {

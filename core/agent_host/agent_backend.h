@@ -74,6 +74,7 @@ class AgentBackend {
     std::string function;
     ModuleId module;
     Address function_address = 0;  // in the module's file
+    Address address = 0;           // in memory
   };
   struct Agent {
     LoadedAgent loaded;
@@ -81,6 +82,7 @@ class AgentBackend {
     std::unique_ptr<EventDrain> drain;
     std::unique_ptr<Replay> replay;
     std::vector<Written> stubs;
+    std::optional<Patch> unwinder;  // of _dl_find_object
     std::size_t published = 0;  // of `stubs`
     std::vector<std::pair<std::string, Address>> files;  // shown to the debugger: path, bias
   };
@@ -99,6 +101,9 @@ class AgentBackend {
   const KnownCode& code_of(const LoadedModule& module);
   [[nodiscard]] StackArguments stack_arguments(const KnownCode& known, const CodeRange& function) const;
   [[nodiscard]] bool in_own_code(Address pc) const;
+  void hook_unwinder(DebuggerPort& port);
+  /// What the program has at this place of a stub; 0 for the stub's own instructions.
+  [[nodiscard]] Address original(Address pc) const;
   void read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const;
   bool write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes);
 

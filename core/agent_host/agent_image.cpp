@@ -71,6 +71,7 @@ AgentImage::AgentImage() {
   if (section_of_type(file, SHT_RELA) != nullptr) fail("the embedded agent needs relocations");
   entry_ = symbol(file, "refhist_agent_entry");
   returned_ = symbol(file, "refhist_agent_return");
+  find_object_ = symbol(file, "refhist_agent_find_object");
   config_ = symbol(file, "refhist_agent_config");
   const Elf64_Shdr* frames = section_named(file, ".eh_frame");
   if (frames == nullptr) fail("the embedded agent has no call frame information");

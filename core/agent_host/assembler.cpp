@@ -70,6 +70,17 @@ void Assembler::jump(Address target) {
 
 void Assembler::ret() { byte(0xc3); }
 
+void Assembler::clear_eax() {
+  byte(0x31);
+  byte(0xc0);
+}
+
+std::size_t Assembler::jump_forward_if_set() {
+  for (const unsigned part : {0x85U, 0xc0U, 0x0fU, 0x85U}) byte(part);
+  word(0);
+  return bytes_.size() - 4;
+}
+
 void Assembler::raw(std::span<const std::uint8_t> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
 
 std::size_t Assembler::call_forward() {

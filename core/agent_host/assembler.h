@@ -25,6 +25,9 @@ class Assembler {
   void call(Address target);
   void jump(Address target);
   void ret();
+  void clear_eax();
+  /// test eax, eax and a jump if it is not 0, whose target is known only later, by `bind`.
+  [[nodiscard]] std::size_t jump_forward_if_set();
   void raw(std::span<const std::uint8_t> bytes);
   /// A call whose target is known only later, by `bind`.
   [[nodiscard]] std::size_t call_forward();

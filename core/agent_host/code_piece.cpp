@@ -1,6 +1,7 @@
 #include "agent_host/code_piece.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "agent_host/agent_image.h"
@@ -29,6 +30,7 @@ bool CodePiece::reaches(Address begin, Address end) const {
 }
 
 Address CodePiece::agent_entry() const { return address_ + AgentImage::get().entry(); }
+Address CodePiece::agent_find_object() const { return address_ + AgentImage::get().find_object(); }
 Address CodePiece::agent_return() const { return address_ + AgentImage::get().returned(); }
 
 std::optional<Address> CodePiece::next(std::size_t size) const {
@@ -52,7 +54,11 @@ void CodePiece::set_config(const agent::Config& config) {
 }
 
 bool CodePiece::set_frames(std::span<const std::uint8_t> frames) {
-  if (frames.size() > kFrames) return false;
+  if (frames.size() > agent::kFrameBytes - kHeader) return false;
+  // Version 1; .eh_frame by a 4-byte distance from that field; no count, no table.
+  constexpr std::array<std::uint8_t, kHeader> kFrameHeader{1, 0x1b, 0xff, 0xff, 4, 0, 0, 0};
+  std::copy(kFrameHeader.begin(), kFrameHeader.end(),
+            memory_.begin() + static_cast<std::ptrdiff_t>(frames_at() - kHeader));
   std::copy(frames.begin(), frames.end(), memory_.begin() + static_cast<std::ptrdiff_t>(frames_at()));
   return true;
 }

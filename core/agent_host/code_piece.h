@@ -23,6 +23,7 @@ class CodePiece {
   [[nodiscard]] bool reaches(Address begin, Address end) const;
   [[nodiscard]] Address agent_entry() const;
   [[nodiscard]] Address agent_return() const;
+  [[nodiscard]] Address agent_find_object() const;
 
   /// Where the next stub of at most `size` bytes will lie; nothing when the piece is full.
   [[nodiscard]] std::optional<Address> next(std::size_t size) const;
@@ -31,8 +32,8 @@ class CodePiece {
   [[nodiscard]] agent::Config config() const;
   void set_config(const agent::Config& config);
 
-  static constexpr std::size_t kFrames = 1U << 20U;  ///< bytes at the end, for call frame information
-  [[nodiscard]] std::size_t frames_at() const { return memory_.size() - kFrames; }
+  static constexpr std::size_t kHeader = 8;  ///< .eh_frame_hdr without a table
+  [[nodiscard]] std::size_t frames_at() const { return memory_.size() - agent::kFrameBytes + kHeader; }
   [[nodiscard]] std::size_t used() const { return used_; }
   /// Call frame information of this piece. False when there is no room for all of it.
   bool set_frames(std::span<const std::uint8_t> frames);

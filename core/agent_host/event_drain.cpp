@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 
 namespace refhist {
@@ -47,17 +48,18 @@ void EventDrain::run() {
       const std::lock_guard lock(mutex_);
       found = drain_all();
       release_ended();
+      __atomic_fetch_add(&area_.shared().heartbeat, 1, __ATOMIC_RELAXED);
     }
     rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
     std::this_thread::sleep_for(rest);
   }
 }
 
-std::string EventDrain::name_of(long tid) {
-  std::ifstream comm(fmt::format("/proc/{}/task/{}/comm", pid_, tid));
+std::string EventDrain::name_of(const agent::ThreadSlot& slot) const {
+  std::ifstream comm(fmt::format("/proc/{}/task/{}/comm", pid_, slot.tid));
   std::string name;
-  std::getline(comm, name);
-  return name;
+  if (std::getline(comm, name)) return name;
+  return {slot.name, strnlen(slot.name, sizeof slot.name)};  // it has ended: the name that it began with
 }
 
 bool EventDrain::drain_slot(unsigned index) {
@@ -72,7 +74,7 @@ bool EventDrain::drain_slot(unsigned index) {
     if (batch == nullptr || batch->records.size() == kBatch) {
       batch = &batches_.emplace_back();
       batch->tid = slot.tid;
-      batch->thread_name = name_of(slot.tid);
+      batch->thread_name = name_of(slot);
     }
     batch->records.push_back(record);
     ++drained_;

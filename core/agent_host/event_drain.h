@@ -19,7 +19,7 @@ namespace refhist {
 /// Records of one thread, in the order in which it made them.
 struct RecordBatch {
   long tid = 0;
-  std::string thread_name;  ///< as it was when the batch was taken; empty when the thread was gone by then
+  std::string thread_name;  ///< as it was when the batch was taken, or when the thread was first seen
   std::vector<agent::Record> records;
 };
 
@@ -42,7 +42,7 @@ class EventDrain {
   bool drain_all();
   bool drain_slot(unsigned index);
   void release_ended();
-  std::string name_of(long tid);
+  [[nodiscard]] std::string name_of(const agent::ThreadSlot& slot) const;
 
   const SharedArea& area_;
   long pid_;

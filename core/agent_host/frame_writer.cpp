@@ -115,16 +115,19 @@ void FrameWriter::original_row(const UnwindRule& rule) {
 
 void FrameWriter::add(const Stub& stub, const OriginalRule& original) {
   begin_entry(stub.begin, stub.end);
-  // The rows of our own instructions stand before the moved ones and, of none, behind.
-  for (const FrameRow& row : stub.rows) {
-    if (row.offset < stub.relocated) plain_row(row);
-  }
+  const auto plain_rows = [&](std::uint32_t first, std::uint32_t last) {
+    for (const FrameRow& row : stub.rows) {
+      if (first <= row.offset && row.offset < last) plain_row(row);
+    }
+  };
+  plain_rows(0, stub.relocated);
   for (const auto& [offset, from] : stub.boundaries) {
     const UnwindRule* rule = original(from);
     if (rule == nullptr) continue;
     advance(offset);
     original_row(*rule);
   }
+  plain_rows(stub.relocated_end, UINT32_MAX);
   end_entry();
 }
 

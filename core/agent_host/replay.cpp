@@ -29,8 +29,10 @@ double measure_ns_per_tick() {
 // The program as it was when the record was made: no more than the record knows.
 class RecordView final : public ProgramView {
  public:
-  RecordView(const RecordBatch& batch, const agent::Record& record, std::uint64_t time_ns, const RecordedStack& stack)
-      : batch_(batch), record_(record), time_ns_(time_ns), stack_(stack) {}
+  /// `counted`: the object whose counter the record has.
+  RecordView(const RecordBatch& batch, const agent::Record& record, Address counted, std::uint64_t time_ns,
+             const RecordedStack& stack)
+      : batch_(batch), record_(record), counted_(counted), time_ns_(time_ns), stack_(stack) {}
 
   [[nodiscard]] std::optional<Registers> registers(long) const override { return std::nullopt; }
   [[nodiscard]] bool read_word(Address address, Address& word) const override {
@@ -45,8 +47,9 @@ class RecordView final : public ProgramView {
   }
   // A call further in may be on another stack (a coroutine): it is over when it returns or its place is used.
   [[nodiscard]] bool overwritten(Address, Address) const override { return false; }
-  [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec, Address) const override {
-    if ((record_.flags & agent::kHasCount) == 0) return std::nullopt;
+  [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec,
+                                 Address object) const override {
+    if ((record_.flags & agent::kHasCount) == 0 || object != counted_) return std::nullopt;
     return ProgramAccess::count_from(record_.count, place, spec);
   }
   [[nodiscard]] std::string thread_name(long, ThreadNames&) const override { return batch_.thread_name; }
@@ -59,6 +62,7 @@ class RecordView final : public ProgramView {
  private:
   const RecordBatch& batch_;
   const agent::Record& record_;
+  Address counted_;
   std::uint64_t time_ns_;
   const RecordedStack& stack_;
 };
@@ -75,6 +79,12 @@ Registers entry_registers(const Site& site, const agent::Record& record) {
     registers[kArguments[site.object.argument]] = read_by_agent ? kPlaceOfPointer : record.object;
   }
   return registers;
+}
+
+Address counted_object(const Site& site, const agent::Record& record) {
+  if (record.kind == agent::RecordKind::entry) return record.object;
+  const bool result = site.object.from == ObjectSource::From::result;
+  return result && !site.object.indirect ? record.object : record.extra;
 }
 
 }  // namespace
@@ -102,10 +112,11 @@ const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& rec
   return stack;
 }
 
-void Replay::apply(const RecordBatch& batch, const agent::Record& record) {
+void Replay::apply(const RecordBatch& batch, agent::Record record) {
+  if (const Address original = modules_.original(record.return_pc); original != 0) record.return_pc = original;
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
-  const RecordView view(batch, record, clock_.nanoseconds(record.time), stack_of(site, record));
+  const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time), stack_of(site, record));
   if (record.kind == agent::RecordKind::returned) {
     Registers registers;
     registers[kRip] = record.return_pc;

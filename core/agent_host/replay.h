@@ -9,7 +9,7 @@
 #include "agent_host/event_drain.h"
 #include "events/recorder.h"
 #include "sites/site_table.h"
-#include "sites/tracked_family.h"
+#include "symbols/module_map.h"
 
 namespace refhist {
 
@@ -31,10 +31,10 @@ class Replay {
   /// Appends the frames of a stack node, innermost first.
   using StackReader = std::function<void(std::uint32_t node, std::vector<RawFrame>& frames)>;
 
-  Replay(Recorder& recorder, SiteTable& sites, std::vector<TrackedFamily>& families, StackReader stacks)
-      : recorder_(recorder), sites_(sites), families_(families), stacks_(std::move(stacks)), clock_(recorder.now()) {}
+  Replay(Recorder& recorder, const SiteTable& sites, const ModuleMap& modules, StackReader stacks)
+      : recorder_(recorder), sites_(sites), modules_(modules), stacks_(std::move(stacks)), clock_(recorder.now()) {}
 
-  void apply(const RecordBatch& batch, const agent::Record& record);
+  void apply(const RecordBatch& batch, agent::Record record);
   /// Addresses mean something else from now on.
   void modules_changed() { known_stacks_.clear(); }
 
@@ -42,8 +42,8 @@ class Replay {
   const RecordedStack& stack_of(const Site& site, const agent::Record& record);
 
   Recorder& recorder_;
-  SiteTable& sites_;
-  std::vector<TrackedFamily>& families_;
+  const SiteTable& sites_;
+  const ModuleMap& modules_;
   StackReader stacks_;
   StampClock clock_;
   std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node

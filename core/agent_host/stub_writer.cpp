@@ -141,4 +141,34 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   return stub;
 }
 
+std::optional<Stub> write_hook(CodePiece& piece, Address handler, const Patch& patch, std::string& why_not) {
+  const auto place = piece.next(kMostBytes);
+  if (!place || patch.sp_delta != 0 || patch.red_zone_live) {
+    why_not = place ? "a breakpoint stands at its beginning" : "the code memory near it is full";
+    return std::nullopt;
+  }
+  Stub stub;
+  stub.begin = *place;
+  StubAssembler code(stub.begin, kWord);
+  code.save_registers();
+  code.call_agent(*place, handler);
+  const std::size_t handled = code.code().jump_forward_if_set();
+  code.restore_registers();
+  stub.relocated = code.offset();
+  const auto moved = relocate(patch, stub.begin + stub.relocated, &why_not);
+  if (!moved) return std::nullopt;
+  code.code().raw(moved->bytes);
+  stub.relocated_end = code.offset();
+  for (const auto& [from, original] : moved->boundaries) stub.boundaries.emplace_back(stub.relocated + from, original);
+  code.code().bind(handled);
+  code.set_cfa(kWord + kSavedBytes);
+  code.restore_registers();
+  code.code().clear_eax();
+  code.code().ret();
+  stub.end = code.code().here();
+  stub.rows = code.rows();
+  piece.append(code.code().bytes());
+  return stub;
+}
+
 }  // namespace refhist

@@ -35,4 +35,7 @@ struct Stub {
 std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch, bool watches_return,
                                std::string& why_not);
 
+/// A stub that asks the agent first: unless `handler` answers 0 it has done the work, and the caller is told 0.
+std::optional<Stub> write_hook(CodePiece& piece, Address handler, const Patch& patch, std::string& why_not);
+
 }  // namespace refhist

@@ -110,10 +110,15 @@ StackId Recorder::intern(std::span<const RawFrame> frames, bool truncated) {
   std::vector<StackFrame> stack;
   stack.reserve(frames.size());
   for (const RawFrame& frame : frames) {
-    const LoadedModule* module = modules_.at(frame.exact ? frame.pc : frame.pc - 1);
-    if (module != nullptr && !module->id.valid()) continue;  // the agent's own frames are nobody's
-    stack.push_back(module != nullptr ? StackFrame{module->id, frame.pc - module->bias, frame.exact}
-                                      : StackFrame{ModuleId(), frame.pc, frame.exact});
+    Address pc = frame.pc;
+    const LoadedModule* module = modules_.at(frame.exact ? pc : pc - 1);
+    if (module != nullptr && !module->id.valid()) {
+      pc = modules_.original(pc);
+      if (pc == 0) continue;  // the agent's own frames are nobody's
+      module = modules_.at(frame.exact ? pc : pc - 1);
+    }
+    stack.push_back(module != nullptr ? StackFrame{module->id, pc - module->bias, frame.exact}
+                                      : StackFrame{ModuleId(), pc, frame.exact});
   }
   return history_.stacks().intern(stack, truncated);
 }

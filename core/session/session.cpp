@@ -87,6 +87,7 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
 bool Session::Impl::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
   const std::lock_guard lock(mutex_);
   try {
+    state_.agent.replay();
     return state_.alive && hits_.handle_raw_exit(port, tid, whole_process);
   } catch (const std::exception& error) {
     state_.warnings.push_back(fmt::format("the end of the program was not looked at: {}", error.what()));

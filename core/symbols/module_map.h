@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -43,6 +44,10 @@ class ModuleMap {
   /// begins there.
   void put_generated(const std::shared_ptr<const Module>& module, Address bias);
 
+  /// What the program's own code has at a place in generated code; 0 where it has nothing.
+  void translate_generated(std::function<Address(Address)> translation) { translation_ = std::move(translation); }
+  [[nodiscard]] Address original(Address pc) const { return translation_ ? translation_(pc) : 0; }
+
   [[nodiscard]] const LoadedModule* at(Address address) const;  ///< nullptr outside every module
   [[nodiscard]] const LoadedModule* get(
       ModuleId id) const;  ///< also of unloaded ones: histories outlive dlclose
@@ -75,6 +80,7 @@ class ModuleMap {
   std::deque<LoadedModule> all_;          // by ModuleId; a deque, so that pointers to them stay valid
   std::map<Address, ModuleId> by_begin_;  // only those loaded now
   std::map<Address, LoadedModule> generated_;  // by begin
+  std::function<Address(Address)> translation_;
   std::vector<UnreadModule> unread_;
   std::vector<UnreadModule> from_memory_;
   std::map<std::string, Address> memory_bias_;                  // by the key of cache_
