@@ -70,6 +70,7 @@ struct Config {
   uint32_t tid_offset;  ///< of the kernel's thread id from the thread pointer
   uint32_t stacks;      ///< frames to capture; 0 none
   uint64_t code[4][2];  ///< the pieces of code memory: begin, end
+  uint64_t nothing;     ///< stays 0: what `control` points at once the debugger is through with this memory
 };
 
 struct Control {

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "agent_host/agent_image.h"
+#include "agent_host/detached_process.h"
 #include "agent_host/frame_writer.h"
 #include "agent_host/process_layout.h"
 #include "agent_host/program_calls.h"
@@ -262,6 +263,7 @@ void AgentBackend::hook_unwinder(DebuggerPort& port) {
       if (!stub || !write(port, planned.patch->at, jump_bytes(planned.patch->at, stub->begin))) return;
       agent_->stubs.push_back(Written{*stub, function.name, module->id, function.address, address});
       agent_->unwinder = *planned.patch;
+      agent_->unwinder_stub = stub->begin;
       return;
     }
   }
@@ -333,12 +335,35 @@ void AgentBackend::modules_changed() {
   if (agent_) agent_->replay->modules_changed();
 }
 
+std::string AgentBackend::leave_detached(long pid) {
+  if (!agent_) return {};
+  std::vector<CodeBytes> code;
+  const auto add = [&](const Patch& patch, Address stub) {
+    const auto jump = jump_bytes(patch.at, stub);
+    code.push_back({patch.at, {jump.begin(), jump.end()}, {patch.original.begin(), patch.original.begin() + jump.size()}});
+  };
+  for (const auto& [id, armed] : armed_) add(armed.patch, armed.stub.begin);
+  if (agent_->unwinder) add(*agent_->unwinder, agent_->unwinder_stub);
+  const std::string why_not = write_code_of_detached(pid, code);
+  for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
+  return why_not;
+}
+
+void AgentBackend::leave_parent(DebuggerPort& port) {
+  if (!agent_) return;
+  replay();
+  disarm_all(port);
+  for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
+  forget();
+}
+
 void AgentBackend::forget() {
   replay();
   lost_before_ = lost();
   if (agent_) {
     for (const auto& [path, bias] : agent_->files) unlink(path.c_str());
   }
+  context_.modules.translate_generated({});
   agent_.reset();
   armed_.clear();
   known_code_.clear();

@@ -55,8 +55,13 @@ class AgentBackend {
   void modules_changed();
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
   void publish(DebuggerPort& port);
-  /// The process is gone, or another one: what it has recorded is still taken.
+  /// The process is gone: what it has recorded is still taken.
   void forget();
+  /// The debugger has let go of the process, which goes on: its code is put back. Empty, or why that failed.
+  std::string leave_detached(long pid);
+  /// The debugger goes on with a child of fork, whose memory is a copy: the child is as without the agent, and
+  /// the parent goes on unrecorded.
+  void leave_parent(DebuggerPort& port);
 
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::size_t count() const { return armed_.size(); }
@@ -83,6 +88,7 @@ class AgentBackend {
     std::unique_ptr<Replay> replay;
     std::vector<Written> stubs;
     std::optional<Patch> unwinder;  // of _dl_find_object
+    Address unwinder_stub = 0;
     std::size_t published = 0;  // of `stubs`
     std::vector<std::pair<std::string, Address>> files;  // shown to the debugger: path, bias
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 
 #include "agent_host/agent_image.h"
@@ -51,6 +52,12 @@ agent::Config CodePiece::config() const {
 
 void CodePiece::set_config(const agent::Config& config) {
   std::memcpy(memory_.data() + AgentImage::get().config(), &config, sizeof config);
+}
+
+void CodePiece::switch_off() {
+  agent::Config config = this->config();
+  config.control = address_ + AgentImage::get().config() + offsetof(agent::Config, nothing);
+  set_config(config);
 }
 
 bool CodePiece::set_frames(std::span<const std::uint8_t> frames) {

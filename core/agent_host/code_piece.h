@@ -32,6 +32,9 @@ class CodePiece {
   [[nodiscard]] agent::Config config() const;
   void set_config(const agent::Config& config);
 
+  /// From now on nothing is recorded by way of this piece, in any process that has it.
+  void switch_off();
+
   static constexpr std::size_t kHeader = 8;  ///< .eh_frame_hdr without a table
   [[nodiscard]] std::size_t frames_at() const { return memory_.size() - agent::kFrameBytes + kHeader; }
   [[nodiscard]] std::size_t used() const { return used_; }

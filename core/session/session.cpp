@@ -148,6 +148,9 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
       case Notice::signalled:
         return end_process(ProcessEnd{true, true, false, static_cast<int>(detail)});
       case Notice::detached:
+        if (const std::string why_not = state_.agent.leave_detached(state_.process.pid); !why_not.empty()) {
+          state_.warnings.push_back(fmt::format("code of process {} could not be put back: {}", state_.process.pid, why_not));
+        }
         return end_process(ProcessEnd{true, false, true, 0});
       case Notice::executed:
         end_process(ProcessEnd{true, false, false, 0});

@@ -322,10 +322,26 @@ bool Tracker::at_first_instruction(DebuggerPort& port) const {
   return in_linker || registers->pc() - (module->module->entry_point() + module->bias) < kLongestInstruction;
 }
 
+void Tracker::leave_parent(DebuggerPort& port) {
+  if (!state_.agent.attached()) return;
+  state_.agent.leave_parent(port);
+  std::vector<SiteId> moved;
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    Site& site = state_.sites.get(SiteId(i));
+    if (!site.in_agent) continue;
+    site.in_agent = false;
+    state_.sites.set_armed(SiteId(i), false);
+    moved.emplace_back(i);
+  }
+  for (const SiteId id : moved) arm_site(port, id);
+  publish_agent(port);
+}
+
 void Tracker::follow_fork(DebuggerPort& port) {
   const long left = state_.process.pid;
   state_.process = port.process();
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
+  leave_parent(port);
   state_.recorder.forget_threads();
   state_.warnings.push_back(fmt::format("process {} forked and {} goes on with {}: what {} does is not seen",
                                         left, port.name(), state_.process.pid, left));

@@ -66,6 +66,7 @@ class Tracker {
   [[nodiscard]] bool wants_agent() const;
   [[nodiscard]] bool wants_agent(const TrackedFamily& tracked) const;
   void publish_agent(DebuggerPort& port);
+  void leave_parent(DebuggerPort& port);
   void disarm_site(DebuggerPort& port, SiteId id);
   void disarm_sites_of(DebuggerPort& port, FamilyId id);
   void arm_special(DebuggerPort& port, const LoadedModule& module);
