@@ -2,8 +2,13 @@
 
 namespace refhist {
 
+namespace {
+constexpr const char* kName = "refhist";
+}  // namespace
+
+bool is_hidden(lldb::SBBreakpoint& breakpoint) { return breakpoint.MatchesName(kName); }
+
 void hide(lldb::SBTarget& target, lldb::SBBreakpoint& breakpoint) {
-  constexpr const char* kName = "refhist";
   lldb::SBBreakpointName name(target, kName);
   name.SetHelpString("Breakpoints of refhist; `refhist status` says what they are for.");
   name.SetAllowList(false);

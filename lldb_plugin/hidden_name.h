@@ -7,5 +7,6 @@
 namespace refhist {
 
 void hide(lldb::SBTarget& target, lldb::SBBreakpoint& breakpoint);
+bool is_hidden(lldb::SBBreakpoint& breakpoint);
 
 }  // namespace refhist

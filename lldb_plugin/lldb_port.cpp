@@ -2,6 +2,7 @@
 
 #include "expression.h"
 #include "file_path.h"
+#include "hidden_name.h"
 #include "memory_writer.h"
 #include "program_calls.h"
 #include "register_reader.h"
@@ -99,6 +100,19 @@ std::vector<Address> LldbPort::backtrace(long tid, std::size_t limit) {
       pcs.push_back(frame.GetPC());  // inlined frames share the pc of the one that follows
   }
   return pcs;
+}
+
+std::vector<Address> LldbPort::user_breakpoints() {
+  std::vector<Address> addresses;
+  const std::uint32_t count = target_.GetNumBreakpoints();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    lldb::SBBreakpoint breakpoint = target_.GetBreakpointAtIndex(i);
+    if (is_hidden(breakpoint)) continue;
+    for (std::uint32_t j = 0; j < breakpoint.GetNumLocations(); ++j) {
+      addresses.push_back(breakpoint.GetLocationAtIndex(j).GetLoadAddress());
+    }
+  }
+  return addresses;
 }
 
 void LldbPort::show_code(const std::string& path, Address bias) {

@@ -48,6 +48,7 @@ class LldbPort : public DebuggerPort {
   void remove_breakpoint(Address address) override { breakpoints_.remove(address); }
   bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
 
+  std::vector<Address> user_breakpoints() override;
   void show_code(const std::string& path, Address bias) override;
   Address evaluate(const std::string& expression) override;
 

@@ -44,6 +44,7 @@ void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
     if (ends_program(seen.notice)) sites_.clear(target_);
     session_.notify(port, seen.notice, seen.detail);
   }
+  if (occasion == ProcessObserver::Occasion::command) session_.notify(port, Notice::breakpoints, 0);
   if (session_.tracking()) launch_.arm(target_);
 }
 

@@ -174,7 +174,10 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   const bool watches = site.watches_return();
   if (site.pool_argument != 0 && site.size_argument != 0) return "its call has a pool and a size";
   const KnownCode& known = code_of(*module);
-  const PatchRequest request = known.code.request(site.address, site.size);
+  PatchRequest request = known.code.request(site.address, site.size);
+  for (const Address address : port.user_breakpoints()) {
+    if (address > site.address && request.function.contains(address)) request.keep.push_back(address);
+  }
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
   if (watches && !agent_->unwinder) return "its result is needed and the program's unwinder could not pass";
@@ -208,6 +211,19 @@ void AgentBackend::disarm_all(DebuggerPort& port) {
   const Patch& patch = *agent_->unwinder;
   write(port, patch.at, std::span(patch.original).first(jump_bytes(0, 0).size()));
   agent_->unwinder.reset();
+}
+
+std::vector<SiteId> AgentBackend::covered_by_breakpoints(DebuggerPort& port) const {
+  std::vector<SiteId> covered;
+  const std::vector<Address> breakpoints = port.user_breakpoints();
+  for (const auto& [id, armed] : armed_) {
+    const Patch& patch = armed.patch;
+    const bool inside = std::any_of(breakpoints.begin(), breakpoints.end(), [&](Address address) {
+      return patch.at < address && address < patch.at + patch.length;
+    });
+    if (inside) covered.push_back(id);
+  }
+  return covered;
 }
 
 void AgentBackend::drop(Address begin, Address end) {

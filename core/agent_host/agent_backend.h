@@ -47,6 +47,8 @@ class AgentBackend {
   /// Puts the function's bytes back.
   void disarm(DebuggerPort& port, SiteId id);
   void disarm_all(DebuggerPort& port);
+  /// Sites whose patch has a breakpoint of the user inside: not hit there, and it damages the patch.
+  [[nodiscard]] std::vector<SiteId> covered_by_breakpoints(DebuggerPort& port) const;
   /// The module's code is gone, and the patches with it.
   void drop(Address begin, Address end);
 

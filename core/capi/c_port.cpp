@@ -124,6 +124,13 @@ void CPort::remove_breakpoint(Address address) { callbacks_.remove_breakpoint(ad
 
 bool CPort::breakpoint_alive(Address address) { return callbacks_.breakpoint_alive(address) != 0; }
 
+std::vector<Address> CPort::user_breakpoints() {
+  std::vector<Address> addresses;
+  collect([&](rh_sink sink, void* context) { return callbacks_.user_breakpoints(sink, context); },
+          [&](const Item& item) { addresses.push_back(item.a); });
+  return addresses;
+}
+
 void CPort::show_code(const std::string& path, Address bias) { callbacks_.show_code(path.c_str(), bias); }
 bool CPort::can_catch_raw_exit() const {
   return callbacks_.catch_raw_exit != nullptr && callbacks_.raw_exit_caught != nullptr;

@@ -24,6 +24,7 @@ class CPort final : public DebuggerPort {
   bool place_breakpoint(Address address) override;
   void remove_breakpoint(Address address) override;
   bool breakpoint_alive(Address address) override;
+  std::vector<Address> user_breakpoints() override;
   void show_code(const std::string& path, Address bias) override;
   [[nodiscard]] bool can_catch_raw_exit() const override;
   bool catch_raw_exit(bool on) override;

@@ -82,6 +82,9 @@ class DebuggerPort {
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 
+  /// Where breakpoints of the user stand.
+  virtual std::vector<Address> user_breakpoints() { return {}; }
+
   /// Names and frames of code of ours in the program: an ELF file, from now on (again) what it says. An empty
   /// path takes back what was told for this bias.
   virtual void show_code(const std::string& path, Address bias) { (void)path, (void)bias; }

@@ -36,6 +36,7 @@ class Session::Impl {
                             const Interruption::Text& doing) mutable { return work.go_on(doing); });
   }
   void run_command(DebuggerPort& port, std::string_view line, CommandResult& result);
+  void give_way(DebuggerPort& port);
   void begin_process(DebuggerPort& port);
   void end_process(ProcessEnd end);
 };
@@ -95,6 +96,12 @@ bool Session::Impl::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
   }
 }
 
+void Session::Impl::give_way(DebuggerPort& port) {
+  tracker_.respect_breakpoints(port);
+  // Where the user stands at the beginning of a patched function, the next steps must show it and not our code.
+  for (const auto& [tid, pc] : tracker_.give_way(port)) hits_.handle(port, tid, pc);
+}
+
 void Session::Impl::begin_process(DebuggerPort& port) {
   if (!state_.keep_history) {
     state_.history.clear();
@@ -141,7 +148,12 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         }
         return;
       case Notice::stopped:
-        if (state_.alive) hits_.judge_stop(port, static_cast<int>(detail));
+        if (!state_.alive) return;
+        give_way(port);
+        hits_.judge_stop(port, static_cast<int>(detail));
+        return;
+      case Notice::breakpoints:
+        if (state_.alive) tracker_.respect_breakpoints(port);
         return;
       case Notice::exited:
         return end_process(ProcessEnd{true, false, false, static_cast<int>(detail)});

@@ -33,6 +33,7 @@ enum class Notice {
   signalled,  ///< ended by a signal (detail: its number)
   detached,
   executed,  ///< exec: another program in the same process
+  breakpoints,  ///< the user may have set or removed some
 };
 
 class Session {

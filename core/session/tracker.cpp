@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/interruption.h"
@@ -227,6 +228,60 @@ void Tracker::upgrade_to_agent(DebuggerPort& port) {
 void Tracker::publish_agent(DebuggerPort& port) {
   state_.agent.publish(port);
   state_.unwinder.modules_changed();
+}
+
+void Tracker::move_to_breakpoint(DebuggerPort& port, SiteId id) {
+  disarm_site(port, id);
+  Site& site = state_.sites.get(id);
+  site.why_breakpoint = "a thread stands at its beginning";
+  if (state_.armory.arm(port, site.address)) state_.sites.set_armed(id, true);
+}
+
+std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
+  std::vector<std::pair<long, Address>> begun;
+  if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.empty())) return begun;
+  const ProgramAccess access(port, state_.process, state_.tracer_here);
+  std::vector<std::pair<long, Address>> standing;
+  for (const ThreadInfo& thread : port.threads()) {
+    if (const auto registers = access.registers(thread.tid)) standing.emplace_back(thread.tid, registers->pc());
+  }
+  const auto stands_in = [&](const Site& site) {
+    return std::any_of(standing.begin(), standing.end(), [&](const auto& thread) {
+      return thread.second - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
+    });
+  };
+  for (const SiteId id : std::exchange(given_way_, {})) {
+    const Site& site = state_.sites.get(id);
+    if (!site.armed || site.in_agent) continue;
+    if (stands_in(site)) {
+      given_way_.push_back(id);
+      continue;
+    }
+    disarm_site(port, id);
+    arm_site(port, id);
+  }
+  for (const auto& [tid, pc] : standing) {
+    const SiteId id = state_.sites.at(pc);
+    if (!id.valid()) continue;
+    if (state_.sites.get(id).in_agent) {
+      move_to_breakpoint(port, id);
+      given_way_.push_back(id);
+      begun.emplace_back(tid, pc);
+    }
+  }
+  publish_agent(port);
+  return begun;
+}
+
+void Tracker::respect_breakpoints(DebuggerPort& port) {
+  if (!state_.agent.attached() || !state_.recording) return;
+  bool changed = false;
+  for (const SiteId id : state_.agent.covered_by_breakpoints(port)) {
+    disarm_site(port, id);
+    arm_site(port, id);
+    changed = true;
+  }
+  if (changed) publish_agent(port);
 }
 
 void Tracker::disarm_site(DebuggerPort& port, SiteId id) {

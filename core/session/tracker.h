@@ -35,6 +35,12 @@ class Tracker {
   void pause(DebuggerPort& port);
   void resume(DebuggerPort& port);
 
+  /// Sites in the agent at whose very beginning a thread stands go over to breakpoints until no thread does.
+  /// Returns the threads and places whose calls have begun and were not recorded yet.
+  std::vector<std::pair<long, Address>> give_way(DebuggerPort& port);
+  /// Patches make room for breakpoints of the user inside their bytes.
+  void respect_breakpoints(DebuggerPort& port);
+
   void arm_return(DebuggerPort& port, Address address);
   /// Rules that look at each get and put need breakpoints there: arms the sites as the rules want it now.
   void suit_rules(DebuggerPort& port);
@@ -60,6 +66,7 @@ class Tracker {
   void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
+  void move_to_breakpoint(DebuggerPort& port, SiteId id);
   bool arm_in_agent(DebuggerPort& port, SiteId id);
   /// Sites that were armed before the agent could be there.
   void upgrade_to_agent(DebuggerPort& port);
@@ -77,6 +84,7 @@ class Tracker {
 
   SessionState& state_;
   std::unordered_set<Address> return_points_;
+  std::vector<SiteId> given_way_;
   std::unordered_set<Address> exit_watch_;
   std::unordered_map<Address, std::vector<int>> function_watches_;
   Address module_watch_ = 0;

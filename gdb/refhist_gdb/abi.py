@@ -19,7 +19,8 @@ PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = r
     NOTICE_SIGNALLED,
     NOTICE_DETACHED,
     NOTICE_EXECUTED,
-) = range(7)
+    NOTICE_BREAKPOINTS,
+) = range(8)
 
 SINK = CFUNCTYPE(None, c_void_p, c_char_p, c_uint64, c_uint64, c_uint64, c_uint64)
 
@@ -36,6 +37,7 @@ CALLBACKS = {
     "place_breakpoint": CFUNCTYPE(c_int, c_uint64),
     "remove_breakpoint": CFUNCTYPE(c_int, c_uint64),
     "breakpoint_alive": CFUNCTYPE(c_int, c_uint64),
+    "user_breakpoints": CFUNCTYPE(c_int, SINK, c_void_p),
     "show_code": CFUNCTYPE(c_int, c_char_p, c_uint64),
     "evaluate": CFUNCTYPE(c_int, c_char_p, POINTER(c_uint64), SINK, c_void_p),
     "print": CFUNCTYPE(None, c_char_p),

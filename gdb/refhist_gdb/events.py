@@ -26,6 +26,7 @@ _HANDLED = (
     "new_thread",
     "exited",
     "inferior_deleted",
+    "breakpoint_created",
     "breakpoint_modified",
     "breakpoint_deleted",
     "stop",
@@ -125,7 +126,13 @@ class _Handlers:
 
     # Breakpoints
 
+    def breakpoint_created(self, breakpoint):
+        session = self._session
+        if session.pid and breakpoint.visible and session.port.is_stopped(session.inferior):
+            session.notify(abi.NOTICE_BREAKPOINTS)
+
     def breakpoint_modified(self, breakpoint):
+        self.breakpoint_created(breakpoint)
         if isinstance(breakpoint, OurBreakpoint) and self._session.pid:
             breakpoint.confine(self._session.inferior)
 

@@ -159,6 +159,12 @@ class Port:
     def _breakpoint_alive(self, address):
         return self._session.breakpoints.alive(address)
 
+    def _user_breakpoints(self, sink, context):
+        for breakpoint in gdb.breakpoints():
+            for location in breakpoint.locations if breakpoint.visible else ():
+                if location.address is not None:
+                    sink(context, b"", location.address, 0, 0, 0)
+
     # Code of ours in the program
 
     def _show_code(self, path, bias):

@@ -93,13 +93,14 @@ void print(const char* text) { debugger->print(text); }
 
 int interrupted() { return debugger->interrupted() ? 1 : 0; }
 
+int user_breakpoints(rh_sink, void*) { return 1; }
 int show_code(const char*, uint64_t) { return 1; }
 int take_memory(uint64_t, const void*, size_t) { return 0; }
 
 constexpr rh_port kPort = {
     "ptrace",     give_process, give_memory,    take_memory, give_registers, give_vector_words,
     give_threads, give_modules, give_regions,   give_backtrace, place,       remove_it,
-    alive,        show_code,    evaluate,       print,       interrupted,    nullptr,
+    alive,        user_breakpoints, show_code,    evaluate,       print,       interrupted,    nullptr,
     nullptr};
 
 struct Reply {

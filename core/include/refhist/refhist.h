@@ -36,7 +36,8 @@ enum rh_notice {
   RH_NOTICE_EXITED,
   RH_NOTICE_SIGNALLED,
   RH_NOTICE_DETACHED,
-  RH_NOTICE_EXECUTED
+  RH_NOTICE_EXECUTED,
+  RH_NOTICE_BREAKPOINTS
 };
 
 /* Callbacks that hand over text or a list call this once (text) or once per item. */
@@ -61,6 +62,7 @@ typedef struct rh_port {
   int (*place_breakpoint)(uint64_t address);
   int (*remove_breakpoint)(uint64_t address);
   int (*breakpoint_alive)(uint64_t address);
+  int (*user_breakpoints)(rh_sink sink, void* sink_context); /* a = address */
   /* An ELF file that tells about code of ours in the program; "" takes it back. */
   int (*show_code)(const char* path, uint64_t bias);
   /* On failure the one-line reason goes to the sink. */
