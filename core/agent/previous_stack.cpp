@@ -6,20 +6,24 @@ namespace refhist::agent {
 uint64_t PreviousStack::rbx_at(int at) const {
   for (int inside = at + 1; more_[inside].rule.kind() == RuleKind::rsp_rbx; ++inside) {
     const uint64_t save = more_[inside].rule.rbx_save();
-    if (save != 0) return slots_[inside - 1] + 8 - 8 * save;
+    if (save != 0) return slots_[kPad + inside - 1] + 8 - 8 * save;
     // It is kept, so there is a frame further in: a walk does not join at such a one.
-    if (more_[inside + 1].rule.kind() == RuleKind::signal) return slots_[inside + 1] + 8 + kContextRbx;
+    if (more_[inside + 1].rule.kind() == RuleKind::signal) return slots_[kPad + inside + 1] + 8 + kContextRbx;
   }
   return 0;
 }
 
 /// The state of an entry as far as its rule asks for it.
 Frame PreviousStack::entry(int at) const {
-  Frame frame{
-      .slot = slots_[at], .key = keys_[at], .rbp = more_[at].rbp, .rbp_at = 0, .context = 0, .rbx_at = 0};
+  Frame frame{.slot = slots_[kPad + at],
+              .key = keys_[kPad + at],
+              .rbp = more_[at].rbp,
+              .rbp_at = 0,
+              .context = 0,
+              .rbx_at = 0};
   if (!more_[at].rule.asks_for_more()) return frame;
   // The frame inside may be the return of a handler, with the ucontext at its rsp.
-  if (more_[at + 1].rule.kind() == RuleKind::signal) frame.context = slots_[at + 1] + 8;
+  if (more_[at + 1].rule.kind() == RuleKind::signal) frame.context = slots_[kPad + at + 1] + 8;
   frame.rbx_at = rbx_at(at);
   return frame;
 }
@@ -29,14 +33,14 @@ Frame PreviousStack::entry(int at) const {
 bool PreviousStack::steps_to(int at, ReadableMemory& memory, bool system_calls) const {
   Frame frame = entry(at + 1);
   return step_outward(memory, system_calls, more_[at + 1].rule, frame) == Way::caller &&
-         frame.slot == slots_[at] && frame.key == keys_[at];
+         frame.slot == slots_[kPad + at] && frame.key == keys_[kPad + at];
 }
 
 bool PreviousStack::is_there(int at, ReadableMemory& memory, bool system_calls) const {
-  const uint32_t flags = flags_[at];
+  const uint32_t flags = flags_[kPad + at];
   if ((flags & kCheckStep) != 0) {
     if (!steps_to(at, memory, system_calls)) return false;
-  } else if (word_at(slots_[at]) != keys_[at]) {
+  } else if (word_at(slots_[kPad + at]) != keys_[kPad + at]) {
     return false;
   }
   return (flags & kCheckRbp) == 0 || word_at(more_[at].rbp_at) == more_[at].rbp;

@@ -33,7 +33,7 @@ class PreviousStack {
   bool limit_cut() const { return limit_cut_ != 0; }
   uint32_t node(int at) const { return more_[at].node; }
   uint64_t hash(int at) const { return more_[at].hash; }
-  bool needs_rbp(int at) const { return (flags_[at] & kNeedsRbp) != 0; }
+  bool needs_rbp(int at) const { return (flags_[kPad + at] & kNeedsRbp) != 0; }
 
   void clear() { count_ = 0; }
   /// What is further in is none of it.
@@ -42,12 +42,13 @@ class PreviousStack {
     root_ = root;
     limit_cut_ = limit_cut ? 1 : 0;
     end_by_memory_ = by_memory ? 1 : 0;
+    for (int i = 0; i < kPad; ++i) slots_[i] = reinterpret_cast<uint64_t>(&padding_);  // 0, as the keys are
   }
 
   /// The entry that is the same state as the frame; kNothing when none is found.
   int same(const Frame& frame) const {
     const unsigned at = places_[place(frame.slot)];
-    if (((slots_[at] ^ frame.slot) | (keys_[at] ^ frame.key)) != 0) return kNothing;
+    if (((slots_[kPad + at] ^ frame.slot) | (keys_[kPad + at] ^ frame.key)) != 0) return kNothing;
     // Where another register counts, the state is more than is compared here: that frame is walked anew.
     if (at >= count_ || more_[at].rule.asks_for_more()) return kNothing;
     return needs_rbp(static_cast<int>(at)) && more_[at].rbp != frame.rbp ? kNothing : static_cast<int>(at);
@@ -61,16 +62,16 @@ class PreviousStack {
   void relink(int at, const StackStep& step) {
     more_[at].rbp = step.rbp;
     more_[at].rbp_at = step.rbp_at;
-    flags_[at] = flags_of(needs_rbp(at) ? 1 : 0, step);
+    flags_[kPad + at] = flags_of(needs_rbp(at) ? 1 : 0, step);
   }
 
   /// The frame inside entry at-1; `cut` must follow. `needs_rbp` is 1 when this frame or one further out uses
   /// rbp as it is in here.
   void put(int at, const StackStep& step, uint32_t needs_rbp, uint64_t hash, uint32_t node) {
     places_[place(step.slot)] = static_cast<uint8_t>(at);
-    slots_[at] = step.slot;
-    keys_[at] = step.key;
-    flags_[at] = flags_of(needs_rbp, step);
+    slots_[kPad + at] = step.slot;
+    keys_[kPad + at] = step.key;
+    flags_[kPad + at] = flags_of(needs_rbp, step);
     More& more = more_[at];
     more.rbp = step.rbp;
     more.rbp_at = step.rbp_at;
@@ -89,6 +90,7 @@ class PreviousStack {
     FrameRule rule;
   };
   static constexpr unsigned kPlaces = 512;
+  static constexpr int kPad = 3;
 
   static unsigned place(uint64_t slot) { return slot >> 3 & (kPlaces - 1); }
   /// Without a branch: what a program's frames need is hard to guess.
@@ -97,7 +99,7 @@ class PreviousStack {
   }
   uint32_t four_flags(int first) const {
     uint32_t flags = 0;
-    __builtin_memcpy(&flags, flags_ + first, sizeof flags);
+    __builtin_memcpy(&flags, flags_ + kPad + first, sizeof flags);
     return flags;
   }
   bool four_are_there(int first) const;
@@ -112,17 +114,20 @@ class PreviousStack {
   uint32_t root_;
   uint32_t limit_cut_;      ///< the stack goes on outward
   uint32_t end_by_memory_;  ///< it ends because of what memory held, not because of a rule
-  uint64_t slots_[kWalkerFrames];
-  uint64_t keys_[kWalkerFrames];
-  uint8_t flags_[kWalkerFrames];
+  // With entries beyond the outermost one that always hold, so that four can be looked at together to the
+  // end.
+  uint64_t padding_;
+  uint64_t slots_[kPad + kWalkerFrames];
+  uint64_t keys_[kPad + kWalkerFrames];
+  uint8_t flags_[kPad + kWalkerFrames];
   More more_[kWalkerFrames];
   uint8_t places_[kPlaces];  ///< the entry of a slot, by the low bits of its address
 };
 
 /// Inner ones first.
 inline bool PreviousStack::four_are_there(int first) const {
-  const uint64_t* slots = slots_ + first;
-  const uint64_t* keys = keys_ + first;
+  const uint64_t* slots = slots_ + kPad + first;
+  const uint64_t* keys = keys_ + kPad + first;
   return word_at(slots[3]) == keys[3] && word_at(slots[2]) == keys[2] && word_at(slots[1]) == keys[1] &&
          word_at(slots[0]) == keys[0];
 }
@@ -130,16 +135,10 @@ inline bool PreviousStack::four_are_there(int first) const {
 /// In order, each look only after the one before has shown that there is a frame.
 inline int PreviousStack::differs(int at, ReadableMemory& memory, bool system_calls) const {
   constexpr uint32_t kAnyCheck = 0x01010101 * (kCheckRbp | kCheckStep);
-  int i = at - 1;
-  while (i >= 0) {
-    if (i >= 3 && (four_flags(i - 3) & kAnyCheck) == 0 && four_are_there(i - 3)) {
-      i -= 4;
-      continue;
-    }
-    const int last = i >= 3 ? i - 3 : 0;
-    const int different = differs_checked(i, last, memory, system_calls);
+  for (int i = at - 1; i >= 0; i -= 4) {
+    if ((four_flags(i - 3) & kAnyCheck) == 0 && four_are_there(i - 3)) continue;
+    const int different = differs_checked(i, i >= 3 ? i - 3 : 0, memory, system_calls);
     if (different != kNothing) return different;
-    i = last - 1;
   }
   return end_by_memory_ != 0 && !ends(memory, system_calls) ? 0 : kNothing;
 }
