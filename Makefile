@@ -33,6 +33,7 @@ docs: build
 
 bench: build
 	@python3 -B tests/bench/run.py $(BUILD)
+	@$(BUILD)/tests/bench/bench_stack_capture
 
 format:
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-14 -i

@@ -12,7 +12,7 @@ namespace refhist {
 
 namespace {
 constexpr const char* kResumingCommands[] = {"process continue", "process attach",        "process connect",
-                                             "process detach",   "process signal",        "thread continue",
+                                             "process signal",        "thread continue",
                                              "thread step-in",   "thread step-over",      "thread step-out",
                                              "thread step-inst", "thread step-inst-over", "thread until"};
 constexpr const char* kKillingCommands[] = {"process launch", "process kill"};
@@ -79,21 +79,27 @@ void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
   void* id = reinterpret_cast<void*>(static_cast<std::uintptr_t>(debugger_id_));
   for (const char* command : kResumingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_resume, id);
+  interpreter.SetCommandOverrideCallback("process detach", &before_detach, id);
   for (const char* command : kKillingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_kill, id);
 }
 
 bool DebuggerSessions::before_resume(void* debugger_id, const char**) {
-  catch_up(debugger_id, false);
+  catch_up(debugger_id, Coming::resume);
   return false;  // LLDB goes on with its command
 }
 
-bool DebuggerSessions::before_kill(void* debugger_id, const char**) {
-  catch_up(debugger_id, true);
+bool DebuggerSessions::before_detach(void* debugger_id, const char**) {
+  catch_up(debugger_id, Coming::detach);
   return false;
 }
 
-void DebuggerSessions::catch_up(void* debugger_id, bool kill_expected) {
+bool DebuggerSessions::before_kill(void* debugger_id, const char**) {
+  catch_up(debugger_id, Coming::kill);
+  return false;
+}
+
+void DebuggerSessions::catch_up(void* debugger_id, Coming coming) {
   const lldb::user_id_t id = reinterpret_cast<std::uintptr_t>(debugger_id);
   DebuggerSessions* self = registry().find(id);
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(id));
@@ -101,7 +107,8 @@ void DebuggerSessions::catch_up(void* debugger_id, bool kill_expected) {
   try {
     TargetSession& session = self->selected(debugger);
     session.catch_up(ProcessObserver::Occasion::command);
-    if (kill_expected) session.expect_kill();
+    if (coming == Coming::kill) session.expect_kill();
+    if (coming == Coming::detach) session.expect_detach();
   } catch (const std::exception& error) {
     write_line(debugger.GetErrorFile(), std::string("refhist: ") + error.what());
   }

@@ -48,6 +48,12 @@ void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
   if (session_.tracking()) launch_.arm(target_);
 }
 
+void TargetSession::expect_detach() {
+  const std::lock_guard lock(mutex_);
+  LldbPort port = this->port();
+  session_.notify(port, Notice::leaving, 0);
+}
+
 bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
                         lldb::SBBreakpointLocation& location) {
   if (!observer_.knows(process)) catch_up(ProcessObserver::Occasion::breakpoint);

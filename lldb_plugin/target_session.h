@@ -32,6 +32,8 @@ class TargetSession {
   /// Tells the core what became of the process since the last time, and prepares for the next launch.
   void catch_up(ProcessObserver::Occasion occasion);
   /// LLDB is about to end the process.
+  /// LLDB is about to let go of the process.
+  void expect_detach();
   void expect_kill() { observer_.expect_kill(); }
 
  private:

@@ -17,7 +17,8 @@ enum class RuleKind : uint32_t {
   plt,        ///< CFA = rsp + 8, and 8 more from byte `offset` of the 16-byte entry on
   deref_rsp,  ///< CFA = *(rsp + at) + offset
   deref_rbp,  ///< CFA = *(rbp + at) + offset
-  other,      ///< CFA = another register + offset; known only in a frame that a signal interrupted
+  other,      ///< CFA = another register + offset: one in a ucontext, or rbx that the frame inside has saved
+  rsp_rbx,    ///< CFA = rsp + offset, and it is told where rbx is
 };
 
 /// Offsets are in bytes, multiples of 8.
@@ -45,6 +46,18 @@ struct FrameRule {
   constexpr uint32_t other_register() const { return bits >> 12 & 15; }
   constexpr int64_t other_offset() const {
     return static_cast<int64_t>(static_cast<int32_t>(bits) >> 16) * 8;
+  }
+
+  /// Of rsp_rbx.
+  constexpr int64_t rsp_rbx_offset() const {
+    return static_cast<int64_t>(static_cast<int32_t>(bits) >> 20) * 8;
+  }
+  /// Of rsp_rbx: saved at CFA - 8 * this; 0: it is the caller's still.
+  constexpr uint32_t rbx_save() const { return bits >> 12 & 255; }
+
+  /// Whether more than slot, address and rbp of the frame decides about its callers.
+  constexpr bool asks_for_more() const {
+    return kind() == RuleKind::other || (kind() == RuleKind::rsp_rbx && rbx_save() == 0);
   }
 
   constexpr bool operator==(const FrameRule& rule) const { return bits == rule.bits; }

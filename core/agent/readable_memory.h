@@ -20,6 +20,9 @@ class ReadableMemory {
     return stack_pointer - home_.begin < home_.size || enter_slowly(stack_pointer, system_calls);
   }
 
+  /// Readable without looking any further.
+  bool known(uint64_t address) const { return address - home_.begin < home_.size; }
+
   /// The 8 bytes at the address, which is a multiple of 8.
   bool readable(uint64_t address, bool system_calls) {
     return address - home_.begin < home_.size || address - far_.begin < far_.size ||

@@ -56,15 +56,16 @@ FrameRule rule_in(const WalkerShared* shared, const SharedModule& module, uint64
 
 }  // namespace
 
-bool RuleFinder::find_slowly(const WalkerShared* shared, uint64_t key, FrameRule& rule) {
+const ReadyRule* RuleFinder::find_slowly(const WalkerShared* shared, uint64_t key) {
   // A return address belongs to the call before it, which may be the last instruction of its function.
   const uint64_t address = (key & kExact) != 0 ? key & ~kExact : key - 1;
   const SharedModule* module = version_ == 0 ? nullptr : module_at(shared, version_, address);
-  rule = module == nullptr ? FrameRule() : rule_in(shared, *module, address);
+  const FrameRule rule = module == nullptr ? FrameRule() : rule_in(shared, *module, address);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  if (read(shared->version) != version_) return false;
-  cache_[place(key)] = {key, rule};
-  return true;
+  if (read(shared->version) != version_) return nullptr;
+  Cached& cached = cache_[place(key)];
+  cached = {key, ready(rule)};
+  return &cached.rule;
 }
 
 bool RuleFinder::restart(const WalkerShared* shared) {

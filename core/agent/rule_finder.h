@@ -2,17 +2,18 @@
 // Freestanding.
 #pragma once
 
+#include "agent/frame_step.h"
 #include "agent/walker_shared.h"
 
 namespace refhist::agent {
 
 class RuleFinder {
  public:
-  /// False when the module list has changed since `start`: what was found before no longer goes with it.
-  bool find(const WalkerShared* shared, uint64_t key, FrameRule& rule) {
+  /// nullptr when the module list has changed since `start`: what was found before no longer goes with it.
+  /// Valid until the next call.
+  const ReadyRule* find(const WalkerShared* shared, uint64_t key) {
     const Cached& cached = cache_[place(key)];
-    rule = cached.rule;
-    return cached.key == key || find_slowly(shared, key, rule);
+    return cached.key == key ? &cached.rule : find_slowly(shared, key);
   }
 
   /// Before every capture. True when the module list is the one of the last capture.
@@ -23,13 +24,13 @@ class RuleFinder {
  private:
   struct Cached {
     uint64_t key;
-    FrameRule rule;
+    ReadyRule rule;
   };
-  static constexpr unsigned kBits = 8;
+  static constexpr unsigned kBits = 9;
   static unsigned place(uint64_t key) {
     return static_cast<unsigned>(key * 0x9e3779b97f4a7c15ULL >> (64 - kBits));
   }
-  bool find_slowly(const WalkerShared* shared, uint64_t key, FrameRule& rule);
+  const ReadyRule* find_slowly(const WalkerShared* shared, uint64_t key);
   bool restart(const WalkerShared* shared);
 
   uint64_t version_;

@@ -30,7 +30,7 @@ uint32_t StackTrie::make(uint32_t parent, uint64_t key) {
   if (node >= shared_->node_capacity) return 0;
   const uint32_t depth = parent < kRoots ? 1 : nodes_[parent].depth + 1;
   nodes_[node] = {key, parent, depth};
-  if (node >= (uint32_t{1} << level_) / 2) grow();
+  if (node >= (uint32_t{1} << level_) / 4) grow();
   return node;
 }
 

@@ -19,7 +19,8 @@ class StackTrie {
       : shared_(shared),
         nodes_(at_offset<StackNode>(shared, shared->nodes_at)),
         index_(at_offset<uint32_t>(shared, shared->index_at)),
-        level_(__atomic_load_n(&shared->level, __ATOMIC_ACQUIRE)) {}
+        level_(__atomic_load_n(&shared->level, __ATOMIC_ACQUIRE)),
+        mask_((uint64_t{1} << level_) - 1) {}
 
   static uint64_t root_hash(uint32_t root) { return (root + 1) * 0xc2b2ae3d27d4eb4fULL; }
   static uint64_t child_hash(uint64_t parent, uint64_t key) {
@@ -28,17 +29,20 @@ class StackTrie {
 
   /// The node with this key below the parent; kFull when there is no room for it.
   uint32_t node(uint32_t parent, uint64_t key, uint64_t hash) {
-    const uint64_t at = place(level_, hash, 0);
-    const uint32_t found = __atomic_load_n(&index_[at], __ATOMIC_ACQUIRE);
+    const uint32_t* level = index_ + mask_ + 1;
+    const uint32_t found = __atomic_load_n(&level[mixed(hash) & mask_], __ATOMIC_ACQUIRE);
     if (found != 0 && is(found, parent, key)) return found;
-    return search(parent, key, hash);
+    const uint32_t node = StackTrie(shared_).search(parent, key, hash);
+    *this = StackTrie(shared_);  // the level may have changed
+    return node;
   }
 
  private:
   static constexpr unsigned kProbes = 32;
+  static uint64_t mixed(uint64_t hash) { return hash >> 35 ^ hash; }
   static uint64_t place(uint32_t level, uint64_t hash, unsigned probe) {
-    const uint64_t mixed = (hash ^ hash >> 32) * 0xff51afd7ed558ccdULL;
-    return (uint64_t{1} << level) + (((mixed >> (64 - level)) + probe) & ((uint64_t{1} << level) - 1));
+    const uint64_t size = uint64_t{1} << level;
+    return size + ((mixed(hash) + probe) & (size - 1));
   }
   bool is(uint32_t node, uint32_t parent, uint64_t key) const {
     return nodes_[node].key == key && nodes_[node].parent == parent;
@@ -53,6 +57,7 @@ class StackTrie {
   StackNode* nodes_;
   uint32_t* index_;
   uint32_t level_;
+  uint64_t mask_;
 };
 
 }  // namespace refhist::agent

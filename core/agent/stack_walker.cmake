@@ -1,6 +1,8 @@
 # What captures stacks inside the debugged program. Here it is a library of its own for the unit tests and the bench,
 # built as the agent is: no library, no exceptions, no vector registers.
 set(REFHIST_STACK_WALKER_SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/frame_step.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/previous_stack.cpp
   ${CMAKE_CURRENT_LIST_DIR}/readable_memory.cpp
   ${CMAKE_CURRENT_LIST_DIR}/rule_finder.cpp
   ${CMAKE_CURRENT_LIST_DIR}/stack_trie.cpp

@@ -9,52 +9,23 @@
 // from which outward some rule uses it before it is restored.
 #pragma once
 
+#include "agent/previous_stack.h"
 #include "agent/readable_memory.h"
 #include "agent/rule_finder.h"
 #include "agent/walker_shared.h"
 
 namespace refhist::agent {
 
-/// Frames kept per thread. A walk goes half as deep again as it must, so that a stack at the limit can shrink
-/// and grow without a new walk each time.
-constexpr unsigned kWalkerFrames = 128;
 constexpr unsigned kHighestLimit = 80;
 
 /// To be zeroed before the first use, and again when another thread takes it over. One capture at a time: a
 /// signal handler that interrupts a capture brings its own.
 struct WalkerThread {
-  static constexpr uint32_t kCheckRbp = 1;   ///< rbp was read from rbp_at, and an outer frame uses it
-  static constexpr uint32_t kCheckStep = 2;  ///< the frame was not reached by a plain rule
-  static constexpr uint32_t kNeedsRbp = 4;   ///< an outer frame uses this frame's rbp
-
   ReadableMemory memory;
+  PreviousStack previous;
   RuleFinder rules;
 
-  // The previous stack, outermost frame first. Entry i is what the rule of entry i+1 leads to; the words that
-  // this hung on are the one at its slot and those that its flags name.
-  uint32_t count;  ///< entries; those beyond `last` are of an even earlier, deeper capture
-  uint32_t last;   ///< the entry that the last capture ended with
-  uint32_t root;
-  uint32_t limit_cut;      ///< the stack goes on outward
-  uint32_t end_by_memory;  ///< it ends because of what memory held, not because of a rule
-  uint64_t slots[kWalkerFrames];
-  uint64_t keys[kWalkerFrames];
-  uint64_t hashes[kWalkerFrames];
-  uint64_t rbps[kWalkerFrames];
-  uint64_t rbp_ats[kWalkerFrames];
-  uint32_t nodes[kWalkerFrames];
-  FrameRule frame_rules[kWalkerFrames];
-  uint8_t flags[kWalkerFrames];
-
-  // The walk, innermost frame first.
-  struct Step {
-    uint64_t slot;
-    uint64_t key;
-    uint64_t rbp;
-    uint64_t rbp_at;
-    FrameRule rule;
-    uint32_t plain;
-  } steps[kWalkerFrames];
+  StackStep steps[kWalkerFrames];  ///< the walk, innermost frame first
 };
 
 struct Captured {

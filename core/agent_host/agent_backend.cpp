@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include <algorithm>
 #include <array>
@@ -351,8 +352,16 @@ void AgentBackend::modules_changed() {
   if (agent_) agent_->replay->modules_changed();
 }
 
+void AgentBackend::note_stopped() { stopped_at_ = __rdtsc(); }
+
 std::string AgentBackend::leave_detached(long pid) {
   if (!agent_) return {};
+  // The debugger lets go of a program that stands stopped. What it did since is past the end of the history.
+  const std::uint64_t end = stopped_at_;
+  const std::vector<RecordBatch> batches = agent_->drain->take();
+  for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
+    if (end == 0 || record.time < end) agent_->replay->apply(batch, record);
+  });
   std::vector<CodeBytes> code;
   const auto add = [&](const Patch& patch, Address stub) {
     const auto jump = jump_bytes(patch.at, stub);
@@ -362,6 +371,7 @@ std::string AgentBackend::leave_detached(long pid) {
   if (agent_->unwinder) add(*agent_->unwinder, agent_->unwinder_stub);
   const std::string why_not = write_code_of_detached(pid, code);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
+  agent_->drain->take();
   return why_not;
 }
 

@@ -54,6 +54,8 @@ class AgentBackend {
 
   /// Hands everything recorded so far to the recorder.
   void replay();
+  /// The user sees the program stopped: what it records before it is let go on is nothing.
+  void note_stopped();
   void modules_changed();
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
   void publish(DebuggerPort& port);
@@ -123,6 +125,7 @@ class AgentBackend {
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there
   std::uint64_t lost_before_ = 0;
+  std::uint64_t stopped_at_ = 0;  // time stamp
 };
 
 }  // namespace refhist

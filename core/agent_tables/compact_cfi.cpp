@@ -74,6 +74,19 @@ CompactCfi::CompactCfi(const Module& module) : entry_point_(module.entry_point()
   std::vector<Piece> pieces;
   for (const FrameSection& section : sections) add_pieces(section, pieces);
   write(pieces);
+  if (!needs_rbx()) return;
+  with_rbx_ = true;
+  rows_.clear();
+  unsaid_.clear();
+  described_rows_ = described_bytes_ = 0;
+  write(pieces);
+}
+
+/// Hardly any module has such code; the dynamic linker has.
+bool CompactCfi::needs_rbx() const {
+  return std::any_of(rows_.begin(), rows_.end(), [](const RuleRow& row) {
+    return row.rule.kind() == RuleKind::other && row.rule.other_register() == kRbx;
+  });
 }
 
 void CompactCfi::set_bounds(const Module& module) {
@@ -122,7 +135,7 @@ void CompactCfi::write_piece(const Piece& piece) {
   const bool signal_frame = piece.entry->common->signal_frame;
   Address written = piece.entry->begin;
   for (FrameProgram program(*piece.section, *piece.entry); program.next() && written < piece.end;) {
-    const EncodedRule encoded = encode_rule(program.state(), signal_frame);
+    const EncodedRule encoded = encode_rule(program.state(), signal_frame, with_rbx_);
     const Address end = std::min(program.end(), piece.end);
     put(written, encoded.rule);
     ++described_rows_;

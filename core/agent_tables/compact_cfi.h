@@ -50,6 +50,7 @@ class CompactCfi {
     const FrameEntry* entry = nullptr;
     Address end = 0;  // where the next entry begins, if that is before its own end
   };
+  [[nodiscard]] bool needs_rbx() const;
   void set_bounds(const Module& module);
   void add_pieces(const FrameSection& section, std::vector<Piece>& pieces) const;
   void write(const std::vector<Piece>& pieces);
@@ -60,6 +61,7 @@ class CompactCfi {
   Address base_ = 0;
   std::uint64_t extent_ = 0;
   Address entry_point_ = 0;
+  bool with_rbx_ = false;  // rows tell where rbx is saved
   std::vector<agent::RuleRow> rows_;
   std::size_t described_rows_ = 0;
   std::size_t described_bytes_ = 0;

@@ -154,6 +154,7 @@ SavedRegister* FrameProgram::followed(std::uint64_t number, FrameState& state) c
   if (number == common_.return_register) return &state.rip;
   if (number == kRbp) return &state.rbp;
   if (number == kRsp) return &state.rsp;
+  if (number == kRbx) return &state.rbx;
   return nullptr;
 }
 

@@ -1,4 +1,5 @@
-// Runs the instructions of one entry of call frame information, as far as rsp, rbp and the return address go.
+// Runs the instructions of one entry of call frame information, as far as rsp, rbp, rbx and the return
+// address go.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct FrameState {
   std::int64_t cfa_offset = 0;
   std::string_view cfa_expression;
   SavedRegister rbp;
+  SavedRegister rbx;
   SavedRegister rsp;  ///< `same`: it is the CFA, as the ABI has it
   SavedRegister rip;
 };

@@ -91,6 +91,18 @@ std::optional<std::uint32_t> cfa_rule(const FrameState& state) {
   return bits_of(RuleKind::other) | static_cast<std::uint32_t>(state.cfa_register) << 12 | *offset << 16;
 }
 
+/// The same as a rule of kind rsp, and where rbx is.
+std::optional<std::uint32_t> rsp_rbx_rule(const FrameState& state) {
+  if (state.cfa_by_expression || state.cfa_register != kRsp) return std::nullopt;
+  const auto offset = words(state.cfa_offset, 12);
+  const bool kept = state.rbx.kind == SavedRegister::Kind::same;
+  const bool saved = state.rbx.kind == SavedRegister::Kind::at_offset && state.rbx.offset % kWord == 0 &&
+                     state.rbx.offset < 0 && state.rbx.offset >= -255 * kWord;
+  if (!offset || (!kept && !saved)) return std::nullopt;
+  const auto save = kept ? 0 : static_cast<std::uint32_t>(-state.rbx.offset / kWord);
+  return bits_of(RuleKind::rsp_rbx) | save << 12 | *offset << 20;
+}
+
 std::optional<std::uint32_t> rbp_save(const SavedRegister& rbp) {
   using Kind = SavedRegister::Kind;
   if (rbp.kind == Kind::same || rbp.kind == Kind::undefined) return FrameRule::kRbpKept;
@@ -112,7 +124,7 @@ bool is_ucontext_at_rsp(const FrameState& state) {
 
 }  // namespace
 
-EncodedRule encode_rule(const FrameState& state, bool signal_frame) {
+EncodedRule encode_rule(const FrameState& state, bool signal_frame, bool with_rbx) {
   using Kind = SavedRegister::Kind;
   if (state.rip.kind == Kind::undefined) return {.rule = {bits_of(RuleKind::outermost)}};
   if (signal_frame) {
@@ -127,7 +139,8 @@ EncodedRule encode_rule(const FrameState& state, bool signal_frame) {
   if (!rsp_is_cfa) return {.why_not = "stack pointer of the caller is not the CFA"};
   const auto save = rbp_save(state.rbp);
   if (!save) return {.why_not = "rbp kept elsewhere"};
-  const auto cfa = cfa_rule(state);
+  auto cfa = with_rbx ? rsp_rbx_rule(state) : std::nullopt;
+  if (!cfa) cfa = cfa_rule(state);
   if (!cfa) {
     return {.why_not =
                 state.cfa_by_expression ? "CFA by another expression" : "CFA too far from its register"};

@@ -11,6 +11,7 @@ struct EncodedRule {
   const char* why_not = nullptr;  ///< set when the rule cannot be said: it is then `none`
 };
 
-EncodedRule encode_rule(const FrameState& state, bool signal_frame);
+/// `with_rbx`: also where rbx is saved, if that can be said.
+EncodedRule encode_rule(const FrameState& state, bool signal_frame, bool with_rbx);
 
 }  // namespace refhist

@@ -18,9 +18,9 @@ constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
 std::uint64_t pages(std::uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
-/// The index has two places or more for each node, so that a short search finds one.
+/// The index has four places or more for each node, so that nearly always the first one is right.
 std::uint32_t last_level(const WalkerSizes& sizes) {
-  return std::max(kFirstLevel, static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(sizes.nodes))));
+  return std::max(kFirstLevel, static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(sizes.nodes)) + 1));
 }
 
 struct Places {

@@ -227,6 +227,10 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
     if (arm_return) tracker_.arm_return(port, *arm_return);
     for (const Recorded& recorded : seen) judge(recorded, tid);
   }
+  if (tracker_.is_fork_watch(pc)) {
+    Address return_pc = 0;
+    if (access.read_word(registers->sp(), return_pc)) tracker_.arm_return(port, return_pc);
+  }
   for (const int watch : tracker_.watches_at(pc)) {
     std::optional<Address> arm_return;
     state_.recorder.on_watched_entry(access, tid, *registers, watch, arm_return);

@@ -129,7 +129,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
   const std::lock_guard lock(mutex_);
   const Interruption listening = listen(port, LongWork::For::program);
   try {
-    state_.agent.replay();
+    if (notice != Notice::detached) state_.agent.replay();
     switch (notice) {
       case Notice::started:
       case Notice::modules:
@@ -149,8 +149,13 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         return;
       case Notice::stopped:
         if (!state_.alive) return;
+        state_.agent.note_stopped();
         give_way(port);
         hits_.judge_stop(port, static_cast<int>(detail));
+        return;
+      case Notice::leaving:
+        state_.agent.note_stopped();
+        state_.agent.disarm_all(port);
         return;
       case Notice::breakpoints:
         if (state_.alive) tracker_.respect_breakpoints(port);

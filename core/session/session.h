@@ -34,6 +34,7 @@ enum class Notice {
   detached,
   executed,  ///< exec: another program in the same process
   breakpoints,  ///< the user may have set or removed some
+  leaving,      ///< the debugger is about to let go of the stopped process
 };
 
 class Session {

@@ -338,6 +338,19 @@ void Tracker::arm_special(DebuggerPort& port, const LoadedModule& module) {
   }
 }
 
+void Tracker::watch_forks(DebuggerPort& port) {
+  if (!fork_watch_.empty()) return;
+  for (const LoadedModule* module : state_.modules.loaded()) {
+    for (const char* name : {"fork", "_Fork"}) {
+      for (const FunctionSymbol& function : module->module->functions_named(name)) {
+        const Address address = function.address + module->bias;
+        const bool library = file_name(module->module->path()).starts_with("libc.");
+        if (library && !fork_watch_.contains(address) && state_.armory.arm(port, address)) fork_watch_.insert(address);
+      }
+    }
+  }
+}
+
 void Tracker::plan_module(DebuggerPort& port, const LoadedModule& module) {
   arm_special(port, module);
   for (std::size_t i = 0; i < state_.families.size(); ++i) plan_family_in(port, FamilyId(i), module);
@@ -442,6 +455,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
                      state_.agent.attach(port, state_.process, state_.tracer_here);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
   if (early) upgrade_to_agent(port);
+  if (state_.agent.attached()) watch_forks(port);
   publish_agent(port);
   for (std::size_t i = 0; i < state_.families.size(); ++i) note_births(FamilyId(i));
   watch_functions(port);
@@ -454,6 +468,7 @@ void Tracker::process_gone() {
   state_.armory.forget();
   return_points_.clear();
   exit_watch_.clear();
+  fork_watch_.clear();
   function_watches_.clear();
   module_watch_ = 0;
   state_.recorder.forget_process();

@@ -51,6 +51,7 @@ class Tracker {
 
   [[nodiscard]] bool is_return_point(Address pc) const { return return_points_.contains(pc); }
   [[nodiscard]] bool is_module_watch(Address pc) const { return pc != 0 && pc == module_watch_; }
+  [[nodiscard]] bool is_fork_watch(Address pc) const { return fork_watch_.contains(pc); }
   [[nodiscard]] bool is_exit_watch(Address pc) const { return exit_watch_.contains(pc); }
   /// Numbers of the rules that watch the function which begins here.
   [[nodiscard]] std::vector<int> watches_at(Address pc) const;
@@ -72,6 +73,9 @@ class Tracker {
   void upgrade_to_agent(DebuggerPort& port);
   [[nodiscard]] bool wants_agent() const;
   [[nodiscard]] bool wants_agent(const TrackedFamily& tracked) const;
+  /// A child of fork hits no breakpoint of ours while its calls pass through the agent: the return of fork tells
+  /// of it.
+  void watch_forks(DebuggerPort& port);
   void publish_agent(DebuggerPort& port);
   void leave_parent(DebuggerPort& port);
   void disarm_site(DebuggerPort& port, SiteId id);
@@ -86,6 +90,7 @@ class Tracker {
   std::unordered_set<Address> return_points_;
   std::vector<SiteId> given_way_;
   std::unordered_set<Address> exit_watch_;
+  std::unordered_set<Address> fork_watch_;
   std::unordered_map<Address, std::vector<int>> function_watches_;
   Address module_watch_ = 0;
 };

@@ -20,7 +20,8 @@ PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = r
     NOTICE_DETACHED,
     NOTICE_EXECUTED,
     NOTICE_BREAKPOINTS,
-) = range(8)
+    NOTICE_LEAVING,
+) = range(9)
 
 SINK = CFUNCTYPE(None, c_void_p, c_char_p, c_uint64, c_uint64, c_uint64, c_uint64)
 

@@ -97,6 +97,7 @@ void StackCounts::add(const StackCounts& other) {
   cut_short += other.cut_short;
   coroutines += other.coroutines;
   signal_frames += other.signal_frames;
+  given_up += other.given_up;
   if (first.empty()) first = other.first;
   if (first_cut.empty()) first_cut = other.first_cut;
 }
@@ -113,7 +114,45 @@ agent::Captured StackChecker::capture(const Registers& registers) {
                         registers[kRbp], kStackLimit);
 }
 
+void StackChecker::record(Address top) {
+  top_ = top;
+  recorded_count_ = recorded_size_ = 0;
+  recorded_.resize(20'000);
+  recorded_bytes_.resize(std::size_t{100} << 20);
+}
+
+void StackChecker::keep(const Registers& registers) {
+  const std::size_t size = top_ - registers.sp();
+  if (recorded_count_ == recorded_.size() || size > recorded_bytes_.size() - recorded_size_) return;
+  recorded_[recorded_count_++] = {registers, capture(registers), recorded_size_};
+  const char* stack = reinterpret_cast<const char*>(registers.sp());  // NOLINT: an address of this process
+  std::copy(stack, stack + size, recorded_bytes_.data() + recorded_size_);
+  recorded_size_ += size;
+}
+
+void StackChecker::compare_recorded() {
+  const Address top = top_;
+  top_ = 0;
+  for (std::size_t i = 0; i < recorded_count_; ++i) {
+    const Recorded& recorded = recorded_[i];
+    const Address sp = recorded.registers.sp();
+    compare(recorded.registers, recorded.captured, [&](Address address, void* out, std::size_t size) {
+      if (address < sp || address >= top) return process_.read_some(address, out, size);
+      const std::size_t count = std::min<std::size_t>(size, top - address);
+      const char* bytes = recorded_bytes_.data() + recorded.at + (address - sp);
+      std::copy(bytes, bytes + count, static_cast<char*>(out));
+      return count;
+    });
+  }
+}
+
+void StackChecker::refresh() {
+  modules_.update(process_);
+  unwinder_.modules_changed();
+}
+
 void StackChecker::check(const Registers& registers) {
+  if (top_ != 0) return keep(registers);
   const agent::Captured captured = capture(registers);
   compare(registers, captured, [this](Address address, void* out, std::size_t size) {
     return process_.read_some(address, out, size);
@@ -124,6 +163,11 @@ void StackChecker::compare(const Registers& registers, const agent::Captured& ca
                            const MemoryReader& read) {
   std::vector<RawFrame> mine;
   std::vector<RawFrame> theirs;
+  if (captured.node == agent::kCutRoot) {
+    ++counts.given_up;
+    CHECK(captured.truncated);
+    return;
+  }
   const bool whole = mappings_.nodes().stack(captured.node, kStackLimit, mine);
   const bool their_whole = unwinder_.unwind(registers, read, {.limit = kStackLimit + 1}, theirs);
   theirs.erase(theirs.begin());  // the function at whose entry this is

@@ -57,8 +57,9 @@ struct StackCounts {
   std::size_t cut_short = 0;   ///< truncated although the limit was not reached
   std::size_t coroutines = 0;  ///< of these: at the begin of a coroutine, which libc does not describe
   std::size_t signal_frames = 0;
-  std::string first;      ///< the first mismatch, told
-  std::string first_cut;  ///< the first that was cut short
+  std::size_t given_up = 0;  ///< without a frame, for modules that changed too often
+  std::string first;         ///< the first mismatch, told
+  std::string first_cut;     ///< the first that was cut short
 
   void add(const StackCounts& other);
 };
@@ -77,6 +78,13 @@ class StackChecker {
   void enter_handler() { ++level_; }
   void leave_handler() { --level_; }
 
+  /// For signals that may come anywhere, where nothing but the capture is allowed: from now on each is kept
+  /// together with the stack up to `top`, and compared by compare_recorded.
+  void record(Address top);
+  void compare_recorded();
+  /// When modules came or went.
+  void refresh();
+
   agent::Captured capture(const Registers& registers);
   void compare(const Registers& registers, const agent::Captured& captured, const MemoryReader& read);
 
@@ -86,7 +94,19 @@ class StackChecker {
  private:
   std::string told(const std::vector<RawFrame>& frames) const;
 
+  struct Recorded {
+    Registers registers;
+    agent::Captured captured;
+    std::size_t at = 0;  // in recorded_bytes_
+  };
   static constexpr int kLevels = 8;
+  void keep(const Registers& registers);
+
+  Address top_ = 0;
+  std::size_t recorded_count_ = 0;
+  std::size_t recorded_size_ = 0;
+  std::vector<Recorded> recorded_;
+  std::vector<char> recorded_bytes_;
   WalkerMappings& mappings_;
   LocalProcess process_;
   ModuleMap modules_;

@@ -1,12 +1,15 @@
 // When a walk may end early: the walker that remembers its previous stack against one that remembers nothing,
 // on made up stacks whose words change between the captures.
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "agent_stacks_checker.h"
+#include "agent_stacks_paths.h"
 
 using namespace refhist;
 using namespace refhist_test;
@@ -45,6 +48,10 @@ std::vector<std::uint32_t> rules() {
   all.push_back(deref(deref_rsp, 2, 2, FrameRule::kRbpKept));
   all.push_back(deref(deref_rbp, 0, 0, FrameRule::kRbpAtRbp));
   all.push_back(deref(deref_rbp, 2, 2, 2));
+  all.push_back(bits(rsp_rbx) | 2U << 12 | 4U << 20 | 2U << 4);
+  all.push_back(bits(rsp_rbx) | 2U << 12 | 2U << 20);
+  all.push_back(bits(rsp_rbx) | 2U << 20);
+  all.push_back(bits(rsp_rbx) | 4U << 20 | 2U << 4);
   all.push_back(bits(other) | 3U << 12 | 2U << 16);  // rbx
   return all;
 }
@@ -175,4 +182,130 @@ TEST_CASE("Registers in another signal frame are another state") {
     CHECK(frames[1].exact);
     CHECK(frames[2].pc == function(last));
   }
+}
+
+namespace {
+
+/// A page that can be read and one behind it that cannot.
+class LastPage {
+ public:
+  static constexpr std::size_t kPage = 4096;
+  LastPage() {
+    memory_ = static_cast<char*>(
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(memory_ + kPage, kPage, PROT_NONE);
+  }
+  ~LastPage() { munmap(memory_, 2 * kPage); }
+  /// The word so many words before the end.
+  std::uint64_t& word(std::size_t before_end) {
+    return reinterpret_cast<std::uint64_t*>(memory_ + kPage)[-static_cast<std::ptrdiff_t>(before_end)];
+  }
+  void open() { mprotect(memory_ + kPage, kPage, PROT_READ | PROT_WRITE); }
+
+ private:
+  char* memory_;
+};
+
+agent::Captured capture_at(WalkerMappings& mappings, agent::WalkerThread& thread, const std::uint64_t& word) {
+  return agent::capture(mappings.program(), &thread, reinterpret_cast<Address>(&word), 0, 64);
+}
+
+}  // namespace
+
+TEST_CASE("A walk ends where memory ends") {
+  WalkerMappings mappings;
+  mappings.publish({{0, made_up_module()}});
+  const auto function = [](std::size_t number) { return kCode + number * kFunctionSize + 1; };
+  const auto thread = std::make_unique<agent::WalkerThread>();
+  std::memset(static_cast<void*>(thread.get()), 0, sizeof *thread);
+  LastPage page;
+  page.word(4) = function(4);  // CFA = rsp + 16: the next return address is two words on
+  page.word(2) = function(4);
+  auto captured = capture_at(mappings, *thread, page.word(4));
+  CHECK(captured.depth == 2);
+  CHECK(captured.truncated);
+  captured = capture_at(mappings, *thread, page.word(4));  // now by the previous stack
+  CHECK(captured.depth == 2);
+  page.open();
+  page.word(0) = function(0);
+  captured = capture_at(mappings, *thread, page.word(4));
+  CHECK(captured.depth == 3);
+  CHECK(!captured.truncated);
+  mappings.program()->no_system_calls = 1;
+  std::memset(static_cast<void*>(thread.get()), 0, sizeof *thread);
+  captured = capture_at(mappings, *thread, page.word(4));
+  CHECK(captured.depth == 2);
+  CHECK(captured.truncated);
+}
+
+TEST_CASE("When the trie is full, stacks are lost and counted, and those that have a name keep it") {
+  WalkerSizes sizes;
+  sizes.nodes = 50;
+  WalkerMappings mappings(sizes);
+  mappings.publish({{0, made_up_module()}});
+  const auto thread = std::make_unique<agent::WalkerThread>();
+  std::memset(static_cast<void*>(thread.get()), 0, sizeof *thread);
+  std::array<std::uint64_t, 2> stack{};
+  std::size_t named = 0;
+  std::size_t lost = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (Address i = 0; i < kFunctionSize + 40; ++i) {
+      stack[0] = kCode + kFunctionSize + 1 + i % kFunctionSize;  // without a rule: one frame
+      const auto captured = capture_at(mappings, *thread, stack[0]);
+      CHECK(captured.truncated);
+      std::vector<RawFrame> frames;
+      CHECK(!mappings.nodes().stack(captured.node, 64, frames));
+      REQUIRE(frames.size() == captured.depth);
+      lost += frames.empty() ? 1 : 0;
+      if (frames.empty()) continue;
+      CHECK(frames[0].pc == stack[0]);
+      ++named;
+    }
+  }
+  CHECK(named >= 2 * (sizes.nodes - agent::kRoots));
+  CHECK(lost > 0);
+  CHECK(mappings.nodes().lost() == lost);
+  CHECK(mappings.nodes().count() == sizes.nodes);
+}
+
+TEST_CASE("What the program may have written over is not followed") {
+  WalkerMappings mappings;
+  auto* nodes = agent::at_offset<agent::StackNode>(mappings.program(), mappings.program()->nodes_at);
+  mappings.program()->node_count = 4;
+  nodes[2] = {0x1000, 3, 1};  // the two are each other's parents
+  nodes[3] = {0x2000, 2, 1};
+  std::vector<RawFrame> frames;
+  CHECK(!mappings.nodes().stack(2, 64, frames));
+  CHECK(frames.size() <= 64);
+  CHECK(!mappings.nodes().stack(4'000'000'000U, 64, frames));
+}
+
+TEST_CASE("Modules come and go while another thread captures") {
+  WalkerMappings mappings;
+  const auto made_up = made_up_module();
+  std::atomic<bool> done = false;
+  StackCounts counts;
+  std::thread captures([&] {
+    StackChecker checker(mappings);
+    checker.use();
+    for (std::uint64_t seed = 1; !done || seed < 40; ++seed) {
+      StackPath path(seed);
+      path.signals = path.coroutines = false;
+      walk_optimized(path, 30);
+    }
+    counts = checker.counts;
+  });
+  for (int i = 0; i < 3000; ++i) {
+    if (i % 2 == 0) {
+      mappings.publish({{0, made_up}, {0x100000, made_up_module()}});
+    } else {
+      mappings.publish();
+    }
+  }
+  done = true;
+  captures.join();
+  INFO(counts.first);
+  CHECK(counts.mismatches == 0);
+  CHECK(counts.captures > 1000);
+  CHECK(counts.given_up * 100 <= counts.captures);
 }

@@ -20,6 +20,7 @@ struct Caller {
   Address cfa = 0;
   Address rsp = 0;
   Address rbp = 0;
+  Address rbx = 0;  // where it is told
   Address pc = 0;
   bool outermost = false;
   bool operator==(const Caller&) const = default;
@@ -62,6 +63,11 @@ Caller by_compact(FrameRule rule, const Registers& registers) {
       caller.cfa =
           word_at(registers[kRbp] + signed_offset(rule.deref_at())) + signed_offset(rule.deref_offset());
       break;
+    case RuleKind::rsp_rbx:
+      caller.cfa = registers.sp() + signed_offset(rule.rsp_rbx_offset());
+      caller.rbx = registers[kRbx];
+      if (rule.rbx_save() != 0) caller.rbx = word_at(caller.cfa - Address{8} * rule.rbx_save());
+      break;
     case RuleKind::other:
       caller.cfa = registers[rule.other_register()] + signed_offset(rule.other_offset());
       break;
@@ -97,13 +103,14 @@ Address saved(const RegisterRule& rule, unsigned number, const Registers& regist
   return 0;
 }
 
-Caller by_libdw(const UnwindRule& rule, const Registers& registers) {
+Caller by_libdw(const UnwindRule& rule, const Registers& registers, bool with_rbx) {
   if (rule.registers[kRip].kind == RegisterRule::Kind::undefined) return {.outermost = true};
   Caller caller;
   caller.cfa = rule.cfa_by_expression
                    ? evaluate_expression(rule.cfa_expression, registers, std::nullopt, kMemory).value()
                    : registers[rule.cfa_register] + signed_offset(rule.cfa_offset);
   caller.rbp = saved(rule.registers[kRbp], kRbp, registers, caller.cfa);
+  if (with_rbx) caller.rbx = saved(rule.registers[kRbx], kRbx, registers, caller.cfa);
   caller.rsp = saved(rule.registers[kRsp], kRsp, registers, caller.cfa);
   caller.pc = saved(rule.registers[kRip], kRip, registers, caller.cfa);
   return caller;
@@ -149,7 +156,9 @@ class Comparison {
       Registers registers;
       for (Address& value : registers.value) value = random_() & ~Address{7};
       registers[kRip] = address;
-      if (!(by_compact(mine, registers) == by_libdw(*theirs, registers))) return report(address, "differs");
+      const bool rbx = mine.kind() == RuleKind::rsp_rbx;
+      if (!(by_compact(mine, registers) == by_libdw(*theirs, registers, rbx)))
+        return report(address, "differs");
     }
   }
 

@@ -70,6 +70,7 @@ void start_coroutine() {
 void check_counts(const StackCounts& counts, std::size_t at_least) {
   INFO(counts.first, counts.first_cut);
   CHECK(counts.mismatches == 0);
+  CHECK(counts.given_up == 0);
   CHECK(counts.captures >= at_least);
   CHECK((counts.cut_short - counts.coroutines) * 100 < counts.captures);
 }

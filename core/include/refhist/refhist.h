@@ -37,7 +37,8 @@ enum rh_notice {
   RH_NOTICE_SIGNALLED,
   RH_NOTICE_DETACHED,
   RH_NOTICE_EXECUTED,
-  RH_NOTICE_BREAKPOINTS
+  RH_NOTICE_BREAKPOINTS,
+  RH_NOTICE_LEAVING
 };
 
 /* Callbacks that hand over text or a list call this once (text) or once per item. */
