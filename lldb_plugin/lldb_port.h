@@ -35,6 +35,10 @@ class LldbPort : public DebuggerPort {
   bool read_memory(Address address, void* out, std::size_t size) override {
     return access_.read_memory(target_, process_, address, out, size);
   }
+  bool write_memory(Address address, const void* data, std::size_t size) override {
+    lldb::SBError error;
+    return process_.WriteMemory(address, data, size, error) == size && error.Success();
+  }
   std::optional<Registers> registers(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;

@@ -62,6 +62,10 @@ ProcessInfo CPort::process() {
   return info;
 }
 
+bool CPort::write_memory(Address address, const void* data, std::size_t size) {
+  return callbacks_.write_memory(address, data, size) != 0;
+}
+
 bool CPort::read_memory(Address address, void* out, std::size_t size) {
   return callbacks_.read_memory(address, out, size) != 0;
 }

@@ -14,6 +14,7 @@ class CPort final : public DebuggerPort {
   [[nodiscard]] std::string_view name() const override;
   ProcessInfo process() override;
   bool read_memory(Address address, void* out, std::size_t size) override;
+  bool write_memory(Address address, const void* data, std::size_t size) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;
@@ -23,7 +24,6 @@ class CPort final : public DebuggerPort {
   void remove_breakpoint(Address address) override;
   bool breakpoint_alive(Address address) override;
   Address evaluate(const std::string& expression) override;
-  [[nodiscard]] bool reports_hits_once() const override { return true; }
   void print(std::string_view text) override;
   bool interrupted() override;
 

@@ -22,6 +22,7 @@ class ProgramAccess {
   [[nodiscard]] std::optional<Registers> registers(long tid) const;
   [[nodiscard]] const ProcessMemory& memory() const { return memory_; }
   [[nodiscard]] DebuggerPort& port() const { return port_; }
+  [[nodiscard]] const ProcessInfo& process() const { return process_; }
   [[nodiscard]] std::string thread_name(long tid, ThreadNames& names) const;
   [[nodiscard]] bool thread_lives(long tid) const;
   /// The counter of the object, as the family's spec counts; nothing when unreadable.

@@ -52,6 +52,8 @@ class DebuggerPort {
 
   /// Reads all of [address, address + size) as data; false when any byte is unreadable.
   virtual bool read_memory(Address address, void* out, std::size_t size) = 0;
+  /// Only for memory that the program does not use any more.
+  virtual bool write_memory(Address address, const void* data, std::size_t size) = 0;
   virtual std::optional<Registers> registers(long tid) = 0;
   virtual std::vector<ThreadInfo> threads() = 0;
   /// Asked only where the core cannot read /proc itself (remote, core file, no process yet).
@@ -68,10 +70,6 @@ class DebuggerPort {
 
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;
-
-  /// True when a call that a signal interrupts at our breakpoint is reported once only. Else the core has to
-  /// tell the second report from a second call.
-  [[nodiscard]] virtual bool reports_hits_once() const { return false; }
 
   /// A line for the user, outside any command result (a stop reason, progress).
   virtual void print(std::string_view text) = 0;

@@ -177,7 +177,10 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
 }
 
 void HitHandler::check_process(DebuggerPort& port, long tid) {
-  if (known_process_ != state_.process.pid) known_threads_.clear();
+  if (known_process_ != state_.process.pid) {
+    known_threads_.clear();
+    repeated_.forget();
+  }
   known_process_ = state_.process.pid;
   if (!known_threads_.insert(tid).second) return;
   if (port.process().pid == known_process_) return;
@@ -196,6 +199,7 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
     return false;
   }
   (*registers)[kRip] = pc;
+  if (repeated_.is_repeated(access, tid, *registers)) return false;
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
   if (tracker_.is_return_point(pc)) {
     const Recorder::Returned returned = state_.recorder.on_return(access, tid, *registers);

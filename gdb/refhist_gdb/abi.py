@@ -6,7 +6,7 @@ A test holds this file against the header. It imports nothing of GDB.
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 REGISTERS = 17
 
 PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = range(5)
@@ -26,6 +26,7 @@ SINK = CFUNCTYPE(None, c_void_p, c_char_p, c_uint64, c_uint64, c_uint64, c_uint6
 CALLBACKS = {
     "process": CFUNCTYPE(c_int, POINTER(c_int), POINTER(c_int64), POINTER(c_int), SINK, c_void_p),
     "read_memory": CFUNCTYPE(c_int, c_uint64, c_void_p, c_size_t),
+    "write_memory": CFUNCTYPE(c_int, c_uint64, c_void_p, c_size_t),
     "registers": CFUNCTYPE(c_int, c_int64, POINTER(c_uint64)),
     "threads": CFUNCTYPE(c_int, SINK, c_void_p),
     "modules": CFUNCTYPE(c_int, SINK, c_void_p),

@@ -87,6 +87,9 @@ class Port:
     def _read_memory(self, address, out, size):
         ctypes.memmove(out, bytes(self._inferior().read_memory(address, size)), size)
 
+    def _write_memory(self, address, data, size):
+        self._inferior().write_memory(address, ctypes.string_at(data, size))
+
     @contextlib.contextmanager
     def _thread(self, tid):
         """The thread selected, and afterwards the one and the frame that the user had selected."""

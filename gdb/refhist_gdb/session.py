@@ -15,7 +15,6 @@ import gdb
 from . import abi
 from .breakpoints import Breakpoints
 from .port import Port
-from .repeated_hits import RepeatedHits
 
 
 class Session:
@@ -25,7 +24,6 @@ class Session:
         self.families_folder = families_folder
         self._handle = self._new_handle(families_folder)
         self.breakpoints = Breakpoints(self.hit)
-        self._repeated = RepeatedHits()
         self.port = Port(self)
         self.inferior = None  # the followed one, if a process was met
         self.pid = 0  # of the followed process; 0 when there is none
@@ -103,7 +101,6 @@ class Session:
     def lost_process(self, notice, detail=0):
         self.pid = 0
         self.breakpoints.delete_all()
-        self._repeated.forget()
         self.notify(notice, detail)
 
     def notify(self, notice, detail=0):
@@ -128,7 +125,7 @@ class Session:
         entered, asked = False, 0
         try:
             pid, tid, _ = gdb.selected_thread().ptid
-            if pid != self.pid or self._repeated.is_repeated(tid, address):
+            if pid != self.pid:
                 return False
             self.standing_at = address
             if self.modules_left:

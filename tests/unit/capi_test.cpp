@@ -34,6 +34,10 @@ int give_memory(uint64_t address, void* out, size_t size) {
   return debugger->read_memory(address, out, size) ? 1 : 0;
 }
 
+int take_memory(uint64_t address, const void* data, size_t size) {
+  return debugger->write_memory(address, data, size) ? 1 : 0;
+}
+
 int give_registers(int64_t tid, uint64_t* out) {
   const auto registers = debugger->registers(static_cast<long>(tid));
   if (!registers) return 0;
@@ -91,9 +95,9 @@ void print(const char* text) { debugger->print(text); }
 
 int interrupted() { return debugger->interrupted() ? 1 : 0; }
 
-constexpr rh_port kPort = {"ptrace",     give_process, give_memory,    give_registers, give_threads,
-                           give_modules, give_regions, give_backtrace, place,          remove_it,
-                           alive,        evaluate,     print,          interrupted};
+constexpr rh_port kPort = {"ptrace",     give_process, give_memory,  take_memory,    give_registers,
+                           give_threads, give_modules, give_regions, give_backtrace, place,
+                           remove_it,    alive,        evaluate,     print,          interrupted};
 
 struct Reply {
   bool done;

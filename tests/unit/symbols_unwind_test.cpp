@@ -33,6 +33,7 @@ class LocalProcess : public DebuggerPort {
 
   std::string_view name() const override { return "test"; }
   ProcessInfo process() override { return process_; }
+  bool write_memory(Address, const void*, std::size_t) override { return false; }
   bool read_memory(Address address, void* out, std::size_t size) override {
     return read_some(address, out, size) == size;
   }

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 1
+#define RH_ABI_VERSION 2
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -48,6 +48,7 @@ typedef struct rh_port {
   /* *state, *pid, *local; the executable's path goes to the sink (text). */
   int (*process)(int* state, int64_t* pid, int* local, rh_sink sink, void* sink_context);
   int (*read_memory)(uint64_t address, void* out, size_t size);
+  int (*write_memory)(uint64_t address, const void* data, size_t size);
   int (*registers)(int64_t tid, uint64_t* out /* RH_REGISTERS */);
   int (*threads)(rh_sink sink, void* sink_context); /* text = name, a = tid */
   int (*modules)(rh_sink sink, void* sink_context); /* text = path, a = load bias */
@@ -74,9 +75,7 @@ void rh_session_free(rh_session* session);
 int rh_execute(rh_session* session, const rh_port* port, const char* line, const char** text,
                int* quit_status);
 
-/* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. A signal handler that
- * runs before the thread is off the breakpoint makes debuggers report the same call again: that report is not
- * to be handed on. */
+/* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. */
 int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
 const char* rh_stop_reason(rh_session* session);
 
