@@ -62,6 +62,8 @@ ProcessInfo CPort::process() {
   return info;
 }
 
+std::optional<bool> CPort::is_hit_again(Address address) { return callbacks_.is_hit_again(address) != 0; }
+
 bool CPort::write_memory(Address address, const void* data, std::size_t size) {
   return callbacks_.write_memory(address, data, size) != 0;
 }

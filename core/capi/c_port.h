@@ -23,6 +23,7 @@ class CPort final : public DebuggerPort {
   bool place_breakpoint(Address address) override;
   void remove_breakpoint(Address address) override;
   bool breakpoint_alive(Address address) override;
+  std::optional<bool> is_hit_again(Address address) override;
   Address evaluate(const std::string& expression) override;
   void print(std::string_view text) override;
   bool interrupted() override;

@@ -74,7 +74,11 @@ bool RepeatedHits::is_repeated(const ProgramAccess& access, long tid, const Regi
     const Registers& stands = thread.standing.back();
     const bool same = stands.value == registers.value;
     Frames found = frames_of(frames, thread, stands, registers);
-    if (found.empty() && same && !thread.signal_stack) found = anywhere(access, tid, frames, stands);
+    if (found.empty() && same) {
+      const std::optional<bool> again = access.port().is_hit_again(registers.pc());
+      if (again.value_or(false)) return true;
+      if (!again && !thread.signal_stack) found = anywhere(access, tid, frames, stands);
+    }
     if (found.empty()) {  // the thread has gone on from there
       thread.standing.pop_back();
       continue;

@@ -6,6 +6,8 @@
 // written for the handler: it goes back to this instruction with these registers. A frame is made void when a
 // thread stands where it goes back to, so it proves one repetition, and an old one proves nothing.
 //
+// GDB reports a hit again also for a signal without a handler; that it knows itself.
+//
 // What a handler itself runs into comes between the two reports; so a thread can have several places where it
 // stands, one above the other.
 #pragma once

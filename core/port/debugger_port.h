@@ -68,6 +68,10 @@ class DebuggerPort {
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 
+  /// A thread is reported at a breakpoint again, and nothing of it has changed: whether this is one hit, if
+  /// the debugger knows it itself. Costs much.
+  virtual std::optional<bool> is_hit_again(Address) { return std::nullopt; }
+
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;
 

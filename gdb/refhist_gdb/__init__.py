@@ -6,6 +6,7 @@
   port.py           what the core asks of the debugger
   mappings.py       what is loaded where on targets that the core cannot read itself (elf.py: in their files)
   breakpoints.py    breakpoints of ours: internal, silent, one for each address
+  repeated_hits.py  one hit that GDB reports twice
   link_map.py       dlopen and dlclose, seen in time
   events.py         GDB's events -> notices for the core, stop reasons -> the screen
   commands.py       refhist and break-on-...

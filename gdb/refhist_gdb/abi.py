@@ -35,6 +35,7 @@ CALLBACKS = {
     "place_breakpoint": CFUNCTYPE(c_int, c_uint64),
     "remove_breakpoint": CFUNCTYPE(c_int, c_uint64),
     "breakpoint_alive": CFUNCTYPE(c_int, c_uint64),
+    "is_hit_again": CFUNCTYPE(c_int, c_uint64),
     "evaluate": CFUNCTYPE(c_int, c_char_p, POINTER(c_uint64), SINK, c_void_p),
     "print": CFUNCTYPE(None, c_char_p),
     "interrupted": CFUNCTYPE(c_int),

@@ -11,7 +11,7 @@ import os
 
 import gdb
 
-from . import abi, mappings
+from . import abi, mappings, repeated_hits
 from .values import address_of
 
 _MASK = (1 << 64) - 1
@@ -147,6 +147,9 @@ class Port:
 
     def _breakpoint_alive(self, address):
         return self._session.breakpoints.alive(address)
+
+    def _is_hit_again(self, address):
+        return repeated_hits.is_resumed_at(address)
 
     # The user
 

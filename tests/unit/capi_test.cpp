@@ -79,6 +79,8 @@ int remove_it(uint64_t address) {
   return 1;
 }
 
+int hit_again(uint64_t address) { return debugger->is_hit_again(address).value_or(false) ? 1 : 0; }
+
 int alive(uint64_t address) { return debugger->breakpoint_alive(address) ? 1 : 0; }
 
 int evaluate(const char* expression, uint64_t* value, rh_sink sink, void* context) {
@@ -95,9 +97,10 @@ void print(const char* text) { debugger->print(text); }
 
 int interrupted() { return debugger->interrupted() ? 1 : 0; }
 
-constexpr rh_port kPort = {"ptrace",     give_process, give_memory,  take_memory,    give_registers,
-                           give_threads, give_modules, give_regions, give_backtrace, place,
-                           remove_it,    alive,        evaluate,     print,          interrupted};
+constexpr rh_port kPort = {"ptrace",       give_process, give_memory,  take_memory,
+                           give_registers, give_threads, give_modules, give_regions,
+                           give_backtrace, place,        remove_it,    alive,
+                           hit_again,      evaluate,     print,        interrupted};
 
 struct Reply {
   bool done;

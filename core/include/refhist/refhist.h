@@ -59,6 +59,8 @@ typedef struct rh_port {
   int (*place_breakpoint)(uint64_t address);
   int (*remove_breakpoint)(uint64_t address);
   int (*breakpoint_alive)(uint64_t address);
+  /* 1 when the debugger knows that the selected thread's hit at this address is the last one, reported again. */
+  int (*is_hit_again)(uint64_t address);
   /* On failure the one-line reason goes to the sink. */
   int (*evaluate)(const char* expression, uint64_t* value, rh_sink sink, void* sink_context);
   void (*print)(const char* text);
