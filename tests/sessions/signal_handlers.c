@@ -17,29 +17,32 @@
 
 struct conn *subject;
 static int quiet;
-static volatile sig_atomic_t taken, given, births, alarms, held;
+static volatile int taken, given, births, alarms, held;
+
+/// One instruction: a handler in the middle of it would be lost.
+static void count(volatile int *counter) { __atomic_fetch_add(counter, 1, __ATOMIC_SEQ_CST); }
 
 static struct conn *take(struct conn *conn) {
-  taken++;
+  count(&taken);
   return conn_get(conn);
 }
 
 static void give(struct conn *conn) {
-  given++;
+  count(&given);
   conn_put(conn);
 }
 
 static void on_alarm(int number) {
   (void)number;
-  alarms++;
+  count(&alarms);
   if (quiet) return;
-  births++;
+  count(&births);
   struct conn *own = conn_new(2);  // the main program allocates nothing meanwhile
   give(take(subject));
   give(own);
   if (alarms % 3 != 0) return;
   take(subject);  // given back by the main program
-  held++;
+  count(&held);
 }
 
 static void arm(void) {
@@ -71,7 +74,7 @@ static void equal_rounds(void) {
   for (int i = 0; i < ROUNDS; i++) {
     arm();
     take(subject);
-    subject->refs--;  // a put that no probe sees
+    __atomic_fetch_sub(&subject->refs, 1, __ATOMIC_SEQ_CST);  // a put that no probe sees
     give_back_held();
   }
 }
@@ -91,7 +94,7 @@ int main(int argc, char **argv) {
   }
   quiet = argc > 2 && strcmp(argv[2], "quiet") == 0;
   sigaction(SIGALRM, &action, NULL);
-  births++;
+  count(&births);
   subject = conn_new(1);
   plain_rounds();
   checkpoint();
