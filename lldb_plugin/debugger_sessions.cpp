@@ -15,6 +15,7 @@ constexpr const char* kResumingCommands[] = {"process continue", "process attach
                                              "process detach",   "process signal",        "thread continue",
                                              "thread step-in",   "thread step-over",      "thread step-out",
                                              "thread step-inst", "thread step-inst-over", "thread until"};
+constexpr const char* kEvaluatingCommands[] = {"expression", "dwim-print"};
 constexpr const char* kKillingCommands[] = {"process launch", "process kill"};
 
 // LLDB's commands keep the number of their debugger and not a pointer to its sessions: the user can delete
@@ -79,21 +80,29 @@ void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
   void* id = reinterpret_cast<void*>(static_cast<std::uintptr_t>(debugger_id_));
   for (const char* command : kResumingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_resume, id);
+  for (const char* command : kEvaluatingCommands)
+    interpreter.SetCommandOverrideCallback(command, &before_expression, id);
   for (const char* command : kKillingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_kill, id);
 }
 
 bool DebuggerSessions::before_resume(void* debugger_id, const char**) {
-  catch_up(debugger_id, false);
+  at_command(debugger_id, [](TargetSession&) {});
   return false;  // LLDB goes on with its command
 }
 
 bool DebuggerSessions::before_kill(void* debugger_id, const char**) {
-  catch_up(debugger_id, true);
+  at_command(debugger_id, [](TargetSession& session) { session.expect_kill(); });
   return false;
 }
 
-void DebuggerSessions::catch_up(void* debugger_id, bool kill_expected) {
+bool DebuggerSessions::before_expression(void* debugger_id, const char**) {
+  at_command(debugger_id, [](TargetSession& session) { session.expect_leftovers(); });
+  return false;
+}
+
+template <class Work>
+void DebuggerSessions::at_command(void* debugger_id, Work&& work) {
   const lldb::user_id_t id = reinterpret_cast<std::uintptr_t>(debugger_id);
   DebuggerSessions* self = registry().find(id);
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(id));
@@ -101,7 +110,7 @@ void DebuggerSessions::catch_up(void* debugger_id, bool kill_expected) {
   try {
     TargetSession& session = self->selected(debugger);
     session.catch_up(ProcessObserver::Occasion::command);
-    if (kill_expected) session.expect_kill();
+    work(session);
   } catch (const std::exception& error) {
     write_line(debugger.GetErrorFile(), std::string("refhist: ") + error.what());
   }

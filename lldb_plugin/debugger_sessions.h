@@ -30,7 +30,10 @@ class DebuggerSessions {
   void watch_commands(lldb::SBDebugger& debugger);
   static bool before_resume(void* debugger_id, const char** words);
   static bool before_kill(void* debugger_id, const char** words);
-  static void catch_up(void* debugger_id, bool kill_expected);
+  static bool before_expression(void* debugger_id, const char** words);
+  /// Looks at the process, and then does the work for the selected target's session.
+  template <class Work>
+  static void at_command(void* debugger_id, Work&& work);
 
   /// The session of the selected target. The first target takes over what was said before there was one.
   TargetSession& selected(lldb::SBDebugger& debugger);

@@ -86,6 +86,7 @@ std::vector<Address> LldbPort::backtrace(long tid, std::size_t limit) {
 }
 
 Address LldbPort::evaluate(const std::string& expression) {
+  has_evaluated_ = true;
   return evaluate_address(target_, process_, expression);
 }
 

@@ -50,6 +50,8 @@ class LldbPort : public DebuggerPort {
   bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
 
   Address evaluate(const std::string& expression) override;
+  /// True when LLDB's compiler may have been at work in the program's memory.
+  [[nodiscard]] bool has_evaluated() const { return has_evaluated_; }
 
   void print(std::string_view text) override;
   bool interrupted() override;
@@ -62,6 +64,7 @@ class LldbPort : public DebuggerPort {
   lldb::SBTarget target_;
   lldb::SBProcess process_;
   lldb::SBThread thread_;  // the one that hit a breakpoint, if any
+  bool has_evaluated_ = false;
   ProcessAccess& access_;
   SiteBreakpoints& breakpoints_;
 };

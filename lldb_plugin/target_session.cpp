@@ -31,6 +31,8 @@ CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::stri
   catch_up(ProcessObserver::Occasion::command);
   LldbPort port(debugger, target_, access_, sites_);
   CommandResult result = session_.execute(port, line);
+  if (port.has_evaluated()) leftovers_.expect();
+  erase_leftovers();
   // The command may have begun to track something: then the next launch must be seen.
   if (target_.IsValid() && session_.tracking()) launch_.arm(target_);
   return result;
@@ -39,12 +41,18 @@ CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::stri
 void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
   const std::lock_guard lock(mutex_);
   if (!target_.IsValid()) return;
+  if (occasion == ProcessObserver::Occasion::command) erase_leftovers();
   LldbPort port = this->port();
   for (const Observation& seen : observer_.look(target_, occasion)) {
     if (ends_program(seen.notice)) sites_.clear(target_);
     session_.notify(port, seen.notice, seen.detail);
   }
   if (session_.tracking()) launch_.arm(target_);
+}
+
+void TargetSession::erase_leftovers() {
+  lldb::SBProcess process = target_.GetProcess();
+  leftovers_.erase(process);
 }
 
 bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
