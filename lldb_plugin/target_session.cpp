@@ -1,10 +1,22 @@
 #include "target_session.h"
 
 #include <exception>
+#include <string_view>
 
 namespace refhist {
 
 namespace {
+constexpr const char* kVforkNote =
+    "follow-fork-mode is child: LLDB takes all breakpoints out of a child made by vfork, so its gets and "
+    "puts are not "
+    "seen before it executes a program";
+
+bool follows_child(lldb::SBTarget& target) {
+  const lldb::SBStringList value = lldb::SBDebugger::GetInternalVariableValue(
+      "target.process.follow-fork-mode", target.GetDebugger().GetInstanceName());
+  return value.GetSize() == 1 && std::string_view(value.GetStringAtIndex(0)) == "child";
+}
+
 // After these the addresses of our breakpoints mean nothing any more.
 bool ends_program(Notice notice) {
   return notice == Notice::exited || notice == Notice::signalled || notice == Notice::detached ||
@@ -47,7 +59,9 @@ void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
     if (ends_program(seen.notice)) sites_.clear(target_);
     session_.notify(port, seen.notice, seen.detail);
   }
-  if (session_.tracking()) launch_.arm(target_);
+  if (!session_.tracking()) return;
+  launch_.arm(target_);
+  if (observer_.has_process() && follows_child(target_)) session_.note(kVforkNote);
 }
 
 void TargetSession::erase_leftovers() {

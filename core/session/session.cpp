@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/error.h"
@@ -146,6 +147,12 @@ bool Session::hit(DebuggerPort& port, long tid, Address pc) { return impl_->hit(
 std::string Session::stop_reason() const {
   const std::lock_guard lock(impl_->mutex_);
   return impl_->hits_.stop_reason();
+}
+
+void Session::note(const std::string& line) {
+  const std::lock_guard lock(impl_->mutex_);
+  std::vector<std::string>& said = impl_->state_.warnings;
+  if (std::find(said.begin(), said.end(), line) == said.end()) said.push_back(line);
 }
 
 void Session::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {

@@ -52,6 +52,10 @@ class Session {
 
   void notify(DebuggerPort& port, Notice notice, std::int64_t detail);
 
+  /// What the front end knows to be doubtful in this run: said by every report. A line that was said is not
+  /// repeated.
+  void note(const std::string& line);
+
   /// Words that may stand at the end of `line`.
   [[nodiscard]] std::vector<std::string> complete(std::string_view line) const;
 

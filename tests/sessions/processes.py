@@ -44,6 +44,25 @@ def test_vfork_following_the_child(d):
     equal(gets_and_puts(d), (5, 6), "gets and puts of the child")
 
 
+def test_child_of_vfork_before_its_exec(d):
+    """GDB sees what it does. LLDB takes its breakpoints out, which is said."""
+    d.follow_fork("child")
+    d.track_conn()
+    d.run("vfork-in-place")
+    d.expect_exit(23)
+    told = "breakpoints out of a child made by vfork" in d.refhist("status")
+    equal((gets_and_puts(d), told), ((0, 0), True) if d.name == "lldb" else ((2, 2), False), "gets and puts, and a note")
+
+
+def test_no_note_when_the_parent_is_followed(d):
+    d.follow_fork("parent")
+    d.track_conn()
+    d.run("vfork-in-place")
+    d.expect_exit(4)
+    equal(gets_and_puts(d), (3, 4), "gets and puts of the parent")
+    equal("vfork" in d.refhist("status"), False, "a note about vfork")
+
+
 def test_exec(d):
     d.track_conn()
     d.run("exec")
