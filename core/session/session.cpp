@@ -125,7 +125,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
       case Notice::signalled:
         return end_process(ProcessEnd{true, true, false, static_cast<int>(detail)});
       case Notice::detached:
-        return end_process(ProcessEnd{true, false, true, 0});
+        return end_process(ProcessEnd{true, false, true, static_cast<int>(detail)});
       case Notice::executed:
         end_process(ProcessEnd{true, false, false, 0});
         return begin_process(port);

@@ -31,8 +31,8 @@ enum class Notice {
   stopped,    ///< the user sees a stop (detail: signal number or 0)
   exited,     ///< detail: exit status
   signalled,  ///< ended by a signal (detail: its number)
-  detached,
-  executed,  ///< exec: another program in the same process
+  detached,   ///< detail 1: the debugger cannot tell whether it has detached or killed
+  executed,   ///< exec: another program in the same process
 };
 
 class Session {

@@ -113,7 +113,9 @@ class _Handlers:
             session.lost_process(abi.NOTICE_EXITED, event.exit_code)
         elif killed_by is not None:
             session.lost_process(abi.NOTICE_SIGNALLED, int(killed_by))
-        elif _lives(event.inferior, pid):
+        elif not is_native(event.inferior):
+            session.lost_process(abi.NOTICE_DETACHED, 1)  # GDB does not say which, and only it could know
+        elif _lives(pid):
             session.lost_process(abi.NOTICE_DETACHED)
         else:
             session.lost_process(abi.NOTICE_SIGNALLED, signal.SIGKILL)
@@ -147,10 +149,8 @@ class _Handlers:
                 gdb.execute("frame")  # breakpoints of ours are silent: nobody has shown the place yet
 
 
-def _lives(inferior, pid):
-    """Whether the process goes on after GDB has let go of it; of a remote one nothing is known: it may."""
-    if not is_native(inferior):
-        return True
+def _lives(pid):
+    """Whether the process goes on after GDB has let go of it."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
