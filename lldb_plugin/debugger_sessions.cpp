@@ -15,6 +15,7 @@ constexpr const char* kResumingCommands[] = {"process continue", "process attach
                                              "process signal",        "thread continue",
                                              "thread step-in",   "thread step-over",      "thread step-out",
                                              "thread step-inst", "thread step-inst-over", "thread until"};
+constexpr const char* kEvaluatingCommands[] = {"expression", "dwim-print"};
 constexpr const char* kKillingCommands[] = {"process launch", "process kill"};
 
 // LLDB's commands keep the number of their debugger and not a pointer to its sessions: the user can delete
@@ -80,26 +81,34 @@ void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
   for (const char* command : kResumingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_resume, id);
   interpreter.SetCommandOverrideCallback("process detach", &before_detach, id);
+  for (const char* command : kEvaluatingCommands)
+    interpreter.SetCommandOverrideCallback(command, &before_expression, id);
   for (const char* command : kKillingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_kill, id);
 }
 
 bool DebuggerSessions::before_resume(void* debugger_id, const char**) {
-  catch_up(debugger_id, Coming::resume);
+  at_command(debugger_id, [](TargetSession&) {});
   return false;  // LLDB goes on with its command
 }
 
 bool DebuggerSessions::before_detach(void* debugger_id, const char**) {
-  catch_up(debugger_id, Coming::detach);
+  at_command(debugger_id, [](TargetSession& session) { session.expect_detach(); });
   return false;
 }
 
 bool DebuggerSessions::before_kill(void* debugger_id, const char**) {
-  catch_up(debugger_id, Coming::kill);
+  at_command(debugger_id, [](TargetSession& session) { session.expect_kill(); });
   return false;
 }
 
-void DebuggerSessions::catch_up(void* debugger_id, Coming coming) {
+bool DebuggerSessions::before_expression(void* debugger_id, const char**) {
+  at_command(debugger_id, [](TargetSession& session) { session.expect_leftovers(); });
+  return false;
+}
+
+template <class Work>
+void DebuggerSessions::at_command(void* debugger_id, Work&& work) {
   const lldb::user_id_t id = reinterpret_cast<std::uintptr_t>(debugger_id);
   DebuggerSessions* self = registry().find(id);
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(id));
@@ -107,8 +116,7 @@ void DebuggerSessions::catch_up(void* debugger_id, Coming coming) {
   try {
     TargetSession& session = self->selected(debugger);
     session.catch_up(ProcessObserver::Occasion::command);
-    if (coming == Coming::kill) session.expect_kill();
-    if (coming == Coming::detach) session.expect_detach();
+    work(session);
   } catch (const std::exception& error) {
     write_line(debugger.GetErrorFile(), std::string("refhist: ") + error.what());
   }

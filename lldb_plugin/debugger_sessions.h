@@ -25,15 +25,16 @@ class DebuggerSessions {
   CommandResult execute(lldb::SBDebugger& debugger, const std::string& line);
 
  private:
-  /// What LLDB's command is going to do.
-  enum class Coming { resume, detach, kill };
   /// Has LLDB's own commands that run or end a process look here first: what happened to the process
   /// since the last look must be known to the core, and acted on, before the program goes on.
   void watch_commands(lldb::SBDebugger& debugger);
   static bool before_resume(void* debugger_id, const char** words);
   static bool before_detach(void* debugger_id, const char** words);
   static bool before_kill(void* debugger_id, const char** words);
-  static void catch_up(void* debugger_id, Coming coming);
+  static bool before_expression(void* debugger_id, const char** words);
+  /// Looks at the process, and then does the work for the selected target's session.
+  template <class Work>
+  static void at_command(void* debugger_id, Work&& work);
 
   /// The session of the selected target. The first target takes over what was said before there was one.
   TargetSession& selected(lldb::SBDebugger& debugger);

@@ -12,6 +12,8 @@ lldb::SBExpressionOptions quiet_options() {
   options.SetTryAllThreads(false);
   options.SetFetchDynamicValue(lldb::eNoDynamicValues);
   options.SetSuppressPersistentResult(true);
+  options.SetAllowJIT(
+      false);  // a call would run the program, and functions that count, in the middle of a command
   return options;
 }
 
@@ -41,6 +43,8 @@ lldb::SBValue value_of(lldb::SBTarget& target, lldb::SBProcess& process, const s
 // LLDB's message has a caret drawing below its first line, and words of its own in front.
 std::string reason(const char* message) {
   std::string text = message == nullptr ? "" : message;
+  if (text.find("Interpreter") != std::string::npos)
+    return "it calls a function of the program, or would have to be compiled: use `expr` first, then its $0";
   for (const std::string_view mark : {"error: <user expression", "error: "}) {
     const std::size_t at = text.find(mark);
     if (at == std::string::npos) continue;

@@ -1,5 +1,7 @@
 #include "lldb_port.h"
 
+#include <array>
+
 #include "expression.h"
 #include "file_path.h"
 #include "hidden_name.h"
@@ -31,6 +33,17 @@ lldb::SBThread LldbPort::stopped_thread(long tid) {
 
 bool LldbPort::write_memory(Address address, const void* bytes, std::size_t size) {
   return refhist::write_memory(target_, process_, address, bytes, size);
+}
+
+bool LldbPort::can_run_system_calls(long tid) {
+  // A thread that was stopped inside a system call would find it interrupted, or a signal that it waits for gone.
+  constexpr std::array<std::uint8_t, 2> kSyscall{0x0f, 0x05};
+  std::array<std::uint8_t, 2> before{};
+  lldb::SBThread thread = stopped_thread(tid);
+  lldb::SBError error;
+  const lldb::addr_t pc = thread.GetFrameAtIndex(0).GetPC();
+  return thread.IsValid() && process_.ReadMemory(pc - before.size(), before.data(), before.size(), error) == before.size() &&
+         before != kSyscall;
 }
 
 bool LldbPort::run_system_calls(long tid, std::span<SystemCall> calls) {
@@ -129,6 +142,7 @@ void LldbPort::show_code(const std::string& path, Address bias) {
 }
 
 Address LldbPort::evaluate(const std::string& expression) {
+  has_evaluated_ = true;
   return evaluate_address(target_, process_, expression);
 }
 

@@ -36,6 +36,7 @@ class LldbPort : public DebuggerPort {
     return access_.read_memory(target_, process_, address, out, size);
   }
   bool write_memory(Address address, const void* bytes, std::size_t size) override;
+  bool can_run_system_calls(long tid) override;
   bool run_system_calls(long tid, std::span<SystemCall> calls) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<Address> vector_words(long tid) override;
@@ -51,6 +52,8 @@ class LldbPort : public DebuggerPort {
   std::vector<Address> user_breakpoints() override;
   void show_code(const std::string& path, Address bias) override;
   Address evaluate(const std::string& expression) override;
+  /// True when LLDB's compiler may have been at work in the program's memory.
+  [[nodiscard]] bool has_evaluated() const { return has_evaluated_; }
 
   void print(std::string_view text) override;
   bool interrupted() override;
@@ -63,6 +66,7 @@ class LldbPort : public DebuggerPort {
   lldb::SBTarget target_;
   lldb::SBProcess process_;
   lldb::SBThread thread_;  // the one that hit a breakpoint, if any
+  bool has_evaluated_ = false;
   ProcessAccess& access_;
   SiteBreakpoints& breakpoints_;
 };

@@ -32,6 +32,7 @@ class ProcessObserver {
   std::vector<Observation> look(lldb::SBTarget& target, Occasion occasion);
   /// True when this process is the one that was announced last. Costs no round trip.
   [[nodiscard]] bool knows(lldb::SBProcess& process) const;
+  [[nodiscard]] bool has_process() const { return known_; }
   /// LLDB is about to replace or kill the process.
   void expect_kill() { kill_expected_ = known_; }
 

@@ -1,10 +1,22 @@
 #include "target_session.h"
 
 #include <exception>
+#include <string_view>
 
 namespace refhist {
 
 namespace {
+constexpr const char* kVforkNote =
+    "follow-fork-mode is child: LLDB takes all breakpoints out of a child made by vfork, so its gets and "
+    "puts are not "
+    "seen before it executes a program";
+
+bool follows_child(lldb::SBTarget& target) {
+  const lldb::SBStringList value = lldb::SBDebugger::GetInternalVariableValue(
+      "target.process.follow-fork-mode", target.GetDebugger().GetInstanceName());
+  return value.GetSize() == 1 && std::string_view(value.GetStringAtIndex(0)) == "child";
+}
+
 // After these the addresses of our breakpoints mean nothing any more.
 bool ends_program(Notice notice) {
   return notice == Notice::exited || notice == Notice::signalled || notice == Notice::detached ||
@@ -31,6 +43,8 @@ CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::stri
   catch_up(ProcessObserver::Occasion::command);
   LldbPort port(debugger, target_, access_, sites_);
   CommandResult result = session_.execute(port, line);
+  if (port.has_evaluated()) leftovers_.expect();
+  erase_leftovers();
   // The command may have begun to track something: then the next launch must be seen.
   if (target_.IsValid() && session_.tracking()) launch_.arm(target_);
   return result;
@@ -39,13 +53,21 @@ CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::stri
 void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
   const std::lock_guard lock(mutex_);
   if (!target_.IsValid()) return;
+  if (occasion == ProcessObserver::Occasion::command) erase_leftovers();
   LldbPort port = this->port();
   for (const Observation& seen : observer_.look(target_, occasion)) {
     if (ends_program(seen.notice)) sites_.clear(target_);
     session_.notify(port, seen.notice, seen.detail);
   }
   if (occasion == ProcessObserver::Occasion::command) session_.notify(port, Notice::breakpoints, 0);
-  if (session_.tracking()) launch_.arm(target_);
+  if (!session_.tracking()) return;
+  launch_.arm(target_);
+  if (observer_.has_process() && follows_child(target_)) session_.note(kVforkNote);
+}
+
+void TargetSession::erase_leftovers() {
+  lldb::SBProcess process = target_.GetProcess();
+  leftovers_.erase(process);
 }
 
 void TargetSession::expect_detach() {

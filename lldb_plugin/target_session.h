@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "expression_leftovers.h"
 #include "launch_breakpoint.h"
 #include "lldb_port.h"
 #include "process_access.h"
@@ -35,6 +36,8 @@ class TargetSession {
   /// LLDB is about to let go of the process.
   void expect_detach();
   void expect_kill() { observer_.expect_kill(); }
+  /// The user is about to have an expression evaluated.
+  void expect_leftovers() { leftovers_.expect(); }
 
  private:
   static bool on_site(void* self, lldb::SBProcess& process, lldb::SBThread& thread,
@@ -42,6 +45,7 @@ class TargetSession {
   static bool on_launch(void* self, lldb::SBProcess& process, lldb::SBThread& thread,
                         lldb::SBBreakpointLocation& location);
   bool hit(lldb::SBProcess& process, lldb::SBThread& thread, lldb::SBBreakpointLocation& location);
+  void erase_leftovers();
   template <class Work>
   bool guarded(Work&& work);
   LldbPort port() { return {target_.GetDebugger(), target_, access_, sites_}; }
@@ -54,6 +58,7 @@ class TargetSession {
   ProcessAccess access_;
   ProcessObserver observer_;
   SiteBreakpoints sites_;
+  ExpressionLeftovers leftovers_;
   LaunchBreakpoint launch_;
   Session session_;
 };

@@ -78,8 +78,11 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     if (!tid_offset) return false;
     const ProcessMemory memory(port, process);
     const std::vector<ThreadInfo> threads = port.threads();
-    if (threads.empty()) fail("the process has no thread");
-    const long tid = threads.front().tid;
+    const auto able = std::find_if(threads.begin(), threads.end(), [&](const ThreadInfo& thread) {
+      return tracer_here || port.can_run_system_calls(thread.tid);
+    });
+    if (able == threads.end()) return false;  // at another stop, perhaps
+    const long tid = able->tid;
     const auto instruction = ProcessLayout(process.pid).system_call_instruction(memory);
     const SystemCallRunner run = [&](std::span<SystemCall> calls) {
       if (tracer_here && instruction) return run_system_calls_by_ptrace(tid, *instruction, calls);
@@ -352,16 +355,19 @@ void AgentBackend::modules_changed() {
   if (agent_) agent_->replay->modules_changed();
 }
 
+void AgentBackend::replay_until(std::uint64_t stamp) {
+  const std::vector<RecordBatch> batches = agent_->drain->take();
+  for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
+    if (stamp == 0 || record.time < stamp) agent_->replay->apply(batch, record);
+  });
+}
+
 void AgentBackend::note_stopped() { stopped_at_ = __rdtsc(); }
 
 std::string AgentBackend::leave_detached(long pid) {
   if (!agent_) return {};
   // The debugger lets go of a program that stands stopped. What it did since is past the end of the history.
-  const std::uint64_t end = stopped_at_;
-  const std::vector<RecordBatch> batches = agent_->drain->take();
-  for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
-    if (end == 0 || record.time < end) agent_->replay->apply(batch, record);
-  });
+  replay_until(stopped_at_);
   std::vector<CodeBytes> code;
   const auto add = [&](const Patch& patch, Address stub) {
     const auto jump = jump_bytes(patch.at, stub);
@@ -375,9 +381,11 @@ std::string AgentBackend::leave_detached(long pid) {
   return why_not;
 }
 
+void AgentBackend::note_fork() { forked_at_ = __rdtsc(); }
+
 void AgentBackend::leave_parent(DebuggerPort& port) {
   if (!agent_) return;
-  replay();
+  replay_until(forked_at_);
   disarm_all(port);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
   forget();

@@ -54,6 +54,8 @@ class AgentBackend {
 
   /// Hands everything recorded so far to the recorder.
   void replay();
+  /// A thread is about to fork: what is recorded from now on may be the other side's.
+  void note_fork();
   /// The user sees the program stopped: what it records before it is let go on is nothing.
   void note_stopped();
   void modules_changed();
@@ -125,7 +127,10 @@ class AgentBackend {
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there
   std::uint64_t lost_before_ = 0;
-  std::uint64_t stopped_at_ = 0;  // time stamp
+  void replay_until(std::uint64_t stamp);
+
+  std::uint64_t stopped_at_ = 0;  // time stamps
+  std::uint64_t forked_at_ = 0;
 };
 
 }  // namespace refhist

@@ -55,7 +55,6 @@ class RecordView final : public ProgramView {
   [[nodiscard]] std::string thread_name(long, ThreadNames&) const override { return batch_.thread_name; }
   [[nodiscard]] bool thread_lives(long) const override { return true; }
   [[nodiscard]] std::size_t read_memory(Address, void*, std::size_t, bool) const override { return 0; }
-  [[nodiscard]] bool seen_once() const override { return true; }
   [[nodiscard]] std::optional<std::uint64_t> time_ns() const override { return time_ns_; }
   [[nodiscard]] const RecordedStack* stack() const override { return &stack_; }
 

@@ -62,6 +62,8 @@ ProcessInfo CPort::process() {
   return info;
 }
 
+std::optional<bool> CPort::is_hit_again(Address address) { return callbacks_.is_hit_again(address) != 0; }
+
 bool CPort::read_memory(Address address, void* out, std::size_t size) {
   return callbacks_.read_memory(address, out, size) != 0;
 }

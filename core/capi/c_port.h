@@ -29,8 +29,8 @@ class CPort final : public DebuggerPort {
   [[nodiscard]] bool can_catch_raw_exit() const override;
   bool catch_raw_exit(bool on) override;
   bool raw_exit_caught() override;
+  std::optional<bool> is_hit_again(Address address) override;
   Address evaluate(const std::string& expression) override;
-  [[nodiscard]] bool reports_hits_once() const override { return true; }
   void print(std::string_view text) override;
   bool interrupted() override;
 

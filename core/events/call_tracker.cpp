@@ -12,8 +12,10 @@ constexpr Address kSlot = 8;  // the return address
 void CallTracker::close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
                                  const SlotCheck& overwritten) {
   std::erase_if(thread.open, [&](const OpenCall& call) {
-    if (call.sp <= sp) return true;
-    if (frames.empty()) return overwritten(call.sp, call.return_pc);  // stacks are not recorded
+    if (call.sp == sp) return true;
+    // Stacks are not recorded: a call further in is taken for over, though this may be a signal stack further
+    // out.
+    if (frames.empty()) return call.sp < sp || overwritten(call.sp, call.return_pc);
     return std::none_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
       return frame.cfa != 0 ? frame.cfa == call.sp + kSlot : frame.pc == call.return_pc;
     });

@@ -42,17 +42,10 @@ struct OpenCall {
   Count before;
 };
 
-/// The last stop at an entry, to tell when the thread stands there again without having gone on.
-struct EntryStop {
-  Registers registers;
-  Count before;
-};
-
 struct ThreadCalls {
   long tid = 0;
   std::vector<PendingCall> pending;
   std::vector<OpenCall> open;
-  std::optional<EntryStop> last_entry;
 };
 
 class CallTracker {

@@ -24,9 +24,9 @@ class ProgramAccess final : public ProgramView {
   [[nodiscard]] std::size_t read_memory(Address address, void* out, std::size_t size, bool once) const override {
     return once ? memory_.read_once(address, out, size) : memory_.read(address, out, size);
   }
-  [[nodiscard]] bool seen_once() const override { return port_.reports_hits_once(); }
   [[nodiscard]] const ProcessMemory& memory() const { return memory_; }
   [[nodiscard]] DebuggerPort& port() const { return port_; }
+  [[nodiscard]] const ProcessInfo& process() const { return process_; }
   [[nodiscard]] std::string thread_name(long tid, ThreadNames& names) const override;
   [[nodiscard]] bool thread_lives(long tid) const override;
   [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const override;

@@ -40,8 +40,6 @@ class ProgramView {
   }
   /// Reads a prefix of the memory; how many bytes. `once`: less than could be read will do.
   [[nodiscard]] virtual std::size_t read_memory(Address address, void* out, std::size_t size, bool once) const = 0;
-  /// False: one call may be seen twice (a signal while the debugger steps off a breakpoint).
-  [[nodiscard]] virtual bool seen_once() const = 0;
 
   /// When it happened, if that is not now: nanoseconds of the recorder's clock.
   [[nodiscard]] virtual std::optional<std::uint64_t> time_ns() const { return std::nullopt; }

@@ -12,9 +12,6 @@ constexpr std::array<unsigned, 6> kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9}; 
 
 constexpr Address kHeader = 64;  // bytes that a library puts before its object in the same allocation
 
-constexpr std::size_t kSmallestPage = 4096;
-constexpr std::size_t kSignalFrame = 16384;  // bytes below the stack pointer that a signal frame lies within
-
 Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
 
 bool succeeded(Success success, Address result) {
@@ -236,31 +233,6 @@ void Recorder::leave_out(const ProgramView& access, const Site& site, const Regi
   ledger_.adjust(site.family, object, direction(site.role));
 }
 
-namespace {
-/// Does a signal frame lie below the stack pointer that goes back to where the thread stands? rsp and rip
-/// stand side by side in it.
-bool has_signal_frame(const ProgramView& access, const Registers& registers) {
-  std::vector<Address> words;
-  for (std::size_t size = kSignalFrame; size >= kSmallestPage && words.empty(); size /= 2) {
-    words.resize(size / sizeof(Address));
-    if (access.read_memory(registers.sp() - size, words.data(), size, false) != size) words.clear();
-  }
-  const std::array<Address, 2> saved{registers.sp(), registers.pc()};
-  return std::search(words.begin(), words.end(), saved.begin(), saved.end()) != words.end();
-}
-}  // namespace
-
-bool Recorder::stands_again(const ProgramView& access, ThreadCalls& thread, const Registers& registers,
-                            const Count& before) {
-  if (access.seen_once()) return false;
-  const bool same = thread.last_entry && thread.last_entry->registers.value == registers.value &&
-                    thread.last_entry->before == before;
-  thread.last_entry = EntryStop{registers, before};
-  // A loop that does nothing else at a probe may call twice with the very same registers and count. Only a
-  // signal leaves a frame behind that goes back to this place.
-  return same && has_signal_frame(access, registers);
-}
-
 std::vector<Recorded> Recorder::on_entry(const ProgramView& access, long tid, const Registers& registers,
                                          SiteId site_id, std::optional<Address>& arm_return) {
   Site& site = sites_.get(site_id);
@@ -287,10 +259,6 @@ std::vector<Recorded> Recorder::on_entry(const ProgramView& access, long tid, co
       call.before = read_count(access, site.family, call.object);
       if (part_of_outer_call(thread, call)) return {};
     }
-  }
-  if (stands_again(access, thread, registers, call.before)) {
-    --site.hits;
-    return {};
   }
   return on_probe(access, thread, registers, call, arm_return);
 }

@@ -104,10 +104,6 @@ class Recorder {
   Arrival arrival_for(const ProgramView& access, ObjectId object, SiteId site, StackId stack, long tid);
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
-  /// A signal that arrives while a debugger steps a thread off a breakpoint makes the handler run first and
-  /// then the breakpoint hit again, although the call has not begun: one call, two stops.
-  [[nodiscard]] bool stands_again(const ProgramView& access, ThreadCalls& thread,
-                                  const Registers& registers, const Count& before);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   Arrival make_arrival(const ProgramView& access, FamilyId family, SiteId id, Address object, long tid);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);

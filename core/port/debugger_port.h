@@ -59,6 +59,11 @@ class DebuggerPort {
     (void)address, (void)bytes, (void)size;
     return false;
   }
+  /// Can `run_system_calls` be asked of this thread as it stands?
+  virtual bool can_run_system_calls(long tid) {
+    (void)tid;
+    return false;
+  }
   /// Runs system calls in the stopped thread, and nothing else of the program; false when it could not. Asked
   /// only where the core is not the tracer itself.
   virtual bool run_system_calls(long tid, std::span<SystemCall> calls) {
@@ -94,13 +99,12 @@ class DebuggerPort {
   virtual bool catch_raw_exit(bool /*on*/) { return false; }
   /// False when the user has deleted or disabled what catches it.
   virtual bool raw_exit_caught() { return false; }
+  /// A thread is reported at a breakpoint again, and nothing of it has changed: whether this is one hit, if
+  /// the debugger knows it itself. Costs much.
+  virtual std::optional<bool> is_hit_again(Address) { return std::nullopt; }
 
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;
-
-  /// True when a call that a signal interrupts at our breakpoint is reported once only. Else the core has to
-  /// tell the second report from a second call.
-  [[nodiscard]] virtual bool reports_hits_once() const { return false; }
 
   /// A line for the user, outside any command result (a stop reason, progress).
   virtual void print(std::string_view text) = 0;

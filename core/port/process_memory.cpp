@@ -71,4 +71,11 @@ std::size_t ProcessMemory::read(Address address, void* out, std::size_t size) co
   return done;
 }
 
+bool ProcessMemory::write(Address address, const void* data, std::size_t size) const {
+  if (pid_ == 0) return port_.write_memory(address, data, size);
+  iovec local{const_cast<void*>(data), size};
+  iovec remote{reinterpret_cast<void*>(address), size};
+  return process_vm_writev(static_cast<pid_t>(pid_), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+}
+
 }  // namespace refhist

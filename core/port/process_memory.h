@@ -20,6 +20,8 @@ class ProcessMemory {
   /// only when nothing can be read. For callers that come again for the rest if they need it.
   std::size_t read_once(Address address, void* out, std::size_t size) const;
 
+  bool write(Address address, const void* data, std::size_t size) const;
+
   template <class T>
   bool read_value(Address address, T& out) const {
     return read(address, &out, sizeof out) == sizeof out;

@@ -82,7 +82,9 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
     finding.why = group.why;
     if (!group.reach_known && state.end.detached) {
       finding.verdict = Verdict::undecidable;
-      finding.why = "outstanding when the debugger detached; the program went on unseen";
+      finding.why = state.end.status == 0
+                        ? "outstanding when the debugger detached; the program went on unseen"
+                        : "outstanding when the debugger killed the program or detached";
     }
     if (group.reach_known && group.reach == Reach::from_leaked) {
       finding.why =

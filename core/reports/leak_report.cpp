@@ -82,10 +82,12 @@ std::string group_text(SessionState& state, const LeakGroup& group, bool stacks)
 std::string scan_line(const SessionState& state) {
   const ReachScan& scan = state.scan;
   if (!scan.done && scan.why_not.empty() && state.end.ended) {
-    const std::string how = state.end.detached ? std::string("the debugger detached")
-                            : state.end.by_signal
-                                ? fmt::format("the program was killed by signal {}", state.end.status)
-                                : std::string("the program ended");
+    const std::string how =
+        state.end.detached
+            ? std::string(state.end.status == 0 ? "the debugger detached"
+                                                : "the debugger killed the program or detached")
+        : state.end.by_signal ? fmt::format("the program was killed by signal {}", state.end.status)
+                              : std::string("the program ended");
     return how +
            " without a last look at what is reachable: by the recorded events this is outstanding, not "
            "necessarily leaked";

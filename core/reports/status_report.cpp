@@ -18,7 +18,9 @@ std::string process_line(const SessionState& state) {
                        state.recording ? "" : " (recording is off)");
   }
   if (!state.end.ended) return "no process yet\n";
-  if (state.end.detached) return "detached: the history is as it was then\n";
+  if (state.end.detached)
+    return fmt::format("{}detached: the history is as it was then\n",
+                       state.end.status == 0 ? "" : "killed or ");
   if (state.end.by_signal) {
     return fmt::format("the process was ended by signal {} ({})\n", state.end.status,
                        strsignal(state.end.status));

@@ -194,7 +194,10 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
 }
 
 void HitHandler::check_process(DebuggerPort& port, long tid) {
-  if (known_process_ != state_.process.pid) known_threads_.clear();
+  if (known_process_ != state_.process.pid) {
+    known_threads_.clear();
+    repeated_.forget();
+  }
   known_process_ = state_.process.pid;
   if (!known_threads_.insert(tid).second) return;
   if (port.process().pid == known_process_) return;
@@ -214,7 +217,9 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
     return false;
   }
   (*registers)[kRip] = pc;
+  if (repeated_.is_repeated(access, tid, *registers)) return false;
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
+  tracker_.bring_agent(port);
   if (tracker_.is_return_point(pc)) {
     const Recorder::Returned returned = state_.recorder.on_return(access, tid, *registers);
     for (const Recorded& recorded : returned.recorded) judge(recorded, tid);
@@ -230,6 +235,7 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   if (tracker_.is_fork_watch(pc)) {
     Address return_pc = 0;
     if (access.read_word(registers->sp(), return_pc)) tracker_.arm_return(port, return_pc);
+    state_.agent.note_fork();
   }
   for (const int watch : tracker_.watches_at(pc)) {
     std::optional<Address> arm_return;

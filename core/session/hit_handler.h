@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "events/repeated_hits.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
 
@@ -35,6 +36,7 @@ class HitHandler {
 
   SessionState& state_;
   Tracker& tracker_;
+  RepeatedHits repeated_;
   std::string reason_;
   std::unordered_set<long> known_threads_;  ///< of `known_process_`: they need no second look whose they are
   long known_process_ = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/error.h"
@@ -129,7 +130,10 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
   const std::lock_guard lock(mutex_);
   const Interruption listening = listen(port, LongWork::For::program);
   try {
-    if (notice != Notice::detached) state_.agent.replay();
+    // Not at the others: of a process that the debugger has let go of, not everything counts.
+    const bool ran = notice == Notice::stopped || notice == Notice::exited || notice == Notice::signalled ||
+                     notice == Notice::executed;
+    if (ran) state_.agent.replay();
     switch (notice) {
       case Notice::started:
       case Notice::modules:
@@ -166,9 +170,10 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         return end_process(ProcessEnd{true, true, false, static_cast<int>(detail)});
       case Notice::detached:
         if (const std::string why_not = state_.agent.leave_detached(state_.process.pid); !why_not.empty()) {
-          state_.warnings.push_back(fmt::format("code of process {} could not be put back: {}", state_.process.pid, why_not));
+          state_.warnings.push_back(
+              fmt::format("code of process {} could not be put back: {}", state_.process.pid, why_not));
         }
-        return end_process(ProcessEnd{true, false, true, 0});
+        return end_process(ProcessEnd{true, false, true, static_cast<int>(detail)});
       case Notice::executed:
         end_process(ProcessEnd{true, false, false, 0});
         return begin_process(port);
@@ -194,6 +199,12 @@ bool Session::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
 std::string Session::stop_reason() const {
   const std::lock_guard lock(impl_->mutex_);
   return impl_->hits_.stop_reason();
+}
+
+void Session::note(const std::string& line) {
+  const std::lock_guard lock(impl_->mutex_);
+  std::vector<std::string>& said = impl_->state_.warnings;
+  if (std::find(said.begin(), said.end(), line) == said.end()) said.push_back(line);
 }
 
 void Session::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {

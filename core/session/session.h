@@ -31,8 +31,8 @@ enum class Notice {
   stopped,    ///< the user sees a stop (detail: signal number or 0)
   exited,     ///< detail: exit status
   signalled,  ///< ended by a signal (detail: its number)
-  detached,
-  executed,  ///< exec: another program in the same process
+  detached,     ///< detail 1: the debugger cannot tell whether it has detached or killed
+  executed,     ///< exec: another program in the same process
   breakpoints,  ///< the user may have set or removed some
   leaving,      ///< the debugger is about to let go of the stopped process
 };
@@ -55,6 +55,10 @@ class Session {
   [[nodiscard]] std::string stop_reason() const;
 
   void notify(DebuggerPort& port, Notice notice, std::int64_t detail);
+
+  /// What the front end knows to be doubtful in this run: said by every report. A line that was said is not
+  /// repeated.
+  void note(const std::string& line);
 
   /// Words that may stand at the end of `line`.
   [[nodiscard]] std::vector<std::string> complete(std::string_view line) const;

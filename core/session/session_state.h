@@ -27,7 +27,8 @@ struct ProcessEnd {
   bool ended = false;
   bool by_signal = false;
   bool detached = false;
-  int status = 0;  ///< exit status, or the signal's number
+  int status =
+      0;  ///< exit status, or the signal's number; after `detached` 1: it may have been killed as well
 };
 
 /// The last look at what the program can still reach.

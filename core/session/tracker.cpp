@@ -142,8 +142,9 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
     const bool from_start = at_first_instruction(port);
     added.traits.births_seen = added.traits.has_init && from_start;
     judge_allocator(from_start);
-    for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
-    publish_agent(port);
+    with_threads_known(port, [&] {
+      for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
+    });
     for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
   }
   note_births(id);
@@ -174,6 +175,43 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
   }
 }
 
+bool Tracker::stands_in(const Standing& standing, const Site& site) {
+  return std::any_of(standing.places.begin(), standing.places.end(), [&](const auto& thread) {
+    return thread.second - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
+  });
+}
+
+Tracker::Standing Tracker::look_at_threads(DebuggerPort& port) const {
+  const ProgramAccess access(port, state_.process, state_.tracer_here);
+  Standing standing;
+  for (const ThreadInfo& thread : port.threads()) {
+    const auto registers = access.registers(thread.tid);
+    if (!registers) {
+      standing.known = false;
+      continue;
+    }
+    standing.places.emplace_back(thread.tid, registers->pc());
+    // Where signal handlers will go back to.
+    std::vector<RawFrame> frames;
+    const auto read = [&](Address address, void* out, std::size_t size) {
+      return access.read_memory(address, out, size, true);
+    };
+    state_.unwinder.unwind(*registers, read, UnwindOptions{}, frames);
+    for (const RawFrame& frame : frames) {
+      if (frame.exact) standing.places.emplace_back(thread.tid, frame.pc);
+    }
+  }
+  return standing;
+}
+
+template <class Work>
+void Tracker::with_threads_known(DebuggerPort& port, Work&& work) {
+  if (state_.alive && wants_agent()) standing_ = look_at_threads(port);
+  work();
+  standing_.reset();
+  publish_agent(port);
+}
+
 bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   Site& site = state_.sites.get(id);
   const TrackedFamily& tracked = state_.families[site.family.index()];
@@ -181,6 +219,15 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   site.why_breakpoint = "a stop rule looks at each of its calls";
   if (!wants_agent(tracked)) return false;
   state_.agent.attach(port, state_.process, state_.tracer_here);
+  if (standing_ && !standing_->known) {
+    site.why_breakpoint = "threads ran when it was armed";
+    return false;
+  }
+  if (standing_ && stands_in(*standing_, site)) {
+    site.why_breakpoint = "a thread stood in it when it was armed";
+    given_way_.push_back(id);
+    return false;
+  }
   site.why_breakpoint = state_.agent.arm(port, id);
   site.in_agent = site.why_breakpoint.empty();
   if (site.in_agent) state_.sites.set_armed(id, true);
@@ -196,16 +243,28 @@ bool Tracker::wants_agent(const TrackedFamily& tracked) const {
          });
 }
 
+bool Tracker::attach_agent(DebuggerPort& port) {
+  return !state_.agent.attached() && wants_agent() &&
+         state_.agent.attach(port, state_.process, state_.tracer_here);
+}
+
+void Tracker::bring_agent(DebuggerPort& port) {
+  if (!attach_agent(port)) return;
+  with_threads_known(port, [&] { upgrade_to_agent(port); });
+  watch_forks(port);
+}
+
 void Tracker::suit_rules(DebuggerPort& port) {
   if (!state_.alive || !state_.recording) return;
-  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
-    const SiteId id(i);
-    const Site& site = state_.sites.get(id);
-    if (!site.armed || site.in_agent == wants_agent(state_.families[site.family.index()])) continue;
-    disarm_site(port, id);
-    arm_site(port, id);
-  }
-  publish_agent(port);
+  with_threads_known(port, [&] {
+    for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+      const SiteId id(i);
+      const Site& site = state_.sites.get(id);
+      if (!site.armed || site.in_agent == wants_agent(state_.families[site.family.index()])) continue;
+      disarm_site(port, id);
+      arm_site(port, id);
+    }
+  });
 }
 
 bool Tracker::wants_agent() const {
@@ -240,27 +299,15 @@ void Tracker::move_to_breakpoint(DebuggerPort& port, SiteId id) {
 std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
   std::vector<std::pair<long, Address>> begun;
   if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.empty())) return begun;
-  const ProgramAccess access(port, state_.process, state_.tracer_here);
-  std::vector<std::pair<long, Address>> standing;
-  for (const ThreadInfo& thread : port.threads()) {
-    if (const auto registers = access.registers(thread.tid)) standing.emplace_back(thread.tid, registers->pc());
-  }
-  const auto stands_in = [&](const Site& site) {
-    return std::any_of(standing.begin(), standing.end(), [&](const auto& thread) {
-      return thread.second - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
-    });
-  };
+  standing_ = look_at_threads(port);
   for (const SiteId id : std::exchange(given_way_, {})) {
     const Site& site = state_.sites.get(id);
-    if (!site.armed || site.in_agent) continue;
-    if (stands_in(site)) {
-      given_way_.push_back(id);
-      continue;
-    }
+    if (!site.armed || site.in_agent || !wants_agent(state_.families[site.family.index()])) continue;
     disarm_site(port, id);
     arm_site(port, id);
   }
-  for (const auto& [tid, pc] : standing) {
+  const Standing standing = *std::exchange(standing_, std::nullopt);
+  for (const auto& [tid, pc] : standing.places) {
     const SiteId id = state_.sites.at(pc);
     if (!id.valid()) continue;
     if (state_.sites.get(id).in_agent) {
@@ -275,13 +322,14 @@ std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
 
 void Tracker::respect_breakpoints(DebuggerPort& port) {
   if (!state_.agent.attached() || !state_.recording) return;
-  bool changed = false;
-  for (const SiteId id : state_.agent.covered_by_breakpoints(port)) {
-    disarm_site(port, id);
-    arm_site(port, id);
-    changed = true;
-  }
-  if (changed) publish_agent(port);
+  const std::vector<SiteId> covered = state_.agent.covered_by_breakpoints(port);
+  if (covered.empty()) return;
+  with_threads_known(port, [&] {
+    for (const SiteId id : covered) {
+      disarm_site(port, id);
+      arm_site(port, id);
+    }
+  });
 }
 
 void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
@@ -451,8 +499,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
   for (TrackedFamily& tracked : state_.families) {
     if (!tracked.untracked) settle_again(tracked);
   }
-  const bool early = !state_.agent.attached() && wants_agent() &&
-                     state_.agent.attach(port, state_.process, state_.tracer_here);
+  const bool early = attach_agent(port);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
   if (early) upgrade_to_agent(port);
   if (state_.agent.attached()) watch_forks(port);
@@ -543,10 +590,12 @@ void Tracker::untrack(DebuggerPort& port, FamilyId id) {
 
 void Tracker::resume(DebuggerPort& port) {
   state_.recording = true;
-  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
-    const Site& site = state_.sites.get(SiteId(i));
-    if (site.current && !site.armed) arm_site(port, SiteId(i));
-  }
+  with_threads_known(port, [&] {
+    for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+      const Site& site = state_.sites.get(SiteId(i));
+      if (site.current && !site.armed) arm_site(port, SiteId(i));
+    }
+  });
 }
 
 void Tracker::arm_return(DebuggerPort& port, Address address) {

@@ -42,6 +42,8 @@ class Tracker {
   void respect_breakpoints(DebuggerPort& port);
 
   void arm_return(DebuggerPort& port, Address address);
+  /// Brings the agent in, if it is wanted and could not be there before.
+  void bring_agent(DebuggerPort& port);
   /// Rules that look at each get and put need breakpoints there: arms the sites as the rules want it now.
   void suit_rules(DebuggerPort& port);
   /// Arms the functions of the rules' --after. Returns a line when none is found yet.
@@ -68,6 +70,8 @@ class Tracker {
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
   void move_to_breakpoint(DebuggerPort& port, SiteId id);
+  /// True when it is there now and was not before.
+  bool attach_agent(DebuggerPort& port);
   bool arm_in_agent(DebuggerPort& port, SiteId id);
   /// Sites that were armed before the agent could be there.
   void upgrade_to_agent(DebuggerPort& port);
@@ -88,6 +92,18 @@ class Tracker {
 
   SessionState& state_;
   std::unordered_set<Address> return_points_;
+  /// Where the threads of the stopped program stand while sites are armed in code that they may run: a patch must
+  /// not cover that. Nothing is known of running threads.
+  struct Standing {
+    bool known = true;
+    std::vector<std::pair<long, Address>> places;  // thread, pc
+  };
+  [[nodiscard]] static bool stands_in(const Standing& standing, const Site& site);
+  [[nodiscard]] Standing look_at_threads(DebuggerPort& port) const;
+  template <class Work>
+  void with_threads_known(DebuggerPort& port, Work&& work);
+
+  std::optional<Standing> standing_;  // while arming in such code
   std::vector<SiteId> given_way_;
   std::unordered_set<Address> exit_watch_;
   std::unordered_set<Address> fork_watch_;

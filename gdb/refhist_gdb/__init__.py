@@ -7,7 +7,8 @@
   mappings.py       what is loaded where on targets that the core cannot read itself (elf.py: in their files)
   breakpoints.py    breakpoints of ours: internal, silent, one for each address
   exit_catch.py     the catchpoint of break-on-leak --raw-exit
-  repeated_hits.py  one call that GDB reports twice
+  code_symbols.py   symbols of the code that the core puts into the program
+  repeated_hits.py  one hit that GDB reports twice
   link_map.py       dlopen and dlclose, seen in time
   events.py         GDB's events -> notices for the core, stop reasons -> the screen
   commands.py       refhist and break-on-...

@@ -40,6 +40,7 @@ CALLBACKS = {
     "breakpoint_alive": CFUNCTYPE(c_int, c_uint64),
     "user_breakpoints": CFUNCTYPE(c_int, SINK, c_void_p),
     "show_code": CFUNCTYPE(c_int, c_char_p, c_uint64),
+    "is_hit_again": CFUNCTYPE(c_int, c_uint64),
     "evaluate": CFUNCTYPE(c_int, c_char_p, POINTER(c_uint64), SINK, c_void_p),
     "print": CFUNCTYPE(None, c_char_p),
     "interrupted": CFUNCTYPE(c_int),

@@ -3,11 +3,12 @@
 GDB 13 has no event for a launch, an attach, exec, detach or a fork. They are recognised so:
   launch, attach   the first file of symbols that is loaded into a process
   exec             all symbols are thrown away while the user sees the program running
-  detach           an end without status or signal whose process lives on
+  detach           an end without status or signal of a process that is still there
   fork             an inferior that appears while the user sees the program running; its first thread
                    appears once GDB has decided which of both to follow
 """
 
+import os
 import signal
 
 import gdb
@@ -115,7 +116,9 @@ class _Handlers:
             session.lost_process(abi.NOTICE_EXITED, event.exit_code)
         elif killed_by is not None:
             session.lost_process(abi.NOTICE_SIGNALLED, int(killed_by))
-        elif _lives(event.inferior, pid):
+        elif not is_native(event.inferior):
+            session.lost_process(abi.NOTICE_DETACHED, 1)  # GDB does not say which, and only it could know
+        elif _was_let_go(pid):
             session.lost_process(abi.NOTICE_DETACHED)
         else:
             session.lost_process(abi.NOTICE_SIGNALLED, signal.SIGKILL)
@@ -162,15 +165,9 @@ class _Handlers:
         return breakpoint.visible and not self._session.exit_catch.is_ours(breakpoint)
 
 
-def _lives(inferior, pid):
-    """Whether the process goes on after GDB has let go of it; of a remote one nothing is known: it may."""
-    if not is_native(inferior):
-        return True
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except OSError:
-        return False
+def _was_let_go(pid):
+    """Whether GDB has detached from the process: one that it kills it also waits for, so that nothing is left."""
+    return os.path.exists(f"/proc/{pid}")
 
 
 def _signal_number(event):

@@ -11,7 +11,7 @@ import os
 
 import gdb
 
-from . import abi, mappings
+from . import abi, mappings, repeated_hits
 from .values import address_of
 
 _MASK = (1 << 64) - 1
@@ -165,10 +165,9 @@ class Port:
                 if location.address is not None:
                     sink(context, b"", location.address, 0, 0, 0)
 
-    # Code of ours in the program
+    def _is_hit_again(self, address):
+        return repeated_hits.is_resumed_at(address)
 
-    def _show_code(self, path, bias):
-        self._session.code_symbols.show(os.fsdecode(path), bias)
     def _catch_raw_exit(self, wanted):
         if wanted:
             self._session.exit_catch.place()
@@ -177,6 +176,11 @@ class Port:
 
     def _raw_exit_caught(self):
         return self._session.exit_catch.alive()
+
+    # Code of ours in the program
+
+    def _show_code(self, path, bias):
+        self._session.code_symbols.show(os.fsdecode(path), bias)
 
     # The user
 

@@ -17,7 +17,6 @@ from .breakpoints import Breakpoints
 from .code_symbols import CodeSymbols
 from .exit_catch import ExitCatch
 from .port import Port
-from .repeated_hits import RepeatedHits
 
 _EXIT_GROUP = 231  # the system call's number on x86-64
 
@@ -30,7 +29,6 @@ class Session:
         self._handle = self._new_handle(families_folder)
         self.breakpoints = Breakpoints(self.hit)
         self.exit_catch = ExitCatch()
-        self._repeated = RepeatedHits()
         self.code_symbols = CodeSymbols()
         self.port = Port(self)
         self.inferior = None  # the followed one, if a process was met
@@ -110,7 +108,6 @@ class Session:
     def lost_process(self, notice, detail=0):
         self.pid = 0
         self.breakpoints.delete_all()
-        self._repeated.forget()
         self.notify(notice, detail)
         self.code_symbols.forget()
 
@@ -136,7 +133,7 @@ class Session:
         entered, asked = False, 0
         try:
             pid, tid, _ = gdb.selected_thread().ptid
-            if pid != self.pid or self._repeated.is_repeated(tid, address):
+            if pid != self.pid:
                 return False
             self.standing_at = address
             if self.modules_left:

@@ -16,6 +16,30 @@ def test_core_file(d):
     d.refhist("status")
 
 
+def stop_at_server(d):
+    d.track_conn()
+    d.connect_to_server()
+    d.break_at("checkpoint")
+    d.cont()
+    d.expect_stop(function="checkpoint")
+
+
+def test_kill_over_gdbserver(d):
+    """GDB cannot tell a kill from a detach there; it is not said that the program goes on."""
+    stop_at_server(d)
+    d.kill()
+    d.expect_no_process()
+    matches(d.refhist("status"), r"^(killed or detached: the history|the process was ended by signal 9)", "status")
+    equal(len(d.refhist_json("objects --all")["objects"]), 1, "objects in the history")
+
+
+def test_detach_over_gdbserver(d):
+    stop_at_server(d)
+    d.detach()
+    d.expect_no_process()
+    matches(d.refhist("status"), r"^(killed or )?detached: the history is as it was then", "status")
+
+
 def test_gdbserver(d):
     d.track_conn()
     d.connect_to_server()

@@ -43,6 +43,16 @@ static int vforked(const char *self) {
   return end_of(child);
 }
 
+static int vforked_in_place(void) {
+  pid_t child = vfork();
+  if (child == 0) {
+    use(2);  // in the parent's memory
+    _exit(23);
+  }
+  use(3);
+  return end_of(child);
+}
+
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "fork";
   subject = conn_new(1);
@@ -56,7 +66,13 @@ int main(int argc, char **argv) {
     execl(argv[0], argv[0], "after-exec", (char *)NULL);
     return 99;
   }
-  int ended = strcmp(how, "vfork") == 0 ? vforked(argv[0]) : forked();
+  int ended;
+  if (strcmp(how, "vfork") == 0)
+    ended = vforked(argv[0]);
+  else if (strcmp(how, "vfork-in-place") == 0)
+    ended = vforked_in_place();
+  else
+    ended = forked();
   printf("child %d\n", ended);
   conn_put(subject);
   return 4;

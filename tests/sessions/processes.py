@@ -44,6 +44,29 @@ def test_vfork_following_the_child(d):
     equal(gets_and_puts(d), (5, 6), "gets and puts of the child")
 
 
+def test_child_of_vfork_before_its_exec(d):
+    """GDB sees what it does. LLDB takes its breakpoints out, which is said."""
+    d.follow_fork("child")
+    d.track_conn()
+    d.run("vfork-in-place")
+    d.expect_exit(23)
+    told = "breakpoints out of a child made by vfork" in d.refhist("status")
+    if d.backend == "breakpoint":
+        seen = (0, 0) if d.name == "lldb" else (2, 2)
+    else:
+        seen = (5, 6)  # both sides share their memory, and the agent in it
+    equal((gets_and_puts(d), told), (seen, d.name == "lldb"), "gets and puts, and a note")
+
+
+def test_no_note_when_the_parent_is_followed(d):
+    d.follow_fork("parent")
+    d.track_conn()
+    d.run("vfork-in-place")
+    d.expect_exit(4)
+    equal(gets_and_puts(d), (3, 4) if d.backend == "breakpoint" else (5, 6), "gets and puts of the parent")
+    equal("vfork" in d.refhist("status"), False, "a note about vfork")
+
+
 def test_exec(d):
     d.track_conn()
     d.run("exec")

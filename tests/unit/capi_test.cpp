@@ -34,6 +34,10 @@ int give_memory(uint64_t address, void* out, size_t size) {
   return debugger->read_memory(address, out, size) ? 1 : 0;
 }
 
+int take_memory(uint64_t address, const void* data, size_t size) {
+  return debugger->write_memory(address, data, size) ? 1 : 0;
+}
+
 int give_registers(int64_t tid, uint64_t* out) {
   const auto registers = debugger->registers(static_cast<long>(tid));
   if (!registers) return 0;
@@ -77,6 +81,8 @@ int remove_it(uint64_t address) {
   return 1;
 }
 
+int hit_again(uint64_t address) { return debugger->is_hit_again(address).value_or(false) ? 1 : 0; }
+
 int alive(uint64_t address) { return debugger->breakpoint_alive(address) ? 1 : 0; }
 
 int evaluate(const char* expression, uint64_t* value, rh_sink sink, void* context) {
@@ -95,13 +101,11 @@ int interrupted() { return debugger->interrupted() ? 1 : 0; }
 
 int user_breakpoints(rh_sink, void*) { return 1; }
 int show_code(const char*, uint64_t) { return 1; }
-int take_memory(uint64_t, const void*, size_t) { return 0; }
 
 constexpr rh_port kPort = {
-    "ptrace",     give_process, give_memory,    take_memory, give_registers, give_vector_words,
-    give_threads, give_modules, give_regions,   give_backtrace, place,       remove_it,
-    alive,        user_breakpoints, show_code,    evaluate,       print,       interrupted,    nullptr,
-    nullptr};
+    "ptrace",     give_process,     give_memory,  take_memory, give_registers,   give_vector_words, give_threads,
+    give_modules, give_regions,     give_backtrace, place,     remove_it,        alive,             user_breakpoints,
+    show_code,    hit_again,        evaluate,     print,       interrupted,      nullptr,           nullptr};
 
 struct Reply {
   bool done;

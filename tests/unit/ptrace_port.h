@@ -47,7 +47,6 @@ class PtracePort : public DebuggerPort {
   void step(long tid);
 
   void set_registers(long tid, const Registers& registers);
-  bool write_memory(Address address, const void* data, std::size_t size);
   [[nodiscard]] const std::vector<std::string>& printed() const { return printed_; }
   void interrupt() { interrupted_ = true; }
 
@@ -55,6 +54,7 @@ class PtracePort : public DebuggerPort {
   [[nodiscard]] std::string_view name() const override { return "ptrace"; }
   ProcessInfo process() override;
   bool read_memory(Address address, void* out, std::size_t size) override;
+  bool write_memory(Address address, const void* data, std::size_t size) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;

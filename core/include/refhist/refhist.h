@@ -66,6 +66,8 @@ typedef struct rh_port {
   int (*user_breakpoints)(rh_sink sink, void* sink_context); /* a = address */
   /* An ELF file that tells about code of ours in the program; "" takes it back. */
   int (*show_code)(const char* path, uint64_t bias);
+  /* 1 when the debugger knows that the selected thread's hit at this address is the last one, reported again. */
+  int (*is_hit_again)(uint64_t address);
   /* On failure the one-line reason goes to the sink. */
   int (*evaluate)(const char* expression, uint64_t* value, rh_sink sink, void* sink_context);
   void (*print)(const char* text);
@@ -86,9 +88,7 @@ void rh_session_free(rh_session* session);
 int rh_execute(rh_session* session, const rh_port* port, const char* line, const char** text,
                int* quit_status);
 
-/* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. A signal handler that
- * runs before the thread is off the breakpoint makes debuggers report the same call again: that report is not
- * to be handed on. */
+/* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. */
 int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
 /* A thread is about to make a raw exit system call: exit_group (whole_process) or exit. 1 as for rh_hit. */
 int rh_raw_exit(rh_session* session, const rh_port* port, int64_t tid, int whole_process);

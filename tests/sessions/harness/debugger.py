@@ -8,6 +8,7 @@ import os
 import re
 import select
 import subprocess
+import threading
 import time
 
 from .checks import SessionFailure, check, equal
@@ -213,6 +214,8 @@ class Debugger:
             said += data.decode(errors="replace")
             port = re.search(pattern, said)
             if port:
+                # What it says from now on is of no interest, but must be read: a full pipe would hold it up.
+                threading.Thread(target=_read_to_end, args=[os.dup(server.stdout.fileno())], daemon=True).start()
                 return int(port.group(1))
 
     def wait_for(self, process):
@@ -335,3 +338,9 @@ class Debugger:
                 process.stdout.close()
         if self._ready is not None:
             os.close(self._ready)
+
+
+def _read_to_end(file):
+    while os.read(file, 4096):
+        continue
+    os.close(file)
