@@ -11,10 +11,10 @@
 namespace refhist {
 
 namespace {
-constexpr const char* kResumingCommands[] = {"process continue", "process attach",        "process connect",
-                                             "process signal",        "thread continue",
-                                             "thread step-in",   "thread step-over",      "thread step-out",
-                                             "thread step-inst", "thread step-inst-over", "thread until"};
+constexpr const char* kResumingCommands[] = {"process continue",      "process attach",  "process connect",
+                                             "process signal",        "thread continue", "thread step-in",
+                                             "thread step-over",      "thread step-out", "thread step-inst",
+                                             "thread step-inst-over", "thread until"};
 constexpr const char* kEvaluatingCommands[] = {"expression", "dwim-print"};
 constexpr const char* kKillingCommands[] = {"process launch", "process kill"};
 

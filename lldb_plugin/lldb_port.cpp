@@ -36,13 +36,15 @@ bool LldbPort::write_memory(Address address, const void* bytes, std::size_t size
 }
 
 bool LldbPort::can_run_system_calls(long tid) {
-  // A thread that was stopped inside a system call would find it interrupted, or a signal that it waits for gone.
+  // A thread that was stopped inside a system call would find it interrupted, or a signal that it waits for
+  // gone.
   constexpr std::array<std::uint8_t, 2> kSyscall{0x0f, 0x05};
   std::array<std::uint8_t, 2> before{};
   lldb::SBThread thread = stopped_thread(tid);
   lldb::SBError error;
   const lldb::addr_t pc = thread.GetFrameAtIndex(0).GetPC();
-  return thread.IsValid() && process_.ReadMemory(pc - before.size(), before.data(), before.size(), error) == before.size() &&
+  return thread.IsValid() &&
+         process_.ReadMemory(pc - before.size(), before.data(), before.size(), error) == before.size() &&
          before != kSyscall;
 }
 

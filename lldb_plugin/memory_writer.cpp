@@ -5,7 +5,8 @@
 namespace refhist {
 
 namespace {
-std::vector<lldb::SBBreakpointLocation> enabled_in(lldb::SBTarget& target, lldb::addr_t begin, lldb::addr_t end) {
+std::vector<lldb::SBBreakpointLocation> enabled_in(lldb::SBTarget& target, lldb::addr_t begin,
+                                                   lldb::addr_t end) {
   std::vector<lldb::SBBreakpointLocation> found;
   const std::uint32_t count = target.GetNumBreakpoints();
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -7,8 +7,8 @@
 
 namespace refhist {
 
-/// LLDB's debug server would overwrite the breakpoints in the range and later put the old bytes back: they are taken out
-/// for the moment of writing. False when not all was written.
+/// LLDB's debug server would overwrite the breakpoints in the range and later put the old bytes back: they
+/// are taken out for the moment of writing. False when not all was written.
 bool write_memory(lldb::SBTarget& target, lldb::SBProcess& process, lldb::addr_t address, const void* bytes,
                   std::size_t size);
 

@@ -26,7 +26,7 @@ constexpr std::array<std::uint8_t, 45> kCaller{
 };
 static_assert(sizeof(SystemCall) == 64, "the offsets above");
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kCallAt = 256;  // of the SystemCall behind the code
+constexpr std::size_t kCallAt = 256;           // of the SystemCall behind the code
 constexpr std::uint32_t kTimeout = 5'000'000;  // microseconds
 
 lldb::SBExpressionOptions options() {
@@ -52,8 +52,8 @@ bool run_one(lldb::SBProcess& process, lldb::SBThread& thread, lldb::addr_t code
   const lldb::addr_t place = code + kCallAt;
   if (!write(process, place, &call, sizeof call)) return false;
   std::array<char, 128> expression{};
-  std::snprintf(expression.data(), expression.size(), "((void (*)(unsigned long))0x%" PRIx64 "UL)(0x%" PRIx64 "UL)", code,
-                place);
+  std::snprintf(expression.data(), expression.size(),
+                "((void (*)(unsigned long))0x%" PRIx64 "UL)(0x%" PRIx64 "UL)", code, place);
   thread.GetFrameAtIndex(0).EvaluateExpression(expression.data(), options());
   lldb::SBError error;
   return process.ReadMemory(place + offsetof(SystemCall, result), &call.result, sizeof call.result, error) ==

@@ -1,5 +1,5 @@
-// System calls run in the program through LLDB: by a few instructions of ours that LLDB's expression machinery
-// calls, with all other threads standing still.
+// System calls run in the program through LLDB: by a few instructions of ours that LLDB's expression
+// machinery calls, with all other threads standing still.
 #pragma once
 
 #include <lldb/API/LLDB.h>

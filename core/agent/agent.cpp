@@ -57,8 +57,8 @@ bool is_watched_return(uint64_t pc) {
   return is_ours(pc) && *reinterpret_cast<const uint32_t*>(pc) == kBegin;
 }
 
-// A function that was called through a stub may jump to another probed one, which then returns to the stub. Its
-// call is the same as the first one's.
+// A function that was called through a stub may jump to another probed one, which then returns to the stub.
+// Its call is the same as the first one's.
 uint64_t outermost_entry(uint64_t entry_sp) {
   constexpr uint64_t kCallThrough = 16;  // the pushed argument and the return address into the stub
   while (is_watched_return(*reinterpret_cast<const uint64_t*>(entry_sp))) entry_sp += kCallThrough;

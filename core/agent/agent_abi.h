@@ -17,7 +17,8 @@ constexpr uint32_t kThreadTable = 4096;   ///< entries of the table by thread po
 constexpr uint32_t kRingRecords = 16384;  ///< for each thread; a power of two
 constexpr uint32_t kRingSlack = 64;       ///< kept free for signal handlers that interrupt the agent
 constexpr uint32_t kPage = 4096;
-constexpr uint32_t kWalkers = 3;  ///< of a thread: for itself, and for signal handlers that interrupt the agent
+constexpr uint32_t kWalkers =
+    3;  ///< of a thread: for itself, and for signal handlers that interrupt the agent
 
 constexpr uint32_t kFrameBytes = 1U << 20U;  ///< at the end of each piece of code: .eh_frame_hdr, .eh_frame
 
@@ -59,7 +60,7 @@ struct Site {
   uint8_t size_argument;     ///< a place in Saved; 0 none
   uint8_t times_argument;    ///< multiplies the size
   uint8_t pool_argument;     ///< for results that come from a pool; then there is no size
-  uint8_t rbp_pushed;        ///< the stub stands behind `push rbp`: the caller's lies below the return address
+  uint8_t rbp_pushed;  ///< the stub stands behind `push rbp`: the caller's lies below the return address
   uint8_t unused[7];
 };
 
@@ -87,7 +88,7 @@ struct ThreadTableEntry {
 /// ring is empty.
 struct ThreadSlot {
   uint32_t taken;
-  int32_t tid;  ///< by the kernel
+  int32_t tid;    ///< by the kernel
   char name[16];  ///< of the thread when the slot was taken
   uint64_t unused0[5];
   // The agent's cache lines.
@@ -105,10 +106,10 @@ struct ThreadSlot {
 static_assert(sizeof(ThreadSlot) == 192);
 
 struct Shared {
-  uint64_t heartbeat;    ///< counts on as long as somebody takes records
-  uint32_t slots_full;   ///< events lost because every slot was taken
-  uint32_t slot_hint;    ///< where the search for a free slot begins
-  uint64_t table;        ///< offsets from Shared
+  uint64_t heartbeat;   ///< counts on as long as somebody takes records
+  uint32_t slots_full;  ///< events lost because every slot was taken
+  uint32_t slot_hint;   ///< where the search for a free slot begins
+  uint64_t table;       ///< offsets from Shared
   uint64_t slots;
   uint64_t rings;
   uint64_t walkers;  ///< kWalkers for each slot

@@ -10,9 +10,9 @@ constexpr int64_t kNanosleep = 35;
 constexpr int64_t kGettid = 186;
 constexpr int64_t kPrctl = 157;
 constexpr uint64_t kGetName = 16;
-constexpr unsigned kSpins = 200;            // pauses before the first sleep
-constexpr unsigned kSleeps = 20000;         // of 100 us: two seconds, then the event is counted as lost
-constexpr unsigned kPatience = 5000;        // sleeps without a sign of life from the debugger
+constexpr unsigned kSpins = 200;      // pauses before the first sleep
+constexpr unsigned kSleeps = 20000;   // of 100 us: two seconds, then the event is counted as lost
+constexpr unsigned kPatience = 5000;  // sleeps without a sign of life from the debugger
 constexpr uint64_t kSleepNanoseconds = 100000;
 
 uint64_t thread_pointer() {
@@ -78,15 +78,18 @@ Activation::~Activation() {
 
 bool Activation::find_slot() {
   const uint64_t pointer = thread_pointer();
-  const uint32_t tid = pointer == 0 ? 0 : *reinterpret_cast<const volatile uint32_t*>(pointer + config_.tid_offset);
+  const uint32_t tid =
+      pointer == 0 ? 0 : *reinterpret_cast<const volatile uint32_t*>(pointer + config_.tid_offset);
   auto* table = at<ThreadTableEntry>(shared_, shared_->table);
-  // Entries are never taken out, only used again by a thread with the same pointer: a free one ends the search.
-  // A thread pointer of 0, before the C library has set one, has an entry of its own behind the table.
+  // Entries are never taken out, only used again by a thread with the same pointer: a free one ends the
+  // search. A thread pointer of 0, before the C library has set one, has an entry of its own behind the
+  // table.
   if (pointer == 0) return take_slot(table[kThreadTable], 0, tid);
   for (uint32_t i = start_of_search(pointer), tries = 0; tries < kThreadTable; ++tries) {
     ThreadTableEntry& entry = table[i];
     uint64_t there = __atomic_load_n(&entry.thread_pointer, __ATOMIC_RELAXED);
-    if (there == 0 && __atomic_compare_exchange_n(&entry.thread_pointer, &there, pointer, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    if (there == 0 && __atomic_compare_exchange_n(&entry.thread_pointer, &there, pointer, false,
+                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       return take_slot(entry, pointer, tid);
     }
     if (there == pointer) {
@@ -111,7 +114,8 @@ bool Activation::take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uin
   for (uint32_t tries = 0; tries < kThreadSlots; ++tries) {
     const uint32_t i = (begin + tries) % kThreadSlots;
     uint32_t free = 0;
-    if (!__atomic_compare_exchange_n(&slots[i].taken, &free, 1U, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) continue;
+    if (!__atomic_compare_exchange_n(&slots[i].taken, &free, 1U, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      continue;
     slot_ = slots + i;
     slot_->level = 0;
     slot_->tid = kernel_tid;

@@ -1,7 +1,6 @@
 #include "agent_host/agent_backend.h"
 
 #include <fmt/core.h>
-
 #include <unistd.h>
 #include <x86intrin.h>
 
@@ -65,7 +64,8 @@ std::optional<std::uint32_t> AgentBackend::thread_id_offset() const {
   for (const LoadedModule* module : context_.modules.loaded()) {
     const auto symbol = module->module->data_symbol("_thread_db_pthread_tid");
     std::array<std::uint32_t, 3> field{};
-    if (symbol && module->module->read_code(*symbol, field.data(), sizeof field) && field[0] == 32) return field[2];
+    if (symbol && module->module->read_code(*symbol, field.data(), sizeof field) && field[0] == 32)
+      return field[2];
   }
   return std::nullopt;
 }
@@ -89,17 +89,17 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
       return port.run_system_calls(tid, calls);
     };
     Agent agent;
-    agent.loaded = AgentLoader::load(process.pid, memory, run, groups(context_.modules.loaded()), *tid_offset);
+    agent.loaded =
+        AgentLoader::load(process.pid, memory, run, groups(context_.modules.loaded()), *tid_offset);
     configure(agent.loaded.pieces);
     const std::uint32_t enabled = 1;
     if (!port.write_memory(agent.loaded.control, &enabled, sizeof enabled)) {
       fail("{} does not write the program's memory", port.name());
     }
     agent.drain = std::make_unique<EventDrain>(*agent.loaded.area, process.pid);
-    agent.replay = std::make_unique<Replay>(context_.recorder, context_.sites, context_.modules,
-                                            [this](std::uint32_t node, std::vector<RawFrame>& frames) {
-                                              read_stack(node, frames);
-                                            });
+    agent.replay = std::make_unique<Replay>(
+        context_.recorder, context_.sites, context_.modules,
+        [this](std::uint32_t node, std::vector<RawFrame>& frames) { read_stack(node, frames); });
     agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk().shared());
     agent_ = std::move(agent);
     context_.modules.translate_generated([this](Address pc) { return original(pc); });
@@ -185,7 +185,8 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
   if (watches && !agent_->unwinder) return "its result is needed and the program's unwinder could not pass";
-  if (watches && planned.patch->sp_delta != 0) return "its result is needed and a breakpoint stands at its beginning";
+  if (watches && planned.patch->sp_delta != 0)
+    return "its result is needed and a breakpoint stands at its beginning";
   if (watches && stack_arguments(known, request.function) != StackArguments::no) {
     return "its result is needed and it may have arguments on the stack";
   }
@@ -299,7 +300,8 @@ void AgentBackend::publish_rules() {
   for (const LoadedModule* module : context_.modules.loaded()) place(*module);
   for (const CodePiece& piece : agent_->loaded.pieces) {
     const LoadedModule* generated = context_.modules.at(piece.address());
-    if (generated != nullptr) placed.push_back({generated->bias, std::make_shared<const CompactCfi>(*generated->module)});
+    if (generated != nullptr)
+      placed.push_back({generated->bias, std::make_shared<const CompactCfi>(*generated->module)});
   }
   unplaced_modules_ = agent_->loaded.area->walk().publish(placed);
 }
@@ -333,7 +335,8 @@ void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
   }
   const std::vector<std::uint8_t> bytes = frames.finish();
   if (!piece.set_frames(bytes)) return;
-  const std::vector<std::uint8_t> file = make_symbol_file(piece.end() - base, names, bytes, piece.frames_at());
+  const std::vector<std::uint8_t> file =
+      make_symbol_file(piece.end() - base, names, bytes, piece.frames_at());
   context_.modules.put_generated(Module::from_image("[refhist]", file), base);
   show(port, piece, file);
 }
@@ -371,7 +374,9 @@ std::string AgentBackend::leave_detached(long pid) {
   std::vector<CodeBytes> code;
   const auto add = [&](const Patch& patch, Address stub) {
     const auto jump = jump_bytes(patch.at, stub);
-    code.push_back({patch.at, {jump.begin(), jump.end()}, {patch.original.begin(), patch.original.begin() + jump.size()}});
+    code.push_back({patch.at,
+                    {jump.begin(), jump.end()},
+                    {patch.original.begin(), patch.original.begin() + jump.size()}});
   };
   for (const auto& [id, armed] : armed_) add(armed.patch, armed.stub.begin);
   if (agent_->unwinder) add(*agent_->unwinder, agent_->unwinder_stub);
@@ -408,8 +413,9 @@ void AgentBackend::forget() {
 std::uint64_t AgentBackend::lost() const { return lost_before_ + (agent_ ? agent_->drain->lost() : 0); }
 
 bool AgentBackend::in_own_code(Address pc) const {
-  return agent_ && std::any_of(agent_->loaded.pieces.begin(), agent_->loaded.pieces.end(),
-                               [&](const CodePiece& piece) { return piece.address() <= pc && pc < piece.end(); });
+  return agent_ &&
+         std::any_of(agent_->loaded.pieces.begin(), agent_->loaded.pieces.end(),
+                     [&](const CodePiece& piece) { return piece.address() <= pc && pc < piece.end(); });
 }
 
 std::vector<std::pair<Address, Address>> AgentBackend::own_memory() const {

@@ -65,8 +65,8 @@ class AgentBackend {
   void forget();
   /// The debugger has let go of the process, which goes on: its code is put back. Empty, or why that failed.
   std::string leave_detached(long pid);
-  /// The debugger goes on with a child of fork, whose memory is a copy: the child is as without the agent, and
-  /// the parent goes on unrecorded.
+  /// The debugger goes on with a child of fork, whose memory is a copy: the child is as without the agent,
+  /// and the parent goes on unrecorded.
   void leave_parent(DebuggerPort& port);
 
   [[nodiscard]] std::uint64_t lost() const;
@@ -95,7 +95,7 @@ class AgentBackend {
     std::vector<Written> stubs;
     std::optional<Patch> unwinder;  // of _dl_find_object
     Address unwinder_stub = 0;
-    std::size_t published = 0;  // of `stubs`
+    std::size_t published = 0;                           // of `stubs`
     std::vector<std::pair<std::string, Address>> files;  // shown to the debugger: path, bias
   };
   void publish_rules();

@@ -47,7 +47,8 @@ Address symbol(std::span<const std::uint8_t> file, const char* name) {
   const std::uint64_t count = table->sh_size / sizeof(Elf64_Sym);
   const auto* symbols = at<Elf64_Sym>(file, table->sh_offset, count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (std::strcmp(at<char>(file, names->sh_offset + symbols[i].st_name), name) == 0) return symbols[i].st_value;
+    if (std::strcmp(at<char>(file, names->sh_offset + symbols[i].st_name), name) == 0)
+      return symbols[i].st_value;
   }
   fail("the embedded agent has no {}", name);
 }

@@ -15,9 +15,9 @@
 namespace refhist {
 
 namespace {
-constexpr Address kDataAt = 0x300000000000;          // far from heaps, libraries and stacks
-constexpr std::uint64_t kFsGsBase = 2;               // in AT_HWCAP2: rdfsbase may be used
-constexpr std::uint64_t kDistance = 512ULL << 20U;   // room that the modules near a piece can grow into
+constexpr Address kDataAt = 0x300000000000;         // far from heaps, libraries and stacks
+constexpr std::uint64_t kFsGsBase = 2;              // in AT_HWCAP2: rdfsbase may be used
+constexpr std::uint64_t kDistance = 512ULL << 20U;  // room that the modules near a piece can grow into
 constexpr std::uint64_t kMadviseWipeOnFork = 18;
 
 class Program {
@@ -27,13 +27,16 @@ class Program {
   std::uint64_t call(const char* what, std::uint64_t number, std::array<std::uint64_t, 6> arguments) {
     SystemCall call{number, arguments, 0};
     if (!run_(std::span(&call, 1))) fail("{} could not be called in the program", what);
-    if (call.result < 0) fail("{} failed in the program: {}", what, std::strerror(static_cast<int>(-call.result)));
+    if (call.result < 0)
+      fail("{} failed in the program: {}", what, std::strerror(static_cast<int>(-call.result)));
     return static_cast<std::uint64_t>(call.result);
   }
 
-  Address map(std::uint64_t hint, std::uint64_t size, int rights, int flags, std::uint64_t descriptor, std::uint64_t offset) {
+  Address map(std::uint64_t hint, std::uint64_t size, int rights, int flags, std::uint64_t descriptor,
+              std::uint64_t offset) {
     return call("mmap", SYS_mmap,
-                {hint, size, static_cast<std::uint64_t>(rights), static_cast<std::uint64_t>(flags), descriptor, offset});
+                {hint, size, static_cast<std::uint64_t>(rights), static_cast<std::uint64_t>(flags),
+                 descriptor, offset});
   }
 
  private:
@@ -74,8 +77,9 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
     if (index == SharedArea::kCodePieces) return;
     const auto gap = ProcessLayout(pid).gap_near(address, SharedArea::kCodePiece, kDistance);
     if (!gap) continue;
-    const Address mapped = program.map(*gap, SharedArea::kCodePiece, PROT_READ | PROT_EXEC,
-                                       MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, SharedArea::code_offset(index));
+    const Address mapped =
+        program.map(*gap, SharedArea::kCodePiece, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
+                    descriptor, SharedArea::code_offset(index));
     loaded.pieces.emplace_back(mapped, loaded.area->code_piece(index), config);
   }
   if (loaded.pieces.empty()) fail("there is no room for its code near the program's");
@@ -86,12 +90,14 @@ LoadedAgent AgentLoader::load(long pid, const ProcessMemory& memory, const Syste
                               std::span<const Address> near, std::uint32_t tid_offset) {
   const ProcessLayout layout(pid);
   if (const std::string obstacle = layout.obstacle(); !obstacle.empty()) fail("{}", obstacle);
-  if ((getauxval(AT_HWCAP2) & kFsGsBase) == 0) fail("this kernel or processor does not let programs read their thread pointer");
+  if ((getauxval(AT_HWCAP2) & kFsGsBase) == 0)
+    fail("this kernel or processor does not let programs read their thread pointer");
   const auto instruction = layout.system_call_instruction(memory);
   if (!instruction) fail("the program has no vdso");
   Program program(run);
   const Address name = empty_string(layout, memory, *instruction);
-  const std::uint64_t descriptor = program.call("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC, 0, 0, 0, 0});
+  const std::uint64_t descriptor =
+      program.call("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC, 0, 0, 0, 0});
   LoadedAgent loaded;
   agent::Config config{};
   config.tid_offset = tid_offset;

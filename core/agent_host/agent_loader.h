@@ -27,8 +27,8 @@ struct LoadedAgent {
 
 class AgentLoader {
  public:
-  /// `near`: an address in each group of modules that needs its own code memory. `tid_offset`: of the thread id
-  /// from the thread pointer. Throws Error with the reason why the agent cannot be there.
+  /// `near`: an address in each group of modules that needs its own code memory. `tid_offset`: of the thread
+  /// id from the thread pointer. Throws Error with the reason why the agent cannot be there.
   static LoadedAgent load(long pid, const ProcessMemory& memory, const SystemCallRunner& run,
                           std::span<const Address> near, std::uint32_t tid_offset);
 };

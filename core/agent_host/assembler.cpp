@@ -18,7 +18,8 @@ void Assembler::word(std::uint32_t value) {
 
 void Assembler::relative(Address target) {
   const auto distance = static_cast<std::int64_t>(target - (here() + 4));
-  if (distance != static_cast<std::int32_t>(distance)) fail("{:#x} is out of reach from {:#x}", target, here());
+  if (distance != static_cast<std::int32_t>(distance))
+    fail("{:#x} is out of reach from {:#x}", target, here());
   word(static_cast<std::uint32_t>(distance));
 }
 
@@ -81,7 +82,9 @@ std::size_t Assembler::jump_forward_if_set() {
   return bytes_.size() - 4;
 }
 
-void Assembler::raw(std::span<const std::uint8_t> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+void Assembler::raw(std::span<const std::uint8_t> bytes) {
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
 
 std::size_t Assembler::call_forward() {
   byte(0xe8);

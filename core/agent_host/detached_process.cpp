@@ -19,7 +19,8 @@ namespace {
 
 std::vector<pid_t> threads_of(long pid) {
   std::vector<pid_t> threads;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/task", pid).c_str()), closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/task", pid).c_str()),
+                                                   closedir);
   while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
     if (const pid_t tid = std::atoi(entry->d_name); tid > 0) threads.push_back(tid);
   }
@@ -72,10 +73,12 @@ std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code)
   for (const CodeBytes& bytes : code) {
     std::vector<std::uint8_t> there(bytes.expected.size());
     const auto at = static_cast<off_t>(bytes.address);
-    if (pread(memory, there.data(), there.size(), at) != static_cast<ssize_t>(there.size()) || there != bytes.expected) {
+    if (pread(memory, there.data(), there.size(), at) != static_cast<ssize_t>(there.size()) ||
+        there != bytes.expected) {
       continue;  // unmapped meanwhile, or somebody else's
     }
-    if (pwrite(memory, bytes.wanted.data(), bytes.wanted.size(), at) != static_cast<ssize_t>(bytes.wanted.size())) {
+    if (pwrite(memory, bytes.wanted.data(), bytes.wanted.size(), at) !=
+        static_cast<ssize_t>(bytes.wanted.size())) {
       why_not = std::strerror(errno);
     }
   }

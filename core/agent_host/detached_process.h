@@ -1,5 +1,5 @@
-// Puts code bytes back in a local process that the debugger has let go of: all its threads are stopped for that
-// moment, by this thread.
+// Puts code bytes back in a local process that the debugger has let go of: all its threads are stopped for
+// that moment, by this thread.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,9 @@ constexpr std::chrono::microseconds kShortestRest{100};
 constexpr std::chrono::microseconds kLongestRest{2000};
 constexpr std::size_t kBatch = 1U << 16U;  // records; a new batch is begun beyond
 
-std::uint32_t lap_of(std::uint64_t index) { return static_cast<std::uint32_t>(index / agent::kRingRecords) + 1; }
+std::uint32_t lap_of(std::uint64_t index) {
+  return static_cast<std::uint32_t>(index / agent::kRingRecords) + 1;
+}
 
 template <class T>
 T load(const T& value) {

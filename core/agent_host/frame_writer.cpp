@@ -44,9 +44,9 @@ FrameWriter::FrameWriter(Address place, std::span<const std::uint8_t> agent_fram
   common_ = bytes_.size();
   word(0);  // length, later
   word(0);  // this is a CIE
-  for (const unsigned part : {1U, unsigned{'z'}, unsigned{'R'}, 0U, 1U, unsigned{kDataAlign}, unsigned{kReturnColumn}, 1U,
-                              unsigned{kPcRelative}, unsigned{DW_CFA_def_cfa}, unsigned{kRsp}, 8U,
-                              unsigned{DW_CFA_offset} | kReturnColumn, 1U}) {
+  for (const unsigned part : {1U, unsigned{'z'}, unsigned{'R'}, 0U, 1U, unsigned{kDataAlign},
+                              unsigned{kReturnColumn}, 1U, unsigned{kPcRelative}, unsigned{DW_CFA_def_cfa},
+                              unsigned{kRsp}, 8U, unsigned{DW_CFA_offset} | kReturnColumn, 1U}) {
     bytes_.push_back(static_cast<std::uint8_t>(part));
   }
   pad(common_);

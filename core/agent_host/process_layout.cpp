@@ -42,7 +42,8 @@ bool ProcessLayout::free(Address begin, std::uint64_t size) const {
   });
 }
 
-std::optional<Address> ProcessLayout::gap_near(Address near, std::uint64_t size, std::uint64_t distance) const {
+std::optional<Address> ProcessLayout::gap_near(Address near, std::uint64_t size,
+                                               std::uint64_t distance) const {
   const Address page = near / kStep * kStep;
   for (std::uint64_t away = distance; away + size < kReach; away += kStep) {
     if (page > away + size + kLowest && free(page - away - size, size)) return page - away - size;

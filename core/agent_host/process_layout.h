@@ -20,7 +20,8 @@ class ProcessLayout {
   [[nodiscard]] std::string obstacle() const;
   /// Where `size` bytes are free, as far below or above `near` as `distance` where possible and never out of
   /// reach of a 32-bit jump from it. Above only when there is no room below.
-  [[nodiscard]] std::optional<Address> gap_near(Address near, std::uint64_t size, std::uint64_t distance) const;
+  [[nodiscard]] std::optional<Address> gap_near(Address near, std::uint64_t size,
+                                                std::uint64_t distance) const;
   /// A `syscall` instruction in the code that the kernel maps into every process.
   [[nodiscard]] std::optional<Address> system_call_instruction(const ProcessMemory& memory) const;
   /// The lowest mapped address of the file with this name; nothing when it is not mapped.

@@ -1,12 +1,12 @@
 #include "agent_host/program_calls.h"
 
-#include <csignal>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <vector>
 
 namespace refhist {
@@ -24,7 +24,8 @@ bool step(pid_t tid, std::vector<int>& signals) {
   return true;
 }
 
-bool run_one(pid_t tid, const user_regs_struct& saved, Address instruction, SystemCall& call, std::vector<int>& signals) {
+bool run_one(pid_t tid, const user_regs_struct& saved, Address instruction, SystemCall& call,
+             std::vector<int>& signals) {
   for (unsigned i = 0; i < kTries; ++i) {
     user_regs_struct registers = saved;
     registers.rip = instruction;

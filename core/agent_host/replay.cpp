@@ -96,7 +96,8 @@ StampClock::StampClock(std::uint64_t now_ns) : stamp_(__rdtsc()), ns_(now_ns) {
 std::uint64_t StampClock::nanoseconds(std::uint64_t stamp) const {
   const auto ticks = static_cast<std::int64_t>(stamp - stamp_);
   const auto passed = static_cast<std::int64_t>(static_cast<double>(ticks) * ns_per_tick_);
-  return passed < 0 && static_cast<std::uint64_t>(-passed) > ns_ ? 0 : ns_ + static_cast<std::uint64_t>(passed);
+  return passed < 0 && static_cast<std::uint64_t>(-passed) > ns_ ? 0
+                                                                 : ns_ + static_cast<std::uint64_t>(passed);
 }
 
 const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& record) {
@@ -112,10 +113,12 @@ const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& rec
 }
 
 void Replay::apply(const RecordBatch& batch, agent::Record record) {
-  if (const Address original = modules_.original(record.return_pc); original != 0) record.return_pc = original;
+  if (const Address original = modules_.original(record.return_pc); original != 0)
+    record.return_pc = original;
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
-  const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time), stack_of(site, record));
+  const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time),
+                        stack_of(site, record));
   if (record.kind == agent::RecordKind::returned) {
     Registers registers;
     registers[kRip] = record.return_pc;

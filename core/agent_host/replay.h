@@ -32,7 +32,11 @@ class Replay {
   using StackReader = std::function<void(std::uint32_t node, std::vector<RawFrame>& frames)>;
 
   Replay(Recorder& recorder, const SiteTable& sites, const ModuleMap& modules, StackReader stacks)
-      : recorder_(recorder), sites_(sites), modules_(modules), stacks_(std::move(stacks)), clock_(recorder.now()) {}
+      : recorder_(recorder),
+        sites_(sites),
+        modules_(modules),
+        stacks_(std::move(stacks)),
+        clock_(recorder.now()) {}
 
   void apply(const RecordBatch& batch, agent::Record record);
   /// Addresses mean something else from now on.

@@ -94,7 +94,8 @@ Gpr argument_register(std::uint8_t place) {
 }
 
 // The word that is pushed keeps the stack aligned and the argument for the look at the return.
-void call_through(StubAssembler& stub, const agent::Site& site, Address site_address, Address agent, Stub& out) {
+void call_through(StubAssembler& stub, const agent::Site& site, Address site_address, Address agent,
+                  Stub& out) {
   stub.push(argument_register(site.object_argument));
   const std::size_t call = stub.code().call_forward();
   out.returned = stub.offset();
@@ -107,8 +108,8 @@ void call_through(StubAssembler& stub, const agent::Site& site, Address site_add
 }
 }  // namespace
 
-std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch, bool watches_return,
-                               std::string& why_not) {
+std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
+                               bool watches_return, std::string& why_not) {
   const auto place = piece.next(kMostBytes);
   if (!place) {
     why_not = "the code memory near it is full";
@@ -131,7 +132,8 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   if (!moved) return std::nullopt;
   code.code().raw(moved->bytes);
   stub.relocated_end = code.offset();
-  for (const auto& [from, original] : moved->boundaries) stub.boundaries.emplace_back(stub.relocated + from, original);
+  for (const auto& [from, original] : moved->boundaries)
+    stub.boundaries.emplace_back(stub.relocated + from, original);
   stub.end = code.code().here();
   stub.rows = code.rows();
   std::vector<std::uint8_t> bytes(sizeof descriptor);
@@ -159,7 +161,8 @@ std::optional<Stub> write_hook(CodePiece& piece, Address handler, const Patch& p
   if (!moved) return std::nullopt;
   code.code().raw(moved->bytes);
   stub.relocated_end = code.offset();
-  for (const auto& [from, original] : moved->boundaries) stub.boundaries.emplace_back(stub.relocated + from, original);
+  for (const auto& [from, original] : moved->boundaries)
+    stub.boundaries.emplace_back(stub.relocated + from, original);
   code.code().bind(handled);
   code.set_cfa(kWord + kSavedBytes);
   code.restore_registers();

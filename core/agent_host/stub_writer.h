@@ -32,10 +32,11 @@ struct Stub {
 
 /// Writes the stub into the piece. `watches_return`: the call is made from the stub, so that its result is
 /// seen. Nothing and the reason when an instruction cannot be moved there or the piece is full.
-std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch, bool watches_return,
-                               std::string& why_not);
+std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
+                               bool watches_return, std::string& why_not);
 
-/// A stub that asks the agent first: unless `handler` answers 0 it has done the work, and the caller is told 0.
+/// A stub that asks the agent first: unless `handler` answers 0 it has done the work, and the caller is told
+/// 0.
 std::optional<Stub> write_hook(CodePiece& piece, Address handler, const Patch& patch, std::string& why_not);
 
 }  // namespace refhist

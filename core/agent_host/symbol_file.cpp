@@ -109,8 +109,10 @@ std::vector<std::uint8_t> make_symbol_file(std::uint64_t code_size, std::span<co
   const std::uint64_t names_offset = file.append(kNames.data(), kNames.size(), 1);
   std::array<Elf64_Shdr, kSections> sections{};
   sections[kText] = make_section(".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, 0, frames_offset, code_size);
-  sections[kFrames] = make_section(".eh_frame", SHT_PROGBITS, SHF_ALLOC, frames_at, frames_offset, frames.size());
-  sections[kSymbols] = make_section(".symtab", SHT_SYMTAB, 0, 0, symbols_offset, symbols.size() * sizeof(Elf64_Sym));
+  sections[kFrames] =
+      make_section(".eh_frame", SHT_PROGBITS, SHF_ALLOC, frames_at, frames_offset, frames.size());
+  sections[kSymbols] =
+      make_section(".symtab", SHT_SYMTAB, 0, 0, symbols_offset, symbols.size() * sizeof(Elf64_Sym));
   sections[kSymbols].sh_link = kStrings;
   sections[kSymbols].sh_info = static_cast<Elf64_Word>(symbols.size());
   sections[kSymbols].sh_entsize = sizeof(Elf64_Sym);

@@ -17,8 +17,8 @@ struct CodeName {
   std::uint64_t size = 0;
 };
 
-/// All addresses count from the beginning of the code, which is `code_size` bytes long. `frames` is an .eh_frame
-/// that lies at `frames_at`.
+/// All addresses count from the beginning of the code, which is `code_size` bytes long. `frames` is an
+/// .eh_frame that lies at `frames_at`.
 std::vector<std::uint8_t> make_symbol_file(std::uint64_t code_size, std::span<const CodeName> names,
                                            std::span<const std::uint8_t> frames, Address frames_at);
 

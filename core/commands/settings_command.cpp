@@ -23,7 +23,8 @@ const std::array<Setting, 4>& settings() {
   static const std::array<Setting, 4> table{{
       {"backend",
        {"breakpoint", "auto"},
-       "auto: families tracked from now on are recorded inside the program where that is possible; breakpoint: "
+       "auto: families tracked from now on are recorded inside the program where that is possible; "
+       "breakpoint: "
        "by breakpoints",
        [](const SessionState& state) {
          return std::string(state.recorder.options().backend == Backend::breakpoint ? "breakpoint" : "auto");

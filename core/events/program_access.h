@@ -21,7 +21,8 @@ class ProgramAccess final : public ProgramView {
   [[nodiscard]] bool read_word(Address address, Address& word) const override {
     return memory_.read_value(address, word);
   }
-  [[nodiscard]] std::size_t read_memory(Address address, void* out, std::size_t size, bool once) const override {
+  [[nodiscard]] std::size_t read_memory(Address address, void* out, std::size_t size,
+                                        bool once) const override {
     return once ? memory_.read_once(address, out, size) : memory_.read(address, out, size);
   }
   [[nodiscard]] const ProcessMemory& memory() const { return memory_; }
@@ -29,7 +30,8 @@ class ProgramAccess final : public ProgramView {
   [[nodiscard]] const ProcessInfo& process() const { return process_; }
   [[nodiscard]] std::string thread_name(long tid, ThreadNames& names) const override;
   [[nodiscard]] bool thread_lives(long tid) const override;
-  [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const override;
+  [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec,
+                                 Address object) const override;
   /// The count that the counter's bytes stand for.
   static std::int64_t count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec);
 

@@ -33,13 +33,15 @@ class ProgramView {
   [[nodiscard]] virtual std::string thread_name(long tid, ThreadNames& names) const = 0;
   [[nodiscard]] virtual bool thread_lives(long tid) const = 0;
 
-  /// Does the word at this place of a thread's stack no longer hold that return address? Then the call is over.
+  /// Does the word at this place of a thread's stack no longer hold that return address? Then the call is
+  /// over.
   [[nodiscard]] virtual bool overwritten(Address slot, Address return_pc) const {
     Address word = 0;
     return !read_word(slot, word) || word != return_pc;
   }
   /// Reads a prefix of the memory; how many bytes. `once`: less than could be read will do.
-  [[nodiscard]] virtual std::size_t read_memory(Address address, void* out, std::size_t size, bool once) const = 0;
+  [[nodiscard]] virtual std::size_t read_memory(Address address, void* out, std::size_t size,
+                                                bool once) const = 0;
 
   /// When it happened, if that is not now: nanoseconds of the recorder's clock.
   [[nodiscard]] virtual std::optional<std::uint64_t> time_ns() const { return std::nullopt; }

@@ -336,8 +336,8 @@ std::vector<Recorded> Recorder::give_back(const ProgramView& access, long tid, S
   return recorded;
 }
 
-std::vector<Recorded> Recorder::destroy_pool(const ProgramView& access, long tid, SiteId site,
-                                             StackId stack, Address pool) {
+std::vector<Recorded> Recorder::destroy_pool(const ProgramView& access, long tid, SiteId site, StackId stack,
+                                             Address pool) {
   std::vector<Recorded> recorded;
   const auto found = pools_.find(pool);
   if (found == pools_.end()) return recorded;

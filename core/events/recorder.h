@@ -23,7 +23,7 @@ namespace refhist {
 
 struct RecordingOptions {
   Backend backend = Backend::breakpoint;  ///< for families tracked from now on
-  bool stacks = true;  ///< false: `--stacks none`, events are counted without their stack
+  bool stacks = true;                     ///< false: `--stacks none`, events are counted without their stack
   std::vector<std::string>
       excluded;  ///< globs of functions or module file names whose direct calls are left out
 };
@@ -52,8 +52,8 @@ class Recorder {
 
   /// A thread stands at the entry of a probe. `arm_return` receives the address where the call's return must
   /// be seen, if it must.
-  std::vector<Recorded> on_entry(const ProgramView& access, long tid, const Registers& registers,
-                                 SiteId site, std::optional<Address>& arm_return);
+  std::vector<Recorded> on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site,
+                                 std::optional<Address>& arm_return);
   /// A thread enters a function watched with --after: its return must be seen.
   void on_watched_entry(const ProgramView& access, long tid, const Registers& registers, int watch,
                         std::optional<Address>& arm_return);
@@ -81,8 +81,7 @@ class Recorder {
   [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
   ThreadIndex thread_index(const ProgramView& access, long tid);
   /// Walks and interns the stack.
-  StackId capture_stack(const ProgramView& access, const Registers& registers,
-                        std::vector<RawFrame>& frames);
+  StackId capture_stack(const ProgramView& access, const Registers& registers, std::vector<RawFrame>& frames);
   StackId intern(std::span<const RawFrame> frames, bool truncated);
   [[nodiscard]] std::uint64_t now() const;
 

@@ -86,8 +86,10 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
   }
   std::string text = fmt::format(
       "{} ({}): {}{}{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
-      plural(armed, "site"), in_agent == 0 ? std::string(" by breakpoint") : fmt::format(" ({} in the agent)", in_agent), left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
-      plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
+      plural(armed, "site"),
+      in_agent == 0 ? std::string(" by breakpoint") : fmt::format(" ({} in the agent)", in_agent),
+      left == 0 ? "" : fmt::format(", {} not armed (--sites)", left), plural(totals.events, "event"),
+      plural(totals.objects, "object"), totals.live,
       totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life", totals.incomplete));
   if (!tracked.counter_note.empty())
     text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);

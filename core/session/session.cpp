@@ -99,7 +99,8 @@ bool Session::Impl::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
 
 void Session::Impl::give_way(DebuggerPort& port) {
   tracker_.respect_breakpoints(port);
-  // Where the user stands at the beginning of a patched function, the next steps must show it and not our code.
+  // Where the user stands at the beginning of a patched function, the next steps must show it and not our
+  // code.
   for (const auto& [tid, pc] : tracker_.give_way(port)) hits_.handle(port, tid, pc);
 }
 

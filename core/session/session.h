@@ -26,11 +26,11 @@ struct CommandResult {
 };
 
 enum class Notice {
-  started,    ///< a process exists and is stopped: launch or attach; plan and arm
-  modules,    ///< libraries may have come or gone
-  stopped,    ///< the user sees a stop (detail: signal number or 0)
-  exited,     ///< detail: exit status
-  signalled,  ///< ended by a signal (detail: its number)
+  started,      ///< a process exists and is stopped: launch or attach; plan and arm
+  modules,      ///< libraries may have come or gone
+  stopped,      ///< the user sees a stop (detail: signal number or 0)
+  exited,       ///< detail: exit status
+  signalled,    ///< ended by a signal (detail: its number)
   detached,     ///< detail 1: the debugger cannot tell whether it has detached or killed
   executed,     ///< exec: another program in the same process
   breakpoints,  ///< the user may have set or removed some

@@ -393,7 +393,8 @@ void Tracker::watch_forks(DebuggerPort& port) {
       for (const FunctionSymbol& function : module->module->functions_named(name)) {
         const Address address = function.address + module->bias;
         const bool library = file_name(module->module->path()).starts_with("libc.");
-        if (library && !fork_watch_.contains(address) && state_.armory.arm(port, address)) fork_watch_.insert(address);
+        if (library && !fork_watch_.contains(address) && state_.armory.arm(port, address))
+          fork_watch_.insert(address);
       }
     }
   }

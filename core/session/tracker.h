@@ -77,8 +77,8 @@ class Tracker {
   void upgrade_to_agent(DebuggerPort& port);
   [[nodiscard]] bool wants_agent() const;
   [[nodiscard]] bool wants_agent(const TrackedFamily& tracked) const;
-  /// A child of fork hits no breakpoint of ours while its calls pass through the agent: the return of fork tells
-  /// of it.
+  /// A child of fork hits no breakpoint of ours while its calls pass through the agent: the return of fork
+  /// tells of it.
   void watch_forks(DebuggerPort& port);
   void publish_agent(DebuggerPort& port);
   void leave_parent(DebuggerPort& port);
@@ -92,8 +92,8 @@ class Tracker {
 
   SessionState& state_;
   std::unordered_set<Address> return_points_;
-  /// Where the threads of the stopped program stand while sites are armed in code that they may run: a patch must
-  /// not cover that. Nothing is known of running threads.
+  /// Where the threads of the stopped program stand while sites are armed in code that they may run: a patch
+  /// must not cover that. Nothing is known of running threads.
   struct Standing {
     bool known = true;
     std::vector<std::pair<long, Address>> places;  // thread, pc

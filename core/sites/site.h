@@ -25,12 +25,12 @@ struct Site {
   CloneKind clone = CloneKind::whole;
   bool inlined = false;
   bool armed = false;
-  bool current = true;       ///< of the process that runs, or ran last
-  bool in_agent = false;     ///< armed in the program, not by a breakpoint
-  std::string why_not;       ///< when !armed
+  bool current = true;         ///< of the process that runs, or ran last
+  bool in_agent = false;       ///< armed in the program, not by a breakpoint
+  std::string why_not;         ///< when !armed
   std::string why_breakpoint;  ///< why not in the agent; empty when it is, or was not asked for
-  std::string inlined_into;  ///< for inlined copies: function and place
-  std::uint64_t hits = 0;    ///< executions seen
+  std::string inlined_into;    ///< for inlined copies: function and place
+  std::uint64_t hits = 0;      ///< executions seen
 
   /// The object or the outcome is known only when the call returns.
   [[nodiscard]] bool watches_return() const {

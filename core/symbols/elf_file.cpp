@@ -176,7 +176,8 @@ std::optional<SectionBytes> ElfFile::section(std::string_view name) const {
   if (section == nullptr || gelf_getshdr(section, &shdr) == nullptr) return std::nullopt;
   const Elf_Data* data = (shdr.sh_flags & SHF_COMPRESSED) != 0 ? nullptr : elf_rawdata(section, nullptr);
   if (data == nullptr || data->d_buf == nullptr) return std::nullopt;
-  return SectionBytes{.address = shdr.sh_addr, .bytes = {static_cast<const char*>(data->d_buf), data->d_size}};
+  return SectionBytes{.address = shdr.sh_addr,
+                      .bytes = {static_cast<const char*>(data->d_buf), data->d_size}};
 }
 
 std::optional<DebugLink> ElfFile::debug_link() const {

@@ -299,7 +299,8 @@ ModuleMap::Change ModuleMap::replace(const std::vector<Found>& found) {
 
 void ModuleMap::put_generated(const std::shared_ptr<const Module>& module, Address bias) {
   const auto [low, high] = extent(*module);
-  generated_[low + bias] = {.id = ModuleId(), .module = module, .bias = bias, .begin = low + bias, .end = high + bias};
+  generated_[low + bias] = {
+      .id = ModuleId(), .module = module, .bias = bias, .begin = low + bias, .end = high + bias};
 }
 
 const LoadedModule* ModuleMap::at(Address address) const {

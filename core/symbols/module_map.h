@@ -40,12 +40,14 @@ class ModuleMap {
   /// Everything is unloaded (the process ended or was replaced).
   Change clear();
 
-  /// Code that no file holds: found by `at` only, with an invalid id. Stays until `clear` or the next one that
-  /// begins there.
+  /// Code that no file holds: found by `at` only, with an invalid id. Stays until `clear` or the next one
+  /// that begins there.
   void put_generated(const std::shared_ptr<const Module>& module, Address bias);
 
   /// What the program's own code has at a place in generated code; 0 where it has nothing.
-  void translate_generated(std::function<Address(Address)> translation) { translation_ = std::move(translation); }
+  void translate_generated(std::function<Address(Address)> translation) {
+    translation_ = std::move(translation);
+  }
   [[nodiscard]] Address original(Address pc) const { return translation_ ? translation_(pc) : 0; }
 
   [[nodiscard]] const LoadedModule* at(Address address) const;  ///< nullptr outside every module
@@ -77,8 +79,8 @@ class ModuleMap {
   std::shared_ptr<const Module> open_cached(const std::string& file, const std::string& path);
   Change replace(const std::vector<Found>& found);
 
-  std::deque<LoadedModule> all_;          // by ModuleId; a deque, so that pointers to them stay valid
-  std::map<Address, ModuleId> by_begin_;  // only those loaded now
+  std::deque<LoadedModule> all_;               // by ModuleId; a deque, so that pointers to them stay valid
+  std::map<Address, ModuleId> by_begin_;       // only those loaded now
   std::map<Address, LoadedModule> generated_;  // by begin
   std::function<Address(Address)> translation_;
   std::vector<UnreadModule> unread_;

@@ -1,10 +1,11 @@
-// Signals that arrive while a debugger holds the program at a get or put, and a handler that gets and puts itself.
+// Signals that arrive while a debugger holds the program at a get or put, and a handler that gets and puts
+// itself.
 //
 //   signal_handlers [alt] [quiet]   alt: the handler runs on a signal stack of its own
 //                                   quiet: it only counts signals
 //
-// The program counts its calls; each call arms the next signal, so that one comes at nearly every breakpoint and the
-// program still gets on.
+// The program counts its calls; each call arms the next signal, so that one comes at nearly every breakpoint
+// and the program still gets on.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

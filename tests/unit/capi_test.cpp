@@ -103,9 +103,10 @@ int user_breakpoints(rh_sink, void*) { return 1; }
 int show_code(const char*, uint64_t) { return 1; }
 
 constexpr rh_port kPort = {
-    "ptrace",     give_process,     give_memory,  take_memory, give_registers,   give_vector_words, give_threads,
-    give_modules, give_regions,     give_backtrace, place,     remove_it,        alive,             user_breakpoints,
-    show_code,    hit_again,        evaluate,     print,       interrupted,      nullptr,           nullptr};
+    "ptrace",     give_process,     give_memory,  take_memory,    give_registers, give_vector_words,
+    give_threads, give_modules,     give_regions, give_backtrace, place,          remove_it,
+    alive,        user_breakpoints, show_code,    hit_again,      evaluate,       print,
+    interrupted,  nullptr,          nullptr};
 
 struct Reply {
   bool done;

@@ -66,7 +66,8 @@ typedef struct rh_port {
   int (*user_breakpoints)(rh_sink sink, void* sink_context); /* a = address */
   /* An ELF file that tells about code of ours in the program; "" takes it back. */
   int (*show_code)(const char* path, uint64_t bias);
-  /* 1 when the debugger knows that the selected thread's hit at this address is the last one, reported again. */
+  /* 1 when the debugger knows that the selected thread's hit at this address is the last one, reported again.
+   */
   int (*is_hit_again)(uint64_t address);
   /* On failure the one-line reason goes to the sink. */
   int (*evaluate)(const char* expression, uint64_t* value, rh_sink sink, void* sink_context);
