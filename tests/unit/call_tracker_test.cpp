@@ -83,8 +83,14 @@ TEST_CASE("an open call stays open only while its frame is on the stack") {
     CHECK(thread.open.empty());
   }
   SUBCASE("further out") {
+    frames = {{0x100, 0x7108, true}};
     CallTracker::close_finished(thread, 0x7100, frames, unread);
     CHECK(thread.open.empty());
+  }
+  SUBCASE("further out, on a signal stack above it") {
+    frames.front().cfa = 0x9008;
+    CallTracker::close_finished(thread, 0x9000, frames, unread);
+    CHECK(thread.open.size() == 1);
   }
 }
 
