@@ -35,12 +35,18 @@ std::vector<std::string> verdict_names() {
 
 ObjectId History::add_object(Object object) {
   const ObjectId id(objects_.size());
-  auto& same_address = by_address_[object.address];
-  object.generation = 1;
-  for (const ObjectId earlier : same_address) {
-    if (objects_[earlier.index()].family == object.family) ++object.generation;
+  Place& place = by_address_[object.address];
+  const auto earlier = std::find_if(place.newest.begin(), place.newest.end(), [&](ObjectId other) {
+    return objects_[other.index()].family == object.family;
+  });
+  if (earlier == place.newest.end()) {
+    object.generation = 1;
+    place.newest.push_back(id);
+  } else {
+    object.generation = objects_[earlier->index()].generation + 1;
+    *earlier = id;
   }
-  same_address.push_back(id);
+  place.all.push_back(id);
   objects_.push_back(std::move(object));
   return id;
 }
@@ -64,22 +70,22 @@ ThreadIndex History::thread(long tid, const std::string& name) {
 ObjectId History::newest_at(FamilyId family, Address address) const {
   const auto found = by_address_.find(address);
   if (found == by_address_.end()) return {};
-  for (auto id = found->second.rbegin(); id != found->second.rend(); ++id) {
-    if (objects_[id->index()].family == family) return *id;
+  for (const ObjectId id : found->second.newest) {
+    if (objects_[id.index()].family == family) return id;
   }
   return {};
 }
 
 std::vector<ObjectId> History::all_at(Address address) const {
   const auto found = by_address_.find(address);
-  return found == by_address_.end() ? std::vector<ObjectId>{} : found->second;
+  return found == by_address_.end() ? std::vector<ObjectId>{} : found->second.all;
 }
 
 std::vector<ObjectId> History::starting_in(Address begin, Address end) const {
   std::vector<ObjectId> result;
   for (auto entry = by_address_.lower_bound(begin); entry != by_address_.end() && entry->first < end;
        ++entry) {
-    result.insert(result.end(), entry->second.begin(), entry->second.end());
+    result.insert(result.end(), entry->second.newest.begin(), entry->second.newest.end());
   }
   return result;
 }
@@ -101,7 +107,7 @@ std::size_t History::bytes() const {
   std::size_t total =
       events_.capacity() * sizeof(Event) + objects_.capacity() * sizeof(Object) + stacks_.bytes();
   for (const Object& object : objects_) total += object.events.capacity() * sizeof(EventId);
-  return total + by_address_.size() * (sizeof(Address) + sizeof(std::vector<ObjectId>) + 4 * sizeof(void*));
+  return total + by_address_.size() * (sizeof(Address) + sizeof(Place) + 4 * sizeof(void*));
 }
 
 void History::clear() { *this = History(); }

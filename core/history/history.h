@@ -97,7 +97,7 @@ class History {
   [[nodiscard]] ObjectId newest_at(FamilyId family, Address address) const;
   /// All objects of all families that were ever seen at exactly this address, oldest first.
   [[nodiscard]] std::vector<ObjectId> all_at(Address address) const;
-  /// All objects that begin in [begin, end), whatever became of them.
+  /// The newest object of each family at each address in [begin, end), whatever became of it.
   [[nodiscard]] std::vector<ObjectId> starting_in(Address begin, Address end) const;
   /// Objects whose known extent contains the address, nearest begin first. `exact` ones come first.
   [[nodiscard]] std::vector<ObjectId> containing(Address address) const;
@@ -123,7 +123,11 @@ class History {
   std::vector<Finding> findings_;
   std::vector<Thread> threads_;
   std::unordered_map<long, ThreadIndex> newest_thread_;  // by tid
-  std::map<Address, std::vector<ObjectId>> by_address_;
+  struct Place {
+    std::vector<ObjectId> all;     ///< oldest first
+    std::vector<ObjectId> newest;  ///< of each family: a pool reuses an address a million times
+  };
+  std::map<Address, Place> by_address_;
   StackTable stacks_;
 };
 
