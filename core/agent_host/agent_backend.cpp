@@ -19,11 +19,13 @@
 #include "base/text.h"
 #include "patching/relocator.h"
 #include "patching/stack_arguments.h"
+#include "probes/import_slots.h"
 
 namespace refhist {
 
 namespace {
 constexpr std::uint32_t kFrames = 64;
+constexpr unsigned kImportDepth = 3;  // tail calls from library to library that are followed
 // Where the program's own groups of modules lie: the executable, and the libraries.
 std::vector<Address> groups(const std::vector<const LoadedModule*>& modules) {
   std::vector<Address> near;
@@ -143,10 +145,14 @@ const AgentBackend::KnownCode& AgentBackend::code_of(const LoadedModule& module)
   if (found != known_code_.end()) return found->second;
   ModuleCode code(*module.module, module.bias);
   BranchTargets targets(code.code(), code.data(), code.starts(), module.bias);
-  return known_code_.emplace(module.id, KnownCode{std::move(code), std::move(targets)}).first->second;
+  return known_code_
+      .emplace(module.id,
+               KnownCode{std::move(code), std::move(targets), read_import_slots(module.module->path())})
+      .first->second;
 }
 
-StackArguments AgentBackend::stack_arguments(const KnownCode& known, const CodeRange& function) const {
+StackArguments AgentBackend::stack_arguments(DebuggerPort& port, const KnownCode& known,
+                                             const CodeRange& function, unsigned depth) {
   const auto range_at = [](const std::vector<CodeRange>& ranges, Address address) {
     for (const CodeRange& range : ranges) {
       if (range.contains(address)) return range.from(address);
@@ -156,7 +162,32 @@ StackArguments AgentBackend::stack_arguments(const KnownCode& known, const CodeR
   CodeAround around;
   around.code_at = [&](Address address) { return known.code.function_at(address); };
   around.data_at = [&](Address address) { return range_at(known.code.data(), address); };
+  around.imported = [&](Address slot) { return imported_stack_arguments(port, known, slot, depth); };
   return reads_stack_arguments(function, around);
+}
+
+StackArguments AgentBackend::imported_stack_arguments(DebuggerPort& port, const KnownCode& known,
+                                                      Address slot, unsigned depth) {
+  const auto name = known.imports.find(slot - known.code.bias());
+  if (depth == kImportDepth) return StackArguments::unknown;
+  if (name == known.imports.end()) {
+    // One of the library's own functions that is chosen when the library is loaded (IFUNC): memset.
+    Address chosen = 0;
+    if (!port.read_memory(slot, &chosen, sizeof chosen)) return StackArguments::unknown;
+    const LoadedModule* module = context_.modules.at(chosen);
+    if (module == nullptr || !module->id.valid()) return StackArguments::unknown;
+    const KnownCode& other = code_of(*module);
+    return stack_arguments(port, other, other.code.function_at(chosen), depth + 1);
+  }
+  for (const LoadedModule* module : context_.modules.loaded()) {
+    for (const FunctionSymbol& function : module->module->functions_named(name->second)) {
+      if (!function.exported || function.ifunc) continue;
+      const KnownCode& other = code_of(*module);
+      const PatchRequest request = other.code.request(function.address + module->bias, function.size);
+      return stack_arguments(port, other, request.function, depth + 1);
+    }
+  }
+  return StackArguments::unknown;
 }
 
 bool AgentBackend::write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes) {
@@ -176,7 +207,8 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   const Site& site = context_.sites.get(id);
   const LoadedModule* module = context_.modules.get(site.module);
   const bool watches = site.watches_return();
-  if (site.pool_argument != 0 && site.size_argument != 0) return "its call has a pool and a size";
+  if (site.pool_argument != 0 && site.object.from == ObjectSource::From::argument)
+    return "its call has a pool beside its object";
   const KnownCode& known = code_of(*module);
   PatchRequest request = known.code.request(site.address, site.size);
   for (const Address address : port.user_breakpoints()) {
@@ -187,7 +219,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   if (watches && !agent_->unwinder) return "its result is needed and the program's unwinder could not pass";
   if (watches && planned.patch->sp_delta != 0)
     return "its result is needed and a breakpoint stands at its beginning";
-  if (watches && stack_arguments(known, request.function) != StackArguments::no) {
+  if (watches && stack_arguments(port, known, request.function, 0) != StackArguments::no) {
     return "its result is needed and it may have arguments on the stack";
   }
   CodePiece* piece = piece_near(module->begin, module->end);
@@ -272,7 +304,6 @@ Address AgentBackend::original(Address pc) const {
 
 void AgentBackend::hook_unwinder(DebuggerPort& port) {
   for (const LoadedModule* module : context_.modules.loaded()) {
-    if (!file_name(module->module->path()).starts_with("ld-")) continue;
     for (const FunctionSymbol& function : module->module->functions_named("_dl_find_object")) {
       const Address address = function.address + module->bias;
       const KnownCode& known = code_of(*module);
@@ -387,6 +418,11 @@ std::string AgentBackend::leave_detached(long pid) {
 }
 
 void AgentBackend::note_fork() { forked_at_ = __rdtsc(); }
+
+bool AgentBackend::still_there(DebuggerPort& port, const ProcessInfo& process) const {
+  std::uint32_t enabled = 0;
+  return agent_ && ProcessMemory(port, process).read_value(agent_->loaded.control, enabled) && enabled != 0;
+}
 
 void AgentBackend::leave_parent(DebuggerPort& port) {
   if (!agent_) return;

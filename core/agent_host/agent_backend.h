@@ -68,6 +68,8 @@ class AgentBackend {
   /// The debugger goes on with a child of fork, whose memory is a copy: the child is as without the agent,
   /// and the parent goes on unrecorded.
   void leave_parent(DebuggerPort& port);
+  /// Records in this process too: a child of vfork shares the memory of its parent.
+  [[nodiscard]] bool still_there(DebuggerPort& port, const ProcessInfo& process) const;
 
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::size_t count() const { return armed_.size(); }
@@ -109,9 +111,14 @@ class AgentBackend {
   struct KnownCode {
     ModuleCode code;
     BranchTargets targets;
+    std::unordered_map<Address, std::string> imports;  // by slot in the file
   };
   const KnownCode& code_of(const LoadedModule& module);
-  [[nodiscard]] StackArguments stack_arguments(const KnownCode& known, const CodeRange& function) const;
+  StackArguments stack_arguments(DebuggerPort& port, const KnownCode& known, const CodeRange& function,
+                                 unsigned depth);
+  /// The same of the function that the dynamic linker puts into the slot.
+  StackArguments imported_stack_arguments(DebuggerPort& port, const KnownCode& known, Address slot,
+                                          unsigned depth);
   [[nodiscard]] bool in_own_code(Address pc) const;
   void hook_unwinder(DebuggerPort& port);
   /// What the program has at this place of a stub; 0 for the stub's own instructions.

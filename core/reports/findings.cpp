@@ -165,6 +165,15 @@ std::vector<std::string> caveats(SessionState& state) {
   if (state.lost_hits != 0)
     lines.push_back(
         fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
+  if (state.agent.lost() != 0) {
+    lines.push_back(
+        fmt::format("{} in the program not recorded (too many at once, or more than 1024 threads): totals "
+                    "and ledgers may be short",
+                    plural(state.agent.lost(), "event")));
+  }
+  if (!state.agent.why_not().empty())
+    lines.push_back(
+        fmt::format("nothing is recorded in the program, only by breakpoints: {}", state.agent.why_not()));
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {
     if (site.current && !site.why_not.empty() && site.clone != CloneKind::cold)

@@ -103,18 +103,25 @@ Json totals_json(SessionState& state) {
   return {{"events", state.history.events().size()},
           {"objects", state.history.objects().size()},
           {"live", live},
-          {"lost_events", state.lost_hits}};
+          {"lost_events", state.lost_hits + state.agent.lost()}};
 }
 
 std::string finish(Json json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json site_json(const SessionState& state, const Site& site) {
   const LoadedModule* module = state.modules.get(site.module);
-  return {{"probe", site.function},       {"family", state.family_name(site.family)},
-          {"role", role_name(site.role)}, {"module", module == nullptr ? "" : module->module->path()},
-          {"address", hex(site.address)}, {"backend", site.armed ? Json("breakpoint") : Json(nullptr)},
-          {"inlined", site.inlined},      {"hits", site.hits},
-          {"why_not", site.why_not}};
+  return {{"probe", site.function},
+          {"family", state.family_name(site.family)},
+          {"role", role_name(site.role)},
+          {"module", module == nullptr ? "" : module->module->path()},
+          {"address", hex(site.address)},
+          {"backend", site.in_agent ? Json("agent")
+                      : site.armed  ? Json("breakpoint")
+                                    : Json(nullptr)},
+          {"inlined", site.inlined},
+          {"hits", site.hits},
+          {"why_not", site.why_not},
+          {"why_breakpoint", site.why_breakpoint}};
 }
 
 Json rule_json(const StopRule& rule) {
@@ -192,7 +199,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
   return finish({{"schema", kSchema},
                  {"alive", state.alive},
                  {"recording", state.recording},
-                 {"backend", "breakpoint"},
+                 {"backend", state.agent.attached() ? "agent" : "breakpoint"},
                  {"families", std::move(families)},
                  {"sites", std::move(sites)},
                  {"rules", std::move(rules)},

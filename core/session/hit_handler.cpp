@@ -209,6 +209,7 @@ void HitHandler::check_process(DebuggerPort& port, long tid) {
 bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   reason_.clear();
   check_process(port, tid);
+  tracker_.settle_fork(port);
   state_.agent.replay();
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   std::optional<Registers> registers = access.registers(tid);

@@ -439,8 +439,12 @@ bool Tracker::at_first_instruction(DebuggerPort& port) const {
   return in_linker || registers->pc() - (module->module->entry_point() + module->bias) < kLongestInstruction;
 }
 
+void Tracker::settle_fork(DebuggerPort& port) {
+  if (std::exchange(parent_left_, false)) leave_parent(port);
+}
+
 void Tracker::leave_parent(DebuggerPort& port) {
-  if (!state_.agent.attached()) return;
+  if (!state_.agent.attached() || state_.agent.still_there(port, state_.process)) return;
   state_.agent.leave_parent(port);
   std::vector<SiteId> moved;
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
@@ -458,7 +462,7 @@ void Tracker::follow_fork(DebuggerPort& port) {
   const long left = state_.process.pid;
   state_.process = port.process();
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
-  leave_parent(port);
+  parent_left_ = state_.agent.attached();
   state_.recorder.forget_threads();
   state_.warnings.push_back(fmt::format("process {} forked and {} goes on with {}: what {} does is not seen",
                                         left, port.name(), state_.process.pid, left));

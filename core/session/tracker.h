@@ -24,6 +24,9 @@ class Tracker {
   void process_started(DebuggerPort& port);
   /// The debugger goes on with the other side of a fork: same memory, same breakpoints, another process.
   void follow_fork(DebuggerPort& port);
+  /// The child stands at the return of fork: from here on the debugger reads and writes its memory, no longer
+  /// the parent's.
+  void settle_fork(DebuggerPort& port);
   /// A process that was there before anything was tracked: births before now were not seen.
   void begin_late(DebuggerPort& port);
   /// Forgets objects and events; what is armed stays.
@@ -104,6 +107,7 @@ class Tracker {
   void with_threads_known(DebuggerPort& port, Work&& work);
 
   std::optional<Standing> standing_;  // while arming in such code
+  bool parent_left_ = false;          // by the debugger, and not by the agent yet
   std::vector<SiteId> given_way_;
   std::unordered_set<Address> exit_watch_;
   std::unordered_set<Address> fork_watch_;

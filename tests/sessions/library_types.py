@@ -16,6 +16,9 @@ ALSO_COUNTED_BY_THE_LIBRARY = {"DBusServer", "DBusConnection"}
 BORN_UNSEEN = {"kmod_module"}
 BORN_AT_AN_ENTRY = {"GstMiniObject"}  # the initialiser gets the object as an argument: no need to watch its return
 
+# g_array_sized_new: data that looks like a pointer into it; X509_new and X509_CRL_new: a chain of jumps.
+LEFT_TO_BREAKPOINTS = 2
+
 
 def told_by_the_program(d):
     """(family, address) -> the lives at that address, each a list of roles."""

@@ -15,6 +15,10 @@ from .checks import SessionFailure, check, equal
 from .terminal import SessionEnded, Terminal
 
 
+# Why a site may be a breakpoint although the agent is wanted: the user's doing, or a function without room for a jump.
+EXCUSES = ("a stop rule", "a thread stood", "a thread stands", "the process is not on this machine", "too short")
+
+
 class Debugger:
     """One fresh debugger on one program. `case` says where things are (see run.py)."""
 
@@ -323,10 +327,23 @@ class Debugger:
         """After the test: the debugger must still answer and end in order, unless it has ended already."""
         if self.terminal.exit_status is None:
             try:
+                self._check_backend()
                 status = self.quit()
             except SessionEnded as error:
                 raise SessionFailure(str(error)) from None
             equal(status, 0, "exit status of the debugger")
+
+    def _check_backend(self):
+        """With the agent, whatever could be recorded in the program was."""
+        if not self.case.load_refhist or self.backend == "breakpoint" or self.variant == "static":
+            return
+        try:
+            sites = self.refhist_json("status")["sites"]
+        except SessionFailure:
+            return  # the test has left nothing to ask: no target, a broken library
+        used = [site for site in sites if site["hits"] and not site["why_breakpoint"].startswith(EXCUSES)]
+        left = [f"{site['probe']}: {site['why_breakpoint']}" for site in used if site["backend"] != "agent"]
+        check(len(left) <= self.case.left_to_breakpoints, f"left to breakpoints: {left}")
 
     def destroy(self):
         """Leaves no process behind, however the test ended."""

@@ -37,6 +37,8 @@ class Case:
         self.scratch = scratch
         self.seconds = SECONDS_PER_TEST
         self.load_refhist = getattr(script, "LOAD_REFHIST", True)
+        # With the agent: functions that cannot be patched, or whose results cannot be seen that way.
+        self.left_to_breakpoints = getattr(script, "LEFT_TO_BREAKPOINTS", 0)
 
 
 def load(path):
