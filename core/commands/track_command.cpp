@@ -88,10 +88,8 @@ void set_recording(CommandContext& context) {
       options.backend = Backend::automatic;
     } else if (backend == "breakpoint") {
       options.backend = Backend::breakpoint;
-    } else if (backend == "agent") {
-      options.backend = Backend::agent;
     } else {
-      fail("--backend is auto, breakpoint or agent, not {}", backend);
+      fail("--backend is auto or breakpoint, not {}", backend);
     }
   }
   for (const std::string& glob : arguments.all("--exclude")) options.excluded.push_back(glob);

@@ -11,7 +11,7 @@
 namespace refhist {
 
 /// Which way of arming a family's sites is wanted.
-enum class Backend : std::uint8_t { automatic, breakpoint, agent };
+enum class Backend : std::uint8_t { automatic, breakpoint };
 
 struct TrackedFamily {
   Family family;
