@@ -19,3 +19,14 @@ TEST_CASE("The walker's code needs no library and no relocation") {
     CHECK(code.find(vector) == std::string::npos);
   }
 }
+
+TEST_CASE("The agent needs no library and no relocation, and uses no vector register") {
+  const std::string agent = REFHIST_AGENT_OBJECT;
+  CHECK(output_of("readelf -rW " + agent).find("There are no relocations") != std::string::npos);
+  CHECK(output_of("readelf -dW " + agent).find("NEEDED") == std::string::npos);
+  const std::string code = output_of("objdump -d --no-show-raw-insn " + agent);
+  CHECK(code.find("rdfsbase") != std::string::npos);
+  for (const char* vector : {"%xmm", "%ymm", "%zmm", "%st", "%fs:", "%gs:"}) {
+    CHECK(code.find(vector) == std::string::npos);
+  }
+}
