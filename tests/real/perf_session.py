@@ -7,14 +7,13 @@ and the seconds that each command took (wall clock, and processor time of the de
 
 import json
 import os
+import sys
 import time
 
-try:
-    import gdb
-except ImportError:
+# GDB has its own module loaded already. Importing proves nothing: both may find a folder or a package of the other's name.
+gdb = sys.modules.get("gdb")
+if gdb is None:
     import lldb
-
-    gdb = None
 
 family = os.environ["REFHIST_SESSION_FAMILY"]
 arguments = os.environ["REFHIST_SESSION_ARGUMENTS"]
