@@ -106,6 +106,18 @@ void call_through(StubAssembler& stub, const agent::Site& site, Address site_add
   stub.code().ret();
   stub.code().bind(call);
 }
+
+// The instructions that the patch has covered, and the way back.
+bool append_moved(StubAssembler& code, const Patch& patch, Stub& stub, std::string& why_not) {
+  stub.relocated = code.offset();
+  const auto moved = relocate(patch, stub.begin + stub.relocated, &why_not);
+  if (!moved) return false;
+  code.code().raw(moved->bytes);
+  stub.relocated_end = code.offset();
+  for (const auto& [from, original] : moved->boundaries)
+    stub.boundaries.emplace_back(stub.relocated + from, original);
+  return true;
+}
 }  // namespace
 
 std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
@@ -127,13 +139,7 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   code.restore_registers();
   if (red_zone != 0) code.lower_stack(-red_zone);
   if (watches_return) call_through(code, site, *place, piece.agent_return(), stub);
-  stub.relocated = code.offset();
-  const auto moved = relocate(patch, stub.begin + stub.relocated, &why_not);
-  if (!moved) return std::nullopt;
-  code.code().raw(moved->bytes);
-  stub.relocated_end = code.offset();
-  for (const auto& [from, original] : moved->boundaries)
-    stub.boundaries.emplace_back(stub.relocated + from, original);
+  if (!append_moved(code, patch, stub, why_not)) return std::nullopt;
   stub.end = code.code().here();
   stub.rows = code.rows();
   std::vector<std::uint8_t> bytes(sizeof descriptor);
@@ -156,13 +162,7 @@ std::optional<Stub> write_hook(CodePiece& piece, Address handler, const Patch& p
   code.call_agent(*place, handler);
   const std::size_t handled = code.code().jump_forward_if_set();
   code.restore_registers();
-  stub.relocated = code.offset();
-  const auto moved = relocate(patch, stub.begin + stub.relocated, &why_not);
-  if (!moved) return std::nullopt;
-  code.code().raw(moved->bytes);
-  stub.relocated_end = code.offset();
-  for (const auto& [from, original] : moved->boundaries)
-    stub.boundaries.emplace_back(stub.relocated + from, original);
+  if (!append_moved(code, patch, stub, why_not)) return std::nullopt;
   code.code().bind(handled);
   code.set_cfa(kWord + kSavedBytes);
   code.restore_registers();
