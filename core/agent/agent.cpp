@@ -3,7 +3,8 @@
 // be interrupted anywhere by a signal whose handler comes here again.
 #include "agent/agent_abi.h"
 #include "agent/agent_threads.h"
-#include "agent/system_call.h"
+#include "agent/instructions.h"
+#include "agent/rule_watch.h"
 
 namespace refhist::agent {
 
@@ -14,33 +15,6 @@ namespace {
 
 uint64_t argument(const Saved& saved, unsigned place) {
   return reinterpret_cast<const uint64_t*>(&saved)[place - 1];
-}
-
-// The time stamp is taken after all loads before it: the order of two events on one object is the order of
-// their time stamps.
-uint64_t time_stamp() {
-  uint32_t low = 0;
-  uint32_t high = 0;
-  uint32_t processor = 0;
-  __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(processor)::"memory");
-  return (uint64_t{high} << 32) | low;
-}
-
-// A pointer that no program can have read or written through: the probed function itself would fault.
-bool plausible(uint64_t address) { return address >= kPage && address < (uint64_t{1} << 47); }
-
-uint64_t load(uint64_t address, unsigned size) {
-  const auto* place = reinterpret_cast<const void*>(address);
-  switch (size) {
-    case 1:
-      return *static_cast<const volatile uint8_t*>(place);
-    case 2:
-      return *static_cast<const volatile uint16_t*>(place);
-    case 4:
-      return *static_cast<const volatile uint32_t*>(place);
-    default:
-      return *static_cast<const volatile uint64_t*>(place);
-  }
 }
 
 bool is_ours(uint64_t pc) {
@@ -65,16 +39,10 @@ uint64_t outermost_entry(uint64_t entry_sp) {
   return entry_sp;
 }
 
-struct Reading {
-  uint64_t time;
-  uint64_t count;
-  bool has_count;
-};
-
 // Count and time are of one moment: when a signal handler has recorded events in between, they are read anew.
-Reading read_now(const ThreadSlot& thread, const Site& site, uint64_t object, bool wanted) {
+Moment read_now(const ThreadSlot& thread, const Site& site, uint64_t object, bool wanted) {
   const bool counts = wanted && site.counter_size != 0 && plausible(object);
-  Reading reading{};
+  Moment reading{};
   uint64_t before = 0;
   do {
     before = __atomic_load_n(&thread.finished, __ATOMIC_RELAXED);
@@ -85,20 +53,57 @@ Reading read_now(const ThreadSlot& thread, const Site& site, uint64_t object, bo
   return reading;
 }
 
-void publish(ThreadSlot& thread, Record& record, uint64_t index) {
+bool publish(ThreadSlot& thread, Record& record, uint64_t index) {
   // A child of fork that was made inside the agent must not speak for its parent.
   const auto* control = reinterpret_cast<const Control*>(refhist_agent_config.control);
-  if (__atomic_load_n(&control->enabled, __ATOMIC_RELAXED) == 0) return;
+  if (__atomic_load_n(&control->enabled, __ATOMIC_RELAXED) == 0) return false;
   __atomic_store_n(&thread.finished, thread.finished + 1, __ATOMIC_RELAXED);
   __atomic_store_n(&record.lap, lap_of(index), __ATOMIC_RELEASE);
+  return true;
+}
+
+// The debugger stops the program here and decides. 1: the thread shall go back to the function's beginning,
+// where a breakpoint waits for it.
+uint64_t ask_debugger(ThreadSlot& thread) {
+  reinterpret_cast<void (*)()>(refhist_agent_config.stop)();
+  return __atomic_exchange_n(&thread.go_back, 0U, __ATOMIC_RELAXED);
+}
+
+WatchedCall watched_call(const Activation& activation, const Record& record, uint64_t object) {
+  return WatchedCall{object, record.extra, record.sp, record.return_pc, activation.number()};
+}
+
+// The count and the time of an event at the entry.
+Moment at_entry(Activation& activation, const Site& site, const Record& record, uint8_t& flags) {
+  const bool watched = site.watch != 0 && record.object != 0;
+  if (watched && site.effect == Effect::move_block) {
+    RuleWatch(activation.shared(), site, watched_call(activation, record, record.object)).forget_block();
+  }
+  if (!watched || site.at_return != 0 || site.effect == Effect::none)
+    return read_now(activation.thread(), site, record.object, site.counts_at_entry != 0);
+  Moment moment{};
+  const WatchedCall call = watched_call(activation, record, record.object);
+  if (RuleWatch(activation.shared(), site, call).at_entry(moment)) flags |= kCandidate;
+  return moment;
+}
+
+Moment at_return(Activation& activation, const Site& site, const Record& record, uint64_t object,
+                 uint8_t& flags) {
+  const bool watched = site.watch != 0 && object != 0 && site.at_return != 0;
+  if (!watched) return read_now(activation.thread(), site, object, true);
+  Moment moment{};
+  const WatchedCall call = watched_call(activation, record, object);
+  if (RuleWatch(activation.shared(), site, call).at_return(record.object, moment)) flags |= kCandidate;
+  return moment;
 }
 
 }  // namespace
 
-extern "C" void refhist_agent_entry(const Site* site, const Saved* saved, uint64_t rbp) {
+// Returns what ask_debugger does; 0 when it need not be asked.
+extern "C" uint64_t refhist_agent_entry(const Site* site, const Saved* saved, uint64_t rbp) {
   Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
   uint64_t index = 0;
-  if (!activation.begin_record(index)) return;
+  if (!activation.begin_record(index)) return 0;
   ThreadSlot& thread = activation.thread();
   Record& record = activation.record(index);
   const uint64_t stub_sp = reinterpret_cast<uint64_t>(saved) + sizeof(Saved);
@@ -118,20 +123,20 @@ extern "C" void refhist_agent_entry(const Site* site, const Saved* saved, uint64
     extra = argument(*saved, site->size_argument);
     if (site->times_argument != 0) extra *= argument(*saved, site->times_argument);
   }
-  const Reading reading = read_now(thread, *site, object, site->counts_at_entry != 0);
-  if (reading.has_count) flags |= kHasCount;
-  record.time = reading.time;
   record.object = object;
-  record.count = reading.count;
   record.sp = entry_sp;
   record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
   record.extra = extra;
   record.site = site->id;
-  if (site->rbp_pushed != 0) rbp = *reinterpret_cast<const uint64_t*>(function_sp - 8);
+  const Moment moment = at_entry(activation, *site, record, flags);
+  if (moment.has_count) flags |= kHasCount;
+  record.time = moment.time;
+  record.count = moment.count;
   activation.capture_stack(record, function_sp, rbp, flags);
   record.kind = RecordKind::entry;
   record.flags = flags;
-  publish(thread, record, index);
+  const bool published = publish(thread, record, index);
+  return published && (flags & kCandidate) != 0 ? ask_debugger(thread) : 0;
 }
 
 // `saved` lies above the word that the stub has pushed: the object argument of the call. Above that is the
@@ -154,20 +159,29 @@ extern "C" void refhist_agent_return(const Site* site, const Saved* saved) {
     extra = object;
     flags |= kHasPointed;
   }
-  const Reading reading = read_now(thread, *site, object, true);
-  if (reading.has_count) flags |= kHasCount;
-  record.time = reading.time;
   record.object = saved->rax;
-  record.count = reading.count;
   record.sp = entry_sp;
   record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
   record.extra = extra;
   record.site = site->id;
+  const Moment moment = at_return(activation, *site, record, object, flags);
+  if (moment.has_count) flags |= kHasCount;
+  record.time = moment.time;
+  record.count = moment.count;
   record.stack = 0;
   record.depth = 0;
   record.kind = RecordKind::returned;
   record.flags = flags;
-  publish(thread, record, index);
+  if (publish(thread, record, index) && (flags & kCandidate) != 0) ask_debugger(thread);
+}
+
+// The same place for a put that nothing is recorded of at its return.
+extern "C" void refhist_agent_end(const Site* site, const Saved* saved) {
+  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  if (!activation.records()) return;
+  const uint64_t object = *reinterpret_cast<const uint64_t*>(saved + 1);
+  const WatchedCall call{object, 0, 0, 0, 0};
+  RuleWatch(activation.shared(), *site, call).ended();
 }
 
 // Stands in for the dynamic linker's _dl_find_object where it is asked about our code: exceptions and thread

@@ -21,6 +21,7 @@ constexpr uint32_t kWalkers =
     3;  ///< of a thread: for itself, and for signal handlers that interrupt the agent
 
 constexpr uint32_t kFrameBytes = 1U << 20U;  ///< at the end of each piece of code: .eh_frame_hdr, .eh_frame
+constexpr uint32_t kStopBytes = kPage;       ///< in front of that in the first piece: where the agent stops
 
 enum class RecordKind : uint8_t { entry = 1, returned = 2 };
 
@@ -28,6 +29,24 @@ enum RecordFlag : uint8_t {
   kHasCount = 1,    ///< `count` was read
   kHasPointed = 2,  ///< `extra` is the pointer that was read where the argument points
   kTruncated = 4,   ///< the stack is not whole
+  kCandidate = 8,   ///< a stop rule may want the program stopped here; the thread goes on to Config::stop
+};
+
+/// What an event does to its object, as far as stop rules care.
+enum class Effect : uint8_t {
+  none,
+  get,
+  put,
+  birth,
+  free,        ///< of the object itself
+  free_block,  ///< of memory that objects may lie in
+  move_block,  ///< realloc
+  end_pool,
+};
+
+enum Watch : uint8_t {
+  kWatchZero = 1,     ///< a put that takes the counter to zero
+  kWatchBalance = 2,  ///< whatever may be a mistake
 };
 
 /// One event. `lap` is written last: the record is whole when it holds the number of this turn of the ring.
@@ -50,8 +69,15 @@ static_assert(sizeof(Record) == 64);
 /// What a stub tells the agent about its site. Written by the debugger, read-only in the program.
 struct Site {
   uint32_t id;
-  int32_t sp_bias;           ///< bytes from the stack pointer at the stub up to that at the function's entry
-  int64_t counter_offset;    ///< from the object
+  int32_t sp_bias;         ///< bytes from the stack pointer at the stub up to that at the function's entry
+  int64_t counter_offset;  ///< from the object
+  uint64_t function;       ///< where the probed function begins, and its bytes
+  uint32_t function_size;
+  int32_t counter_scale;  ///< count = scale * (bytes >> shift) + bias
+  int32_t counter_bias;
+  int32_t born;   ///< references of a new object
+  uint64_t only;  ///< stop rules look at the object at this address only; 0: at every one
+  uint16_t family;
   uint8_t counter_size;      ///< 1, 2, 4 or 8; 0: no counter
   uint8_t object_argument;   ///< a place in Saved, as argument_place says; 0: the object is the result
   uint8_t indirect;          ///< the argument points at the pointer
@@ -60,9 +86,15 @@ struct Site {
   uint8_t size_argument;     ///< a place in Saved; 0 none
   uint8_t times_argument;    ///< multiplies the size
   uint8_t pool_argument;     ///< for results that come from a pool; then there is no size
-  uint8_t rbp_pushed;  ///< the stub stands behind `push rbp`: the caller's lies below the return address
-  uint8_t unused[7];
+  uint8_t counter_shift;
+  Effect effect;
+  uint8_t at_return;  ///< the effect is known when the call returns
+  uint8_t success;    ///< when it has one, by the result: as the core's Success
+  uint8_t blind;      ///< the family's count moves where no probe is: that is no mistake
+  uint8_t watch;      ///< Watch flags: which stop rules look at this site
+  uint8_t tells_end;  ///< a put whose return is seen as well
 };
+static_assert(sizeof(Site) == 72);
 
 /// The agent's only constants. Lies in the code memory, written by the debugger.
 struct Config {
@@ -71,6 +103,7 @@ struct Config {
   uint32_t tid_offset;  ///< of the kernel's thread id from the thread pointer
   uint32_t stacks;      ///< frames to capture; 0 none
   uint64_t code[4][2];  ///< the pieces of code memory: begin, end
+  uint64_t stop;        ///< code that does nothing, where the debugger has a breakpoint
   uint64_t nothing;     ///< stays 0: what `control` points at once the debugger is through with this memory
 };
 
@@ -97,7 +130,7 @@ struct ThreadSlot {
   uint64_t lost;       ///< events dropped because the ring stayed full
   uint64_t oldest_sp;  ///< stack pointer of the outermost activation
   uint32_t level;      ///< activations of the agent on this thread: more than one inside a signal handler
-  uint32_t unused1;
+  uint32_t go_back;  ///< the debugger's answer at Config::stop: the thread shall stand at the function again
   uint64_t unused2[3];
   // The debugger's cache line.
   uint64_t consumed;
@@ -112,9 +145,15 @@ struct Shared {
   uint64_t table;       ///< offsets from Shared
   uint64_t slots;
   uint64_t rings;
-  uint64_t walkers;  ///< kWalkers for each slot
-  uint64_t walk;     ///< WalkerShared
+  uint64_t walkers;       ///< kWalkers for each slot
+  uint64_t walk;          ///< WalkerShared
+  uint64_t objects;       ///< ObjectEntry, of the families that stop rules look at
+  uint64_t granules;      ///< one bit for 16 bytes of memory: an object of these families may begin there
+  uint32_t objects_full;  ///< events on objects that had no room in that table
+  uint32_t watched;       ///< how many of `families` there are; more than kWatchedFamilies: not all are named
+  uint16_t families[16];  ///< that stop rules look at
 };
+constexpr uint32_t kWatchedFamilies = 16;
 
 /// The registers as a stub saves them, lowest address first.
 struct Saved {

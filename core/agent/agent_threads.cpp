@@ -1,19 +1,17 @@
 #include "agent/agent_threads.h"
 
-#include "agent/system_call.h"
+#include "agent/instructions.h"
 
 namespace refhist::agent {
 
 namespace {
 
-constexpr int64_t kNanosleep = 35;
 constexpr int64_t kGettid = 186;
 constexpr int64_t kPrctl = 157;
 constexpr uint64_t kGetName = 16;
 constexpr unsigned kSpins = 200;      // pauses before the first sleep
 constexpr unsigned kSleeps = 20000;   // of 100 us: two seconds, then the event is counted as lost
 constexpr unsigned kPatience = 5000;  // sleeps without a sign of life from the debugger
-constexpr uint64_t kSleepNanoseconds = 100000;
 
 uint64_t thread_pointer() {
   uint64_t value = 0;
@@ -41,11 +39,6 @@ bool on_signal_stack() {
   } stack{};
   system_call(kSigaltstack, 0, reinterpret_cast<uint64_t>(&stack));
   return (stack.flags & kOnStack) != 0;
-}
-
-void sleep_a_little() {
-  const uint64_t time[2] = {0, kSleepNanoseconds};
-  system_call(kNanosleep, reinterpret_cast<uint64_t>(time));
 }
 
 }  // namespace
@@ -134,7 +127,7 @@ bool Activation::wait_for_room() {
     const uint64_t used = slot_->reserved - __atomic_load_n(&slot_->consumed, __ATOMIC_ACQUIRE);
     if (used < kRingRecords - kRingSlack) return true;
     if (i < kSpins) {
-      __asm__ volatile("pause");
+      pause();
     } else {
       sleep_a_little();
     }

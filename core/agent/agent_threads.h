@@ -19,7 +19,11 @@ class Activation {
 
   /// Takes the next place in the ring. False when nothing is to be recorded, or nothing can be.
   bool begin_record(uint64_t& index);
+  /// Is there anything to record to?
+  [[nodiscard]] bool records() const { return slot_ != nullptr; }
   ThreadSlot& thread() { return *slot_; }
+  [[nodiscard]] uint32_t number() const { return slot_index_ + 1; }  ///< of the thread's slot, from 1
+  [[nodiscard]] Shared* shared() const { return shared_; }
   Record& record(uint64_t index) { return ring_[index % kRingRecords]; }
   /// The stack at a function's entry, into the record.
   void capture_stack(Record& record, uint64_t entry_sp, uint64_t rbp, uint8_t& flags);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "agent_host/agent_image.h"
@@ -14,6 +15,7 @@
 #include "agent_host/frame_writer.h"
 #include "agent_host/process_layout.h"
 #include "agent_host/program_calls.h"
+#include "agent_host/site_description.h"
 #include "agent_host/symbol_file.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -37,7 +39,7 @@ std::vector<Address> groups(const std::vector<const LoadedModule*>& modules) {
   }
   return near;
 }
-void configure(std::vector<CodePiece>& pieces) {
+void configure(std::vector<CodePiece>& pieces, Address stop) {
   for (CodePiece& piece : pieces) {
     agent::Config config = piece.config();
     config.stacks = kFrames;
@@ -45,6 +47,7 @@ void configure(std::vector<CodePiece>& pieces) {
       config.code[i][0] = pieces[i].address();
       config.code[i][1] = pieces[i].end();
     }
+    config.stop = stop;
     piece.set_config(config);
   }
 }
@@ -93,15 +96,17 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     Agent agent;
     agent.loaded =
         AgentLoader::load(process.pid, memory, run, groups(context_.modules.loaded()), *tid_offset);
-    configure(agent.loaded.pieces);
+    configure(agent.loaded.pieces, agent.loaded.stop);
     const std::uint32_t enabled = 1;
-    if (!port.write_memory(agent.loaded.control, &enabled, sizeof enabled)) {
+    if (!port.write_memory(agent.loaded.control, &enabled, sizeof enabled) ||
+        !port.write_memory(agent.loaded.stop, kStopCode.data(), kStopCode.size())) {
       fail("{} does not write the program's memory", port.name());
     }
     agent.drain = std::make_unique<EventDrain>(*agent.loaded.area, process.pid);
     agent.replay = std::make_unique<Replay>(
         context_.recorder, context_.sites, context_.modules,
         [this](std::uint32_t node, std::vector<RawFrame>& frames) { read_stack(node, frames); });
+    agent.rules = std::make_unique<RuleTable>(*agent.loaded.area);
     agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk().shared());
     agent_ = std::move(agent);
     context_.modules.translate_generated([this](Address pc) { return original(pc); });
@@ -111,26 +116,6 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     why_not_ = error.what();
   }
   return agent_.has_value();
-}
-
-agent::Site AgentBackend::describe(const Site& site, SiteId id) const {
-  const TrackedFamily& tracked = context_.families[site.family.index()];
-  const bool from_argument = site.object.from == ObjectSource::From::argument;
-  agent::Site described{};
-  described.id = id.value;
-  if (tracked.counter) {
-    described.counter_offset = static_cast<std::int64_t>(tracked.counter->offset);
-    described.counter_size = static_cast<std::uint8_t>(tracked.counter->size);
-  }
-  described.object_argument = from_argument ? agent::argument_place(site.object.argument) : 0;
-  described.indirect = site.object.indirect ? 1 : 0;
-  described.pointer_at_entry = site.object.indirect && !site.watches_return() ? 1 : 0;
-  described.counts_at_entry = from_argument && !(site.object.indirect && site.watches_return()) ? 1 : 0;
-  described.size_argument = agent::argument_place(site.size_argument);
-  described.times_argument = agent::argument_place(site.times_argument);
-  described.pool_argument = agent::argument_place(site.pool_argument);
-  if (site.size_argument == 0) described.size_argument = described.times_argument = 0;
-  return described;
 }
 
 CodePiece* AgentBackend::piece_near(Address begin, Address end) {
@@ -194,21 +179,24 @@ bool AgentBackend::write(DebuggerPort& port, Address address, std::span<const st
   return port.write_memory(address, bytes.data(), bytes.size());
 }
 
-std::string AgentBackend::arm(DebuggerPort& port, SiteId id) {
+std::string AgentBackend::arm(DebuggerPort& port, SiteId id, const AgentWatch& watch) {
   if (!agent_) return why_not_.empty() ? "the agent is not in the program yet" : why_not_;
   try {
-    return try_arm(port, id);
+    return try_arm(port, id, watch);
   } catch (const std::exception& error) {
     return error.what();
   }
 }
 
-std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
+std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatch& watch) {
+  if (arm_again(port, id, watch)) return {};
   const Site& site = context_.sites.get(id);
   const LoadedModule* module = context_.modules.get(site.module);
   const bool watches = site.watches_return();
   if (site.pool_argument != 0 && site.object.from == ObjectSource::From::argument)
     return "its call has a pool beside its object";
+  if ((watch.flags & agent::kWatchBalance) != 0 && !frees_known_blocks(site, context_.modules))
+    return "a stop rule looks at what it frees, and the size of that is not known";
   const KnownCode& known = code_of(*module);
   PatchRequest request = known.code.request(site.address, site.size);
   for (const Address address : port.user_breakpoints()) {
@@ -219,19 +207,42 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id) {
   if (watches && !agent_->unwinder) return "its result is needed and the program's unwinder could not pass";
   if (watches && planned.patch->sp_delta != 0)
     return "its result is needed and a breakpoint stands at its beginning";
-  if (watches && stack_arguments(port, known, request.function, 0) != StackArguments::no) {
-    return "its result is needed and it may have arguments on the stack";
-  }
+  agent::Site described = describe_site(site, id, context_.families[site.family.index()], watch);
+  const bool ends = described.effect == agent::Effect::put && watch.flags != 0 && !watches &&
+                    !site.object.indirect && agent_->unwinder && planned.patch->sp_delta == 0;
+  const bool no_stack_arguments =
+      (watches || ends) && stack_arguments(port, known, request.function, 0) == StackArguments::no;
+  if (watches && !no_stack_arguments) return "its result is needed and it may have arguments on the stack";
+  described.tells_end = ends && no_stack_arguments ? 1 : 0;
   CodePiece* piece = piece_near(module->begin, module->end);
   if (piece == nullptr) return "its module is too far from the agent";
   std::string why_not;
-  const auto stub = write_stub(*piece, describe(site, id), *planned.patch, watches, why_not);
+  const ReturnTo returns = watches                    ? ReturnTo::record
+                           : described.tells_end != 0 ? ReturnTo::end_of_put
+                                                      : ReturnTo::nobody;
+  const auto stub = write_stub(*piece, described, *planned.patch, returns, why_not);
   if (!stub) return why_not;
   const auto jump = jump_bytes(planned.patch->at, stub->begin);
   if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
   agent_->stubs.push_back(Written{*stub, site.function, site.module, site.file_address, site.address});
-  armed_[id] = Armed{*planned.patch, *stub};
+  armed_[id] = Armed{*planned.patch, *stub, watch, described.tells_end != 0};
   return {};
+}
+
+bool AgentBackend::arm_again(DebuggerPort& port, SiteId id, const AgentWatch& watch) {
+  const auto rested = rested_.find(id);
+  if (rested == rested_.end() || rested->second.watch != watch) return false;
+  const Armed& armed = rested->second;
+  const std::vector<Address> breakpoints = port.user_breakpoints();
+  const Address begin = context_.sites.get(id).address;
+  const bool in_the_way = std::any_of(breakpoints.begin(), breakpoints.end(), [&](Address address) {
+    return begin < address && address < armed.patch.at + armed.patch.length;
+  });
+  // One that begins further in made room for a breakpoint, which may be gone.
+  if (in_the_way || armed.patch.at != begin) return false;
+  if (!write(port, armed.patch.at, jump_bytes(armed.patch.at, armed.stub.begin))) return false;
+  armed_.insert(rested_.extract(rested));
+  return true;
 }
 
 void AgentBackend::disarm(DebuggerPort& port, SiteId id) {
@@ -239,7 +250,8 @@ void AgentBackend::disarm(DebuggerPort& port, SiteId id) {
   if (found == armed_.end()) return;
   const Patch& patch = found->second.patch;
   write(port, patch.at, std::span(patch.original).first(jump_bytes(0, 0).size()));
-  armed_.erase(found);
+  rested_.erase(id);
+  rested_.insert(armed_.extract(found));
 }
 
 void AgentBackend::disarm_all(DebuggerPort& port) {
@@ -264,16 +276,51 @@ std::vector<SiteId> AgentBackend::covered_by_breakpoints(DebuggerPort& port) con
 }
 
 void AgentBackend::drop(Address begin, Address end) {
-  std::erase_if(armed_, [&](const auto& armed) {
+  const auto gone = [&](const auto& armed) {
     return begin <= armed.second.patch.at && armed.second.patch.at < end;
-  });
+  };
+  std::erase_if(armed_, gone);
+  std::erase_if(rested_, gone);
+}
+
+AgentWatch AgentBackend::watch_of(SiteId id) const {
+  const auto found = armed_.find(id);
+  return found == armed_.end() ? AgentWatch{} : found->second.watch;
+}
+
+bool AgentBackend::watches_any() const {
+  return std::any_of(armed_.begin(), armed_.end(),
+                     [](const auto& armed) { return armed.second.watch.flags != 0; });
+}
+
+void AgentBackend::describe_again() {
+  std::vector<FamilyId> watched;
+  for (const auto& [id, armed] : armed_) {
+    const Site& site = context_.sites.get(id);
+    const TrackedFamily& tracked = context_.families[site.family.index()];
+    agent::Site described = describe_site(site, id, tracked, armed.watch);
+    described.sp_bias = armed.stub.sp_bias;
+    described.tells_end = armed.tells_end ? 1 : 0;
+    std::array<std::uint8_t, sizeof described> bytes;
+    std::memcpy(bytes.data(), &described, sizeof described);
+    for (CodePiece& piece : agent_->loaded.pieces) {
+      if (piece.contains(armed.stub.site)) piece.rewrite(armed.stub.site, bytes);
+    }
+    if (armed.watch.flags != 0 && !tracked.family.allocator) watched.push_back(site.family);
+  }
+  std::sort(watched.begin(), watched.end());
+  watched.erase(std::unique(watched.begin(), watched.end()), watched.end());
+  agent_->rules->name_families(watched);
 }
 
 void AgentBackend::replay() {
   if (!agent_) return;
   const std::vector<RecordBatch> batches = agent_->drain->take();
   for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
-    agent_->replay->apply(batch, record);
+    std::vector<Recorded> recorded = agent_->replay->apply(batch, record);
+    if ((record.flags & agent::kCandidate) == 0) return;
+    on_candidate_(Candidate{batch.tid, SiteId(record.site), record.kind == agent::RecordKind::returned,
+                            record.return_pc, std::move(recorded)});
   });
 }
 
@@ -339,6 +386,7 @@ void AgentBackend::publish_rules() {
 
 void AgentBackend::publish(DebuggerPort& port) {
   if (!agent_) return;
+  describe_again();
   if (agent_->published == agent_->stubs.size()) {
     publish_rules();
     return;
@@ -363,6 +411,14 @@ void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
     frames.add(stub, [&](std::uint32_t offset) {
       return module->module->unwind_rule(written.function_address + offset);
     });
+  }
+  if (const Address stop = agent_->loaded.stop; stop == piece.stop_page()) {
+    Stub place;
+    place.begin = stop - base;
+    place.end = place.begin + kStopCode.size();
+    place.rows = {FrameRow{0, sizeof(Address)}};
+    names.push_back({"refhist_stop", place.begin, kStopCode.size()});
+    frames.add(place, [](std::uint32_t) { return nullptr; });
   }
   const std::vector<std::uint8_t> bytes = frames.finish();
   if (!piece.set_frames(bytes)) return;
@@ -441,6 +497,7 @@ void AgentBackend::forget() {
   context_.modules.translate_generated({});
   agent_.reset();
   armed_.clear();
+  rested_.clear();
   known_code_.clear();
   rules_.clear();
   why_not_.clear();

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "agent_host/agent_loader.h"
+#include "agent_host/agent_watch.h"
 #include "agent_host/event_drain.h"
 #include "agent_host/replay.h"
+#include "agent_host/rule_table.h"
 #include "agent_host/stub_writer.h"
 #include "agent_tables/compact_cfi.h"
 #include "agent_tables/stack_nodes.h"
@@ -31,9 +33,22 @@ struct AgentContext {
   Recorder& recorder;
 };
 
+/// An event whose thread asks for a decision.
+struct Candidate {
+  long tid = 0;
+  SiteId site;
+  bool returned = false;  ///< told at the call's return
+  Address return_pc = 0;
+  std::vector<Recorded> recorded;
+};
+
 class AgentBackend {
  public:
   explicit AgentBackend(AgentContext context) : context_(context) {}
+
+  /// Called while records are handed to the recorder.
+  using CandidateHandler = std::function<void(const Candidate& candidate)>;
+  void set_candidate_handler(CandidateHandler handler) { on_candidate_ = std::move(handler); }
 
   /// Brings the agent into the process if it is not there. Not before the C library is mapped.
   bool attach(DebuggerPort& port, const ProcessInfo& process, bool tracer_here);
@@ -42,8 +57,15 @@ class AgentBackend {
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
   /// Patches the site's function. Empty when done, else the reason why this site is left to a breakpoint.
-  std::string arm(DebuggerPort& port, SiteId id);
+  std::string arm(DebuggerPort& port, SiteId id, const AgentWatch& watch);
   [[nodiscard]] bool armed(SiteId id) const { return armed_.contains(id); }
+  /// What it was armed with.
+  [[nodiscard]] AgentWatch watch_of(SiteId id) const;
+  [[nodiscard]] bool watches_any() const;
+  /// Where threads ask for a decision; 0 when there is no agent.
+  [[nodiscard]] Address stop_place() const { return agent_ ? agent_->loaded.stop : 0; }
+  /// The program's side of the stop rules; null when there is no agent.
+  [[nodiscard]] const RuleTable* rules() const { return agent_ ? agent_->rules.get() : nullptr; }
   /// Puts the function's bytes back.
   void disarm(DebuggerPort& port, SiteId id);
   void disarm_all(DebuggerPort& port);
@@ -80,6 +102,8 @@ class AgentBackend {
   struct Armed {
     Patch patch;
     Stub stub;
+    AgentWatch watch;
+    bool tells_end = false;
   };
   /// A stub stays in the program for good; threads may stand in it.
   struct Written {
@@ -94,6 +118,7 @@ class AgentBackend {
     std::unique_ptr<StackNodes> nodes;
     std::unique_ptr<EventDrain> drain;
     std::unique_ptr<Replay> replay;
+    std::unique_ptr<RuleTable> rules;
     std::vector<Written> stubs;
     std::optional<Patch> unwinder;  // of _dl_find_object
     Address unwinder_stub = 0;
@@ -103,9 +128,12 @@ class AgentBackend {
   void publish_rules();
   void publish_piece(DebuggerPort& port, CodePiece& piece);
   void show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file);
-  std::string try_arm(DebuggerPort& port, SiteId id);
+  /// With the stub that it had before. False when that does not fit any more.
+  bool arm_again(DebuggerPort& port, SiteId id, const AgentWatch& watch);
+  std::string try_arm(DebuggerPort& port, SiteId id, const AgentWatch& watch);
   [[nodiscard]] std::optional<std::uint32_t> thread_id_offset() const;
-  [[nodiscard]] agent::Site describe(const Site& site, SiteId id) const;
+  /// What is known of families and counters may have changed since the sites were armed.
+  void describe_again();
   CodePiece* piece_near(Address begin, Address end);
   /// What is known of a module's code; made at its first site.
   struct KnownCode {
@@ -127,9 +155,11 @@ class AgentBackend {
   bool write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes);
 
   AgentContext context_;
+  CandidateHandler on_candidate_;
   std::optional<Agent> agent_;
   std::string why_not_;
   std::unordered_map<SiteId, Armed> armed_;
+  std::unordered_map<SiteId, Armed> rested_;  // were armed, and their stubs still fit
   std::unordered_map<ModuleId, KnownCode> known_code_;
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there

@@ -72,6 +72,7 @@ AgentImage::AgentImage() {
   if (section_of_type(file, SHT_RELA) != nullptr) fail("the embedded agent needs relocations");
   entry_ = symbol(file, "refhist_agent_entry");
   returned_ = symbol(file, "refhist_agent_return");
+  ended_ = symbol(file, "refhist_agent_end");
   find_object_ = symbol(file, "refhist_agent_find_object");
   config_ = symbol(file, "refhist_agent_config");
   const Elf64_Shdr* frames = section_named(file, ".eh_frame");

@@ -19,6 +19,7 @@ class AgentImage {
   // Places in it.
   [[nodiscard]] Address entry() const { return entry_; }
   [[nodiscard]] Address returned() const { return returned_; }
+  [[nodiscard]] Address ended() const { return ended_; }
   [[nodiscard]] Address find_object() const { return find_object_; }
   [[nodiscard]] Address config() const { return config_; }
   /// Its .eh_frame, and where that lies in the image.
@@ -31,6 +32,7 @@ class AgentImage {
   std::vector<std::uint8_t> bytes_;
   Address entry_ = 0;
   Address returned_ = 0;
+  Address ended_ = 0;
   Address find_object_ = 0;
   Address config_ = 0;
   Address frames_at_ = 0;

@@ -83,6 +83,9 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
     loaded.pieces.emplace_back(mapped, loaded.area->code_piece(index), config);
   }
   if (loaded.pieces.empty()) fail("there is no room for its code near the program's");
+  // A debugger cannot put a breakpoint into memory that is shared and not writable.
+  loaded.stop = program.map(loaded.pieces.front().stop_page(), agent::kStopBytes, PROT_READ | PROT_EXEC,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL, 0);
 }
 }  // namespace
 

@@ -2,6 +2,7 @@
 // Only system calls run in the program, no code of it, so no lock that it holds matters.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -23,7 +24,12 @@ struct LoadedAgent {
   std::vector<CodePiece> pieces;
   std::vector<std::pair<Address, Address>> data;  ///< what is ours and writable in the program
   Address control = 0;
+  Address stop = 0;  ///< agent::Config::stop: kStopCode is to be written there
 };
+
+/// Does nothing, in more than one instruction: a debugger that has stopped at the first goes on with the
+/// next.
+constexpr std::array<std::uint8_t, 3> kStopCode{0x90, 0x90, 0xc3};  // nop; nop; ret
 
 class AgentLoader {
  public:

@@ -32,16 +32,22 @@ bool CodePiece::reaches(Address begin, Address end) const {
 
 Address CodePiece::agent_entry() const { return address_ + AgentImage::get().entry(); }
 Address CodePiece::agent_find_object() const { return address_ + AgentImage::get().find_object(); }
+Address CodePiece::agent_end() const { return address_ + AgentImage::get().ended(); }
+Address CodePiece::stop_page() const { return end() - agent::kFrameBytes - agent::kStopBytes; }
 Address CodePiece::agent_return() const { return address_ + AgentImage::get().returned(); }
 
 std::optional<Address> CodePiece::next(std::size_t size) const {
-  if (used_ + lines(size) > frames_at()) return std::nullopt;
+  if (address_ + used_ + lines(size) > stop_page()) return std::nullopt;
   return address_ + used_;
 }
 
 void CodePiece::append(std::span<const std::uint8_t> bytes) {
   std::copy(bytes.begin(), bytes.end(), memory_.begin() + static_cast<std::ptrdiff_t>(used_));
   used_ += lines(bytes.size());
+}
+
+void CodePiece::rewrite(Address address, std::span<const std::uint8_t> bytes) {
+  std::copy(bytes.begin(), bytes.end(), memory_.begin() + static_cast<std::ptrdiff_t>(address - address_));
 }
 
 agent::Config CodePiece::config() const {

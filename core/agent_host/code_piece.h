@@ -19,16 +19,22 @@ class CodePiece {
 
   [[nodiscard]] Address address() const { return address_; }
   [[nodiscard]] Address end() const { return address_ + memory_.size(); }
+  [[nodiscard]] bool contains(Address address) const { return address_ <= address && address < end(); }
   /// Can code anywhere in [begin, end) jump here and back?
   [[nodiscard]] bool reaches(Address begin, Address end) const;
   [[nodiscard]] Address agent_entry() const;
   [[nodiscard]] Address agent_return() const;
+  [[nodiscard]] Address agent_end() const;
   [[nodiscard]] Address agent_find_object() const;
+  /// A page that the program may map something else over: stubs stay away from it.
+  [[nodiscard]] Address stop_page() const;
 
   /// Where the next stub of at most `size` bytes will lie; nothing when the piece is full.
   [[nodiscard]] std::optional<Address> next(std::size_t size) const;
   /// Writes there.
   void append(std::span<const std::uint8_t> bytes);
+  /// Writes over what was appended at the address.
+  void rewrite(Address address, std::span<const std::uint8_t> bytes);
   [[nodiscard]] agent::Config config() const;
   void set_config(const agent::Config& config);
 

@@ -112,7 +112,7 @@ const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& rec
   return stack;
 }
 
-void Replay::apply(const RecordBatch& batch, agent::Record record) {
+std::vector<Recorded> Replay::apply(const RecordBatch& batch, agent::Record record) {
   if (const Address original = modules_.original(record.return_pc); original != 0)
     record.return_pc = original;
   const SiteId id(record.site);
@@ -124,11 +124,10 @@ void Replay::apply(const RecordBatch& batch, agent::Record record) {
     registers[kRip] = record.return_pc;
     registers[kRsp] = record.sp + sizeof(Address);
     registers[kRax] = record.object;
-    recorder_.on_return(view, batch.tid, registers);
-    return;
+    return recorder_.on_return(view, batch.tid, registers).recorded;
   }
   std::optional<Address> arm_return;
-  recorder_.on_entry(view, batch.tid, entry_registers(site, record), id, arm_return);
+  return recorder_.on_entry(view, batch.tid, entry_registers(site, record), id, arm_return);
 }
 
 }  // namespace refhist

@@ -38,7 +38,8 @@ class Replay {
         stacks_(std::move(stacks)),
         clock_(recorder.now()) {}
 
-  void apply(const RecordBatch& batch, agent::Record record);
+  /// What the recorder made of it.
+  std::vector<Recorded> apply(const RecordBatch& batch, agent::Record record);
   /// Addresses mean something else from now on.
   void modules_changed() { known_stacks_.clear(); }
 

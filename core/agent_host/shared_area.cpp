@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/object_entry.h"
 #include "agent/stack_walker.h"
 #include "base/error.h"
 
@@ -24,10 +25,14 @@ constexpr std::uint64_t kWalkers = kRings + agent::kThreadSlots * kRing;
 constexpr std::uint64_t kThreadWalkers = agent::kWalkers * sizeof(agent::WalkerThread);
 constexpr std::uint64_t kWalk = kWalkers + pages(agent::kThreadSlots * kThreadWalkers);
 constexpr WalkerSizes kWalkerSizes{};
+constexpr std::uint64_t kObjectBytes = pages(std::uint64_t{agent::kObjects} * sizeof(agent::ObjectEntry));
+constexpr std::uint64_t kGranuleBytes = pages(agent::kGranules / 8);
 static_assert(sizeof(agent::Shared) <= kPage);
+
+std::uint64_t objects_at() { return kWalk + pages(WalkerMemory::bytes(kWalkerSizes)); }
 }  // namespace
 
-std::uint64_t SharedArea::data_size() { return kWalk + pages(WalkerMemory::bytes(kWalkerSizes)); }
+std::uint64_t SharedArea::data_size() { return objects_at() + kObjectBytes + kGranuleBytes; }
 
 SharedArea::SharedArea(int descriptor) : descriptor_(descriptor) {
   const std::uint64_t size = code_offset(kCodePieces);
@@ -50,6 +55,8 @@ SharedArea::SharedArea(int descriptor) : descriptor_(descriptor) {
   shared().rings = kRings;
   shared().walkers = kWalkers;
   shared().walk = kWalk;
+  shared().objects = objects_at();
+  shared().granules = objects_at() + kObjectBytes;
   walk_ = std::make_unique<WalkerMemory>(base_ + kWalk, kWalkerSizes);
 }
 
@@ -80,6 +87,17 @@ void SharedArea::forget_slot(unsigned index) const {
 const agent::Record& SharedArea::record(unsigned slot, std::uint64_t index) const {
   const auto* ring = reinterpret_cast<const agent::Record*>(base_ + kRings + slot * kRing);
   return ring[index % agent::kRingRecords];
+}
+
+agent::ObjectEntry* SharedArea::find_object(std::uint64_t key) const {
+  auto* entries = reinterpret_cast<agent::ObjectEntry*>(base_ + shared().objects);
+  const std::uint32_t first = agent::first_object_slot(key);
+  for (std::uint32_t i = 0; i < agent::kObjectProbes; ++i) {
+    agent::ObjectEntry& entry = entries[(first + i) & (agent::kObjects - 1)];
+    if (entry.key == key) return &entry;
+    if (entry.key == 0) return nullptr;
+  }
+  return nullptr;
 }
 
 std::span<std::uint8_t> SharedArea::code_piece(unsigned index) const {

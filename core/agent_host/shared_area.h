@@ -7,6 +7,7 @@
 #include <span>
 
 #include "agent/agent_abi.h"
+#include "agent/object_entry.h"
 #include "agent_tables/walker_memory.h"
 #include "base/types.h"
 
@@ -28,6 +29,8 @@ class SharedArea {
   /// Gives the slot of a thread that has ended back to the agent.
   void forget_slot(unsigned index) const;
   [[nodiscard]] const agent::Record& record(unsigned slot, std::uint64_t index) const;
+  /// Null when the agent has no entry for it. Not while the program runs.
+  [[nodiscard]] agent::ObjectEntry* find_object(std::uint64_t key) const;
   /// What the stack walker works with.
   [[nodiscard]] WalkerMemory& walk() const { return *walk_; }
   [[nodiscard]] std::span<std::uint8_t> code_piece(unsigned index) const;

@@ -121,7 +121,7 @@ bool append_moved(StubAssembler& code, const Patch& patch, Stub& stub, std::stri
 }  // namespace
 
 std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
-                               bool watches_return, std::string& why_not) {
+                               ReturnTo returns, std::string& why_not) {
   const auto place = piece.next(kMostBytes);
   if (!place) {
     why_not = "the code memory near it is full";
@@ -131,15 +131,31 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   agent::Site descriptor = site;
   descriptor.sp_bias = patch.sp_delta + red_zone;
   Stub stub;
+  stub.site = *place;
+  stub.sp_bias = descriptor.sp_bias;
   stub.begin = *place + sizeof descriptor;
   StubAssembler code(stub.begin, kWord + patch.sp_delta);
   if (red_zone != 0) code.lower_stack(red_zone);
   code.save_registers();
   code.call_agent(*place, piece.agent_entry());
-  code.restore_registers();
-  if (red_zone != 0) code.lower_stack(-red_zone);
-  if (watches_return) call_through(code, site, *place, piece.agent_return(), stub);
+  std::optional<std::size_t> back;
+  if (site.watch != 0) back = code.code().jump_forward_if_set();
+  const auto leave = [&] {
+    code.restore_registers();
+    if (red_zone != 0) code.lower_stack(-red_zone);
+  };
+  leave();
+  if (returns != ReturnTo::nobody) {
+    const bool records = returns == ReturnTo::record;
+    call_through(code, site, *place, records ? piece.agent_return() : piece.agent_end(), stub);
+  }
   if (!append_moved(code, patch, stub, why_not)) return std::nullopt;
+  if (back) {
+    code.code().bind(*back);
+    code.set_cfa(kWord + patch.sp_delta + red_zone + kSavedBytes);
+    leave();
+    code.code().jump(patch.at);
+  }
   stub.end = code.code().here();
   stub.rows = code.rows();
   std::vector<std::uint8_t> bytes(sizeof descriptor);

@@ -20,7 +20,9 @@ struct FrameRow {
 };
 
 struct Stub {
-  Address begin = 0;  ///< where the patch jumps to
+  Address site = 0;          ///< the agent::Site
+  std::int32_t sp_bias = 0;  ///< as in there
+  Address begin = 0;         ///< where the patch jumps to
   Address end = 0;
   std::uint32_t relocated = 0;      ///< offset of the moved instructions
   std::uint32_t relocated_end = 0;  ///< first offset behind them and their jump back
@@ -30,10 +32,13 @@ struct Stub {
   std::vector<FrameRow> rows;  ///< for all but the moved instructions
 };
 
-/// Writes the stub into the piece. `watches_return`: the call is made from the stub, so that its result is
-/// seen. Nothing and the reason when an instruction cannot be moved there or the piece is full.
+/// Who is told when the call returns; then it is made from the stub.
+enum class ReturnTo : std::uint8_t { nobody, record, end_of_put };
+
+/// Writes the stub into the piece. Nothing and the reason when an instruction cannot be moved there or the
+/// piece is full.
 std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
-                               bool watches_return, std::string& why_not);
+                               ReturnTo returns, std::string& why_not);
 
 /// A stub that asks the agent first: unless `handler` answers 0 it has done the work, and the caller is told
 /// 0.

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 
+#include "agent/site_values.h"
+
 namespace refhist {
 
 namespace {
@@ -28,12 +30,6 @@ bool lives_here(long pid, long tid) {
   if (!stat || fgets(line, sizeof line, stat.get()) == nullptr) return false;
   const char* name_end = strrchr(line, ')');
   return name_end == nullptr || strchr("ZX", name_end[2]) == nullptr;
-}
-
-std::int64_t sign_extended(std::uint64_t raw, std::uint32_t size) {
-  if (size >= 8) return static_cast<std::int64_t>(raw);
-  const unsigned unused = 64 - 8 * size;
-  return static_cast<std::int64_t>(raw << unused) >> unused;
 }
 }  // namespace
 
@@ -70,7 +66,7 @@ Count ProgramAccess::read_count(const MemberPlace& place, const CounterSpec& spe
 }
 
 std::int64_t ProgramAccess::count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec) {
-  return spec.scale * (sign_extended(raw, place.size) >> spec.shift) + spec.bias;
+  return agent::references(raw, place.size, spec.shift, spec.scale, spec.bias);
 }
 
 bool ProgramAccess::is_tracer(long pid) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/site_values.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -15,19 +16,7 @@ constexpr Address kHeader = 64;  // bytes that a library puts before its object 
 Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
 
 bool succeeded(Success success, Address result) {
-  switch (success) {
-    case Success::always:
-      return true;
-    case Success::nonzero:
-      return result != 0;
-    case Success::zero:
-      return (result & 0xffffffffU) == 0;
-    case Success::nonnegative:
-      return static_cast<std::int32_t>(result) >= 0;
-    case Success::truth:
-      return (result & 0xff) != 0;
-  }
-  return false;
+  return agent::call_succeeded(static_cast<unsigned>(success), result);
 }
 
 int direction(Role role) {

@@ -43,10 +43,29 @@ bool HitHandler::rule_applies(const StopRule& rule, const Object& object) const 
          (!rule.object || *rule.object == object.address);
 }
 
+HitHandler::HitHandler(SessionState& state, Tracker& tracker) : state_(state), tracker_(tracker) {
+  state_.agent.set_candidate_handler([this](const Candidate& candidate) {
+    Asked asked{candidate, {}, {}};
+    for (const Recorded& recorded : candidate.recorded) {
+      asked.objects.push_back(recorded.outcome.object);
+      for (Firing& firing : judge(recorded, candidate.tid)) asked.firings.push_back(std::move(firing));
+    }
+    asked_[candidate.tid] = std::move(asked);
+  });
+}
+
 void HitHandler::stop_for(StopRule& rule, const std::string& what) {
   ++rule.hits;
   if (!reason_.empty()) return;  // the first reason is told; the others count their hit
   reason_ = fmt::format("refhist: {} (rule {}: {})", what, rule.number, rule.describe());
+}
+
+void HitHandler::stop_for(const Firings& firings) {
+  for (StopRule& rule : state_.rules.all()) {
+    for (const Firing& firing : firings) {
+      if (firing.rule == rule.number && rule.enabled) stop_for(rule, firing.what);
+    }
+  }
 }
 
 std::string HitHandler::place(const Recorded& recorded, long tid) {
@@ -58,8 +77,9 @@ std::string HitHandler::place(const Recorded& recorded, long tid) {
                      name.empty() ? std::string() : fmt::format(" \"{}\"", name));
 }
 
-void HitHandler::judge(const Recorded& recorded, long tid) {
-  if (!recorded.outcome.event.valid() || state_.rules.all().empty()) return;
+HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
+  Firings firings;
+  if (!recorded.outcome.event.valid() || state_.rules.all().empty()) return firings;
   const Object& object = state_.history.object(recorded.outcome.object);
   const Event& event = state_.history.event(recorded.outcome.event);
   const std::string name = fmt::format("{} {:#x}", state_.family_name(object.family), object.address);
@@ -69,24 +89,30 @@ void HitHandler::judge(const Recorded& recorded, long tid) {
   const std::size_t position = object.events.size();
   const bool moved = position >= 2 && state_.history.event(object.events[position - 2]).unobserved &&
                      object.events[position - 2].value + 1 == recorded.outcome.event.value;
-  for (StopRule& rule : state_.rules.all()) {
+  const auto fires = [&](const StopRule& rule, std::string what) {
+    const bool counted = rule.kind == RuleKind::put_to_zero && recorded.before;
+    firings.push_back(Firing{rule.number, std::move(what),
+                             counted ? std::optional(recorded.outcome.object) : std::nullopt});
+  };
+  for (const StopRule& rule : state_.rules.all()) {
     if (!rule.after.empty() || !rule_applies(rule, object)) continue;
     if (rule.kind == RuleKind::put_to_zero && to_zero) {
-      stop_for(rule, fmt::format("put to zero: {}, count {} -> 0, {}", name, count_text(event.before),
-                                 place(recorded, tid)));
+      fires(rule, fmt::format("put to zero: {}, count {} -> 0, {}", name, count_text(event.before),
+                              place(recorded, tid)));
     } else if (rule.kind == RuleKind::imbalance && recorded.outcome.finding &&
                recorded.outcome.finding->verdict != Verdict::undecidable) {
       const Finding& finding = *recorded.outcome.finding;
-      stop_for(rule, fmt::format("{}: {}: {}, {}", verdict_name(finding.verdict), name, finding.why,
-                                 place(recorded, tid)));
+      fires(rule, fmt::format("{}: {}: {}, {}", verdict_name(finding.verdict), name, finding.why,
+                              place(recorded, tid)));
     } else if (rule.kind == RuleKind::imbalance && moved &&
                !state_.families[object.family.index()].traits.blind) {
       const Event& change = state_.history.event(object.events[position - 2]);
-      stop_for(rule,
-               fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
-                           name, count_text(change.before), count_text(change.after), place(recorded, tid)));
+      fires(rule,
+            fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
+                        name, count_text(change.before), count_text(change.after), place(recorded, tid)));
     }
   }
+  return firings;
 }
 
 void HitHandler::judge_watched(const PendingCall& call, long tid) {
@@ -193,9 +219,47 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
   }
 }
 
+void HitHandler::decide(DebuggerPort& port, const ProgramAccess& access, long tid) {
+  auto found = asked_.extract(tid);
+  if (found.empty()) return;
+  Asked& asked = found.mapped();
+  // Now that all threads stand: does this thread alone take the counter to zero?
+  std::erase_if(asked.firings, [&](const Firing& firing) {
+    if (!firing.to_zero) return false;
+    const Object& object = state_.history.object(*firing.to_zero);
+    const TrackedFamily& tracked = state_.families[object.family.index()];
+    if (!tracked.counter) return false;
+    const Count now = access.read_count(*tracked.counter, tracked.family.counter, object.address);
+    return now && *now != 1;
+  });
+  for (const ObjectId id : asked.objects) {
+    if (id.valid()) state_.agent.rules()->correct(state_.history.object(id));
+  }
+  if (asked.firings.empty()) return;
+  const Candidate& candidate = asked.candidate;
+  Address to = candidate.return_pc;
+  if (candidate.returned) {
+    tracker_.arm_return(port, to);
+  } else {
+    to = tracker_.stop_at_beginning(port, candidate.site);
+    state_.agent.rules()->send_back(tid);
+  }
+  sent_[tid] = Sent{to, std::move(asked.firings)};
+}
+
+bool HitHandler::arrive(long tid, Address pc) {
+  const auto found = sent_.find(tid);
+  if (found == sent_.end() || found->second.to != pc) return false;
+  stop_for(found->second.firings);
+  sent_.erase(found);
+  return true;
+}
+
 void HitHandler::check_process(DebuggerPort& port, long tid) {
   if (known_process_ != state_.process.pid) {
     known_threads_.clear();
+    asked_.clear();
+    sent_.clear();
     repeated_.forget();
   }
   known_process_ = state_.process.pid;
@@ -206,12 +270,41 @@ void HitHandler::check_process(DebuggerPort& port, long tid) {
   known_threads_ = {tid};
 }
 
+void HitHandler::seen_by_breakpoint(const Recorded& recorded, long tid) {
+  stop_for(judge(recorded, tid));
+  // The agent has not seen it, and looks at the family's other sites.
+  const ObjectId object = recorded.outcome.object;
+  if (const RuleTable* rules = state_.agent.rules(); rules != nullptr && object.valid())
+    rules->correct(state_.history.object(object));
+}
+
+void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long tid,
+                        const Registers& registers) {
+  const Address pc = registers.pc();
+  if (tracker_.is_return_point(pc)) {
+    const Recorder::Returned returned = state_.recorder.on_return(access, tid, registers);
+    for (const Recorded& recorded : returned.recorded) seen_by_breakpoint(recorded, tid);
+    for (const PendingCall& call : returned.watched) judge_watched(call, tid);
+  }
+  const SiteId site = state_.sites.at(pc);
+  if (!site.valid() || !state_.recording || state_.sites.get(site).in_agent) return;
+  if (tracker_.take_back(port, site, tid)) return;
+  std::optional<Address> arm_return;
+  const std::vector<Recorded> seen = state_.recorder.on_entry(access, tid, registers, site, arm_return);
+  if (arm_return) tracker_.arm_return(port, *arm_return);
+  for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
+}
+
 bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   reason_.clear();
   check_process(port, tid);
   tracker_.settle_fork(port);
   state_.agent.replay();
   const ProgramAccess access(port, state_.process, state_.tracer_here);
+  if (tracker_.is_agent_stop(pc)) {
+    decide(port, access, tid);
+    return false;
+  }
   std::optional<Registers> registers = access.registers(tid);
   if (!registers) {
     ++state_.lost_hits;
@@ -219,20 +312,10 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   }
   (*registers)[kRip] = pc;
   if (repeated_.is_repeated(access, tid, *registers)) return false;
+  if (arrive(tid, pc)) return !reason_.empty();
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
   tracker_.bring_agent(port);
-  if (tracker_.is_return_point(pc)) {
-    const Recorder::Returned returned = state_.recorder.on_return(access, tid, *registers);
-    for (const Recorded& recorded : returned.recorded) judge(recorded, tid);
-    for (const PendingCall& call : returned.watched) judge_watched(call, tid);
-  }
-  const SiteId site = state_.sites.at(pc);
-  if (site.valid() && state_.recording) {
-    std::optional<Address> arm_return;
-    const std::vector<Recorded> seen = state_.recorder.on_entry(access, tid, *registers, site, arm_return);
-    if (arm_return) tracker_.arm_return(port, *arm_return);
-    for (const Recorded& recorded : seen) judge(recorded, tid);
-  }
+  record(port, access, tid, *registers);
   if (tracker_.is_fork_watch(pc)) {
     Address return_pc = 0;
     if (access.read_word(registers->sp(), return_pc)) tracker_.arm_return(port, return_pc);

@@ -2,7 +2,9 @@
 // program stays stopped and why.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "events/repeated_hits.h"
@@ -13,7 +15,7 @@ namespace refhist {
 
 class HitHandler {
  public:
-  HitHandler(SessionState& state, Tracker& tracker) : state_(state), tracker_(tracker) {}
+  HitHandler(SessionState& state, Tracker& tracker);
 
   /// True: the program stays stopped for `stop_reason()`. Throws Error.
   bool handle(DebuggerPort& port, long tid, Address pc);
@@ -26,7 +28,24 @@ class HitHandler {
 
  private:
   void check_process(DebuggerPort& port, long tid);
-  void judge(const Recorded& recorded, long tid);
+  /// A rule that fires.
+  struct Firing {
+    int rule;
+    std::string what;
+    /// Set for a put to zero of an object whose counter can be read.
+    std::optional<ObjectId> to_zero;
+  };
+  using Firings = std::vector<Firing>;
+
+  void stop_for(const Firings& firings);
+  /// Which rules fire at this event.
+  Firings judge(const Recorded& recorded, long tid);
+  /// A thread asks at the agent's stop: decides, and sends it to where the program is to stop.
+  void decide(DebuggerPort& port, const ProgramAccess& access, long tid);
+  /// A thread has come to where it was sent. True when this stop is decided.
+  bool arrive(long tid, Address pc);
+  void seen_by_breakpoint(const Recorded& recorded, long tid);
+  void record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers);
   void judge_watched(const PendingCall& call, long tid);
   void judge_exit(DebuggerPort& port, long raw_exit_thread);  ///< 0: in _exit
   void stop_for(StopRule& rule, const std::string& what);
@@ -36,6 +55,18 @@ class HitHandler {
 
   SessionState& state_;
   Tracker& tracker_;
+  /// What the agent's threads ask about, and where they were sent.
+  struct Asked {
+    Candidate candidate;
+    std::vector<ObjectId> objects;
+    Firings firings;
+  };
+  struct Sent {
+    Address to = 0;
+    Firings firings;
+  };
+  std::unordered_map<long, Asked> asked_;  // by thread
+  std::unordered_map<long, Sent> sent_;
   RepeatedHits repeated_;
   std::string reason_;
   std::unordered_set<long> known_threads_;  ///< of `known_process_`: they need no second look whose they are

@@ -216,8 +216,6 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   Site& site = state_.sites.get(id);
   const TrackedFamily& tracked = state_.families[site.family.index()];
   if (tracked.backend == Backend::breakpoint) return false;
-  site.why_breakpoint = "a stop rule looks at each of its calls";
-  if (!wants_agent(tracked)) return false;
   state_.agent.attach(port, state_.process, state_.tracer_here);
   if (standing_ && !standing_->known) {
     site.why_breakpoint = "threads ran when it was armed";
@@ -228,19 +226,74 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
     given_way_.push_back(id);
     return false;
   }
-  site.why_breakpoint = state_.agent.arm(port, id);
+  site.why_breakpoint = state_.agent.arm(port, id, watch_for(tracked));
   site.in_agent = site.why_breakpoint.empty();
   if (site.in_agent) state_.sites.set_armed(id, true);
   return site.in_agent;
 }
 
 bool Tracker::wants_agent(const TrackedFamily& tracked) const {
-  const auto& rules = state_.rules.all();
-  return tracked.backend != Backend::breakpoint &&
-         std::none_of(rules.begin(), rules.end(), [&](const StopRule& rule) {
-           return rule.enabled && rule.kind != RuleKind::leak && rule.after.empty() &&
-                  (tracked.family.allocator || rule.wants_family(tracked.family.name));
-         });
+  return tracked.backend != Backend::breakpoint;
+}
+
+AgentWatch Tracker::watch_for(const TrackedFamily& tracked) const {
+  AgentWatch watch;
+  bool every_object = false;
+  for (const StopRule& rule : state_.rules.all()) {
+    if (!rule.enabled || rule.kind == RuleKind::leak || !rule.after.empty()) continue;
+    const bool balance = rule.kind == RuleKind::imbalance;
+    // Memory that is given back may hold objects of any family.
+    if (tracked.family.allocator ? !balance : !rule.wants_family(tracked.family.name)) continue;
+    watch.flags |= balance ? agent::kWatchBalance : agent::kWatchZero;
+    every_object = every_object || !rule.object || (watch.only != 0 && watch.only != *rule.object);
+    watch.only = rule.object.value_or(0);
+  }
+  if (every_object || tracked.family.allocator) watch.only = 0;
+  return watch;
+}
+
+void Tracker::watch_agent_stop(DebuggerPort& port) {
+  const Address place = state_.agent.stop_place();
+  if (place == 0 || !state_.agent.watches_any()) return;
+  if (place == agent_stop_) {
+    // LLDB takes it out together with the file that told about the agent's code.
+    if (!port.breakpoint_alive(place)) port.place_breakpoint(place);
+    return;
+  }
+  if (state_.armory.arm(port, place)) {
+    agent_stop_ = place;
+  } else {
+    state_.warnings.push_back(
+        fmt::format("stop rules do not work in the program: {} refused a breakpoint", port.name()));
+  }
+}
+
+Address Tracker::stop_at_beginning(DebuggerPort& port, SiteId id) {
+  disarm_site(port, id);
+  Site& site = state_.sites.get(id);
+  site.why_breakpoint = "a thread stands at its beginning";
+  if (!state_.armory.arm(port, site.address)) return 0;
+  state_.sites.set_armed(id, true);
+  given_way_.push_back(id);
+  publish_agent(port);
+  return site.address;
+}
+
+bool Tracker::take_back(DebuggerPort& port, SiteId id, long tid) {
+  const auto given = std::find(given_way_.begin(), given_way_.end(), id);
+  if (given == given_way_.end() || !state_.agent.attached()) return false;
+  const Site& site = state_.sites.get(id);
+  // Where the user stops as well, the event is to be there at that stop.
+  const std::vector<Address> breakpoints = port.user_breakpoints();
+  if (std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0) return false;
+  Standing standing = look_at_threads(port);
+  std::erase(standing.places, std::pair(tid, site.address));
+  if (!standing.known || stands_in(standing, site)) return false;
+  given_way_.erase(given);
+  disarm_site(port, id);
+  arm_site(port, id);
+  publish_agent(port);
+  return site.in_agent;
 }
 
 bool Tracker::attach_agent(DebuggerPort& port) {
@@ -260,7 +313,10 @@ void Tracker::suit_rules(DebuggerPort& port) {
     for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
       const SiteId id(i);
       const Site& site = state_.sites.get(id);
-      if (!site.armed || site.in_agent == wants_agent(state_.families[site.family.index()])) continue;
+      const TrackedFamily& tracked = state_.families[site.family.index()];
+      const bool suits =
+          site.in_agent ? state_.agent.watch_of(id) == watch_for(tracked) : !wants_agent(tracked);
+      if (!site.armed || suits) continue;
       disarm_site(port, id);
       arm_site(port, id);
     }
@@ -286,6 +342,7 @@ void Tracker::upgrade_to_agent(DebuggerPort& port) {
 
 void Tracker::publish_agent(DebuggerPort& port) {
   state_.agent.publish(port);
+  watch_agent_stop(port);
   state_.unwinder.modules_changed();
 }
 
@@ -446,6 +503,7 @@ void Tracker::settle_fork(DebuggerPort& port) {
 void Tracker::leave_parent(DebuggerPort& port) {
   if (!state_.agent.attached() || state_.agent.still_there(port, state_.process)) return;
   state_.agent.leave_parent(port);
+  if (agent_stop_ != 0) state_.armory.disarm(port, std::exchange(agent_stop_, 0));
   std::vector<SiteId> moved;
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     Site& site = state_.sites.get(SiteId(i));
@@ -523,6 +581,8 @@ void Tracker::process_gone() {
   fork_watch_.clear();
   function_watches_.clear();
   module_watch_ = 0;
+  agent_stop_ = 0;
+  given_way_.clear();
   state_.recorder.forget_process();
   state_.unwinder.modules_changed();
   state_.alive = false;

@@ -47,8 +47,13 @@ class Tracker {
   void arm_return(DebuggerPort& port, Address address);
   /// Brings the agent in, if it is wanted and could not be there before.
   void bring_agent(DebuggerPort& port);
-  /// Rules that look at each get and put need breakpoints there: arms the sites as the rules want it now.
+  /// Sites in the agent look at their events as the rules want it now.
   void suit_rules(DebuggerPort& port);
+  /// The site's next call stops at a breakpoint at its beginning. Returns where that is.
+  Address stop_at_beginning(DebuggerPort& port, SiteId id);
+  /// A thread stands at the breakpoint of a site that had to leave the agent: it goes back there, and the
+  /// call is recorded by the agent. False when other threads stand in it.
+  bool take_back(DebuggerPort& port, SiteId id, long tid);
   /// Arms the functions of the rules' --after. Returns a line when none is found yet.
   std::string watch_functions(DebuggerPort& port);
   /// " (did you mean X?)" for a function that no loaded module has; empty when none is near.
@@ -56,6 +61,7 @@ class Tracker {
 
   [[nodiscard]] bool is_return_point(Address pc) const { return return_points_.contains(pc); }
   [[nodiscard]] bool is_module_watch(Address pc) const { return pc != 0 && pc == module_watch_; }
+  [[nodiscard]] bool is_agent_stop(Address pc) const { return pc != 0 && pc == agent_stop_; }
   [[nodiscard]] bool is_fork_watch(Address pc) const { return fork_watch_.contains(pc); }
   [[nodiscard]] bool is_exit_watch(Address pc) const { return exit_watch_.contains(pc); }
   /// Numbers of the rules that watch the function which begins here.
@@ -80,6 +86,10 @@ class Tracker {
   void upgrade_to_agent(DebuggerPort& port);
   [[nodiscard]] bool wants_agent() const;
   [[nodiscard]] bool wants_agent(const TrackedFamily& tracked) const;
+  /// What the stop rules want of the family's sites in the agent.
+  [[nodiscard]] AgentWatch watch_for(const TrackedFamily& tracked) const;
+  /// Where the agent asks for a decision.
+  void watch_agent_stop(DebuggerPort& port);
   /// A child of fork hits no breakpoint of ours while its calls pass through the agent: the return of fork
   /// tells of it.
   void watch_forks(DebuggerPort& port);
@@ -113,6 +123,7 @@ class Tracker {
   std::unordered_set<Address> fork_watch_;
   std::unordered_map<Address, std::vector<int>> function_watches_;
   Address module_watch_ = 0;
+  Address agent_stop_ = 0;
 };
 
 }  // namespace refhist

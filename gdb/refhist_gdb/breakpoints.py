@@ -38,6 +38,8 @@ class Breakpoints:
         kept = self._retired.pop(address, None)
         if kept is None or not kept.is_valid():
             kept = OurBreakpoint(address, self._hit)
+        elif not kept.enabled:
+            kept.enabled = True
         self._placed[address] = kept
 
     def remove(self, address, standing_at):
@@ -46,6 +48,8 @@ class Breakpoints:
         if breakpoint is None:
             return
         self._retired[address] = breakpoint
+        if address == standing_at:
+            breakpoint.enabled = False
         self.delete_retired(standing_at)
 
     def alive(self, address):

@@ -16,7 +16,7 @@ from .terminal import SessionEnded, Terminal
 
 
 # Why a site may be a breakpoint although the agent is wanted: the user's doing, or a function without room for a jump.
-EXCUSES = ("a stop rule", "a thread stood", "a thread stands", "the process is not on this machine", "too short")
+EXCUSES = ("a thread stood", "a thread stands", "the process is not on this machine", "too short")
 
 
 class Debugger:

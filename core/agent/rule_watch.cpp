@@ -1,0 +1,313 @@
+#include "agent/rule_watch.h"
+
+#include "agent/instructions.h"
+#include "agent/site_values.h"
+
+namespace refhist::agent {
+
+namespace {
+
+constexpr unsigned kPatience = 200;     // looks at a count that another thread may be about to change
+constexpr unsigned kSpins = 2000;       // pauses, until the other puts of a dying object have taken effect
+constexpr unsigned kSleeps = 20;        // of 100 us, after them
+constexpr uint16_t kMostPuts = 0xffff;  // inside at one time
+constexpr uint64_t kLongestBlock = 4U << 20U;  // bytes that are searched for objects
+
+// The header that glibc's malloc puts before a block: its size, and flags in the lowest bits.
+uint64_t block_end(uint64_t block) {
+  constexpr uint64_t kFlags = 7;
+  constexpr uint64_t kMapped = 2;
+  const uint64_t header = *reinterpret_cast<const uint64_t*>(block - 8);
+  const uint64_t size = header & ~kFlags;
+  return block + size - ((header & kMapped) != 0 ? 16 : 8);
+}
+
+}  // namespace
+
+struct RuleWatch::Step {
+  ObjectWord old;
+  ObjectWord now;
+  Moment moment;
+  int64_t memory;  // references in memory, when moment.has_count
+  int32_t delta;
+  bool returned;
+  bool patient;  // the count may be looked at again
+  bool stop;
+  bool nothing;  // no event of the object's
+};
+
+int32_t RuleWatch::after(const Step& step) {
+  return static_cast<int32_t>(step.returned ? step.memory : step.memory + step.delta);
+}
+
+Moment RuleWatch::look() const {
+  Moment moment{};
+  const bool wanted = site_.at_return != 0 || site_.counts_at_entry != 0;
+  moment.has_count = wanted && site_.counter_size != 0 && plausible(call_.object);
+  if (moment.has_count)
+    moment.count = load(call_.object + static_cast<uint64_t>(site_.counter_offset), site_.counter_size);
+  moment.time = time_stamp();
+  return moment;
+}
+
+int64_t RuleWatch::references(const Moment& moment) const {
+  return agent::references(moment.count, site_.counter_size, site_.counter_shift, site_.counter_scale,
+                           site_.counter_bias);
+}
+
+bool RuleWatch::at_entry(Moment& moment) {
+  switch (site_.effect) {
+    case Effect::get:
+    case Effect::put:
+      return change(moment, false) && wanted();
+    case Effect::birth:
+      birth(moment, false);
+      return false;
+    case Effect::free:
+      return free(moment) && wanted();
+    case Effect::free_block:
+      return free_block(moment);
+    case Effect::end_pool:
+      moment = look();
+      return balances();
+    default:
+      moment = look();
+      return false;
+  }
+}
+
+bool RuleWatch::at_return(uint64_t result, Moment& moment) {
+  moment = look();
+  if (!call_succeeded(site_.success, result)) return false;
+  switch (site_.effect) {
+    case Effect::get:
+    case Effect::put:
+      return change(moment, true) && wanted();
+    case Effect::birth:
+      birth(moment, true);
+      return false;
+    default:
+      return false;
+  }
+}
+
+void RuleWatch::birth(Moment& moment, bool returned) {
+  ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), true);
+  moment = look();
+  if (!returned) moment.has_count = false;  // nobody has set the counter yet
+  if (entry == nullptr) return;
+  table_.mark(call_.object);
+  ObjectWord old{};
+  ObjectWord now{};
+  do {
+    old = ObjectTable::load(*entry);
+    if (returned) moment = look();
+    if (moment.time <= old.stamp) moment.time = old.stamp + 1;
+    now = ObjectWord{site_.born, 0, ObjectState::live, 1, moment.time};
+    if (moment.has_count) now.count = static_cast<int32_t>(references(moment));
+  } while (!ObjectTable::replace(*entry, old, now));
+  entry->last_thread = 0;
+  entry->dying_thread = 0;
+}
+
+bool RuleWatch::part_of_outer_call(const ObjectEntry& entry) const {
+  if (entry.last_thread != call_.thread || entry.last_site == 0) return false;
+  const auto& outer = *reinterpret_cast<const Site*>(entry.last_site);
+  if (&outer == &site_ || outer.effect != site_.effect) return false;
+  const bool called_by_it = entry.last_sp > call_.sp && call_.return_pc > outer.function &&
+                            call_.return_pc - outer.function <= outer.function_size;
+  const bool tail_called = entry.last_sp == call_.sp && entry.last_return == call_.return_pc;
+  return called_by_it || tail_called;
+}
+
+void RuleWatch::first_sight(Step& step) const {
+  step.now.state = ObjectState::live;
+  if (!step.moment.has_count) {
+    step.now.count = step.delta;
+    return;
+  }
+  // Static objects have a counter of zero or less that get and put leave alone.
+  step.nothing = step.memory <= 0 && site_.born > 0 && !step.returned;
+  step.now.based = 1;
+  step.now.count = after(step);
+}
+
+// False: another thread may be about to explain the count; look again.
+bool RuleWatch::on_live(Step& step) const {
+  step.now.count = step.old.count + step.delta;
+  if (!step.moment.has_count) return true;
+  if (step.old.based == 0) {
+    step.now.based = 1;
+    step.now.count = after(step);
+    return true;
+  }
+  if (step.returned && step.memory == step.old.count) {  // probes inside this call have told already
+    step.now.count = step.old.count;
+    return true;
+  }
+  const int64_t more = step.memory - (step.returned ? step.now.count : step.old.count);
+  if (more == 0 || (more > 0 && more <= step.old.puts_inside)) return true;
+  if (step.patient) return false;
+  step.stop = balances() && site_.blind == 0;
+  step.now.count = after(step);
+  return true;
+}
+
+void RuleWatch::on_dead(Step& step, const ObjectEntry& entry) const {
+  step.now.count = step.old.count + step.delta;
+  const bool in_last_put = step.old.state == ObjectState::dead && entry.dying_thread == call_.thread &&
+                           call_.sp < entry.dying_sp && (!step.moment.has_count || step.memory >= 1);
+  step.stop = balances() && !in_last_put;
+  if (step.old.state == ObjectState::dead && step.now.count > 0) step.now.state = ObjectState::live;
+}
+
+// What a put adds to the above.
+void RuleWatch::on_put(Step& step) const {
+  const bool counted = step.moment.has_count && !step.returned;
+  if (counted && step.memory <= 0) step.stop = step.stop || balances();
+  const bool last = counted ? step.memory == 1 : step.now.based != 0 && step.now.count <= 0;
+  if (last && (site_.watch & kWatchZero) != 0) step.stop = true;
+  if (step.now.state == ObjectState::live && step.now.based != 0 && step.now.count <= 0)
+    step.now.state = ObjectState::dead;
+  if (site_.tells_end != 0 && step.now.puts_inside < kMostPuts) ++step.now.puts_inside;
+}
+
+bool RuleWatch::try_change(Step& step, ObjectEntry& entry) const {
+  step.old = ObjectTable::load(entry);
+  step.moment = look();
+  step.memory = step.moment.has_count ? references(step.moment) : 0;
+  if (step.moment.time <= step.old.stamp) step.moment.time = step.old.stamp + 1;
+  step.now = step.old;
+  step.now.stamp = step.moment.time;
+  step.stop = false;
+  switch (step.old.state) {
+    case ObjectState::unknown:
+      first_sight(step);
+      break;
+    case ObjectState::live:
+      if (!on_live(step)) return false;
+      break;
+    default:
+      on_dead(step, entry);
+  }
+  if (step.nothing) return true;
+  if (step.delta < 0) on_put(step);
+  return ObjectTable::replace(entry, step.old, step.now);
+}
+
+bool RuleWatch::change(Moment& moment, bool returned) {
+  ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), true);
+  moment = look();
+  if (entry == nullptr) return site_.effect == Effect::put && moment.has_count && references(moment) <= 1;
+  if (!returned && part_of_outer_call(*entry)) return false;
+  Step step{};
+  step.delta = site_.effect == Effect::put ? -1 : 1;
+  step.returned = returned;
+  step.patient = true;
+  for (unsigned looks = 0; !try_change(step, *entry); ++looks) {
+    step.patient = looks < kPatience;
+    pause();
+  }
+  moment = step.moment;
+  if (step.nothing) return false;
+  table_.mark(call_.object);
+  remember(*entry, step.old, step.now);
+  const bool others_first = (site_.watch & kWatchZero) != 0 && step.delta < 0 && !returned && !step.stop &&
+                            step.now.state == ObjectState::dead && step.moment.has_count && wanted();
+  return others_first ? wait_for_others(*entry) : step.stop;
+}
+
+void RuleWatch::remember(ObjectEntry& entry, const ObjectWord& old, const ObjectWord& now) const {
+  entry.last_site = reinterpret_cast<uint64_t>(&site_);
+  entry.last_sp = call_.sp;
+  entry.last_return = call_.return_pc;
+  entry.last_thread = call_.thread;
+  if (now.state != ObjectState::dead || old.state == ObjectState::dead) return;
+  entry.dying_sp = call_.sp;
+  entry.dying_thread = call_.thread;
+}
+
+// By the events this is the last put, but others that have begun before it have not taken effect yet. The one
+// that takes the counter to zero is this one once they have; unless somebody takes the object again
+// meanwhile.
+bool RuleWatch::wait_for_others(const ObjectEntry& entry) const {
+  for (unsigned i = 0; i < kSpins + kSleeps; ++i) {
+    if (references(look()) == 1) return true;
+    if (ObjectTable::load(entry).state != ObjectState::dead) return false;
+    if (i < kSpins) {
+      pause();
+    } else {
+      sleep_a_little();
+    }
+  }
+  return true;  // the debugger tells
+}
+
+void RuleWatch::ended() {
+  ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), false);
+  if (entry == nullptr) return;
+  ObjectWord old{};
+  ObjectWord now{};
+  do {
+    old = ObjectTable::load(*entry);
+    if (old.puts_inside == 0) return;
+    now = old;
+    --now.puts_inside;
+  } while (!ObjectTable::replace(*entry, old, now));
+}
+
+bool RuleWatch::free(Moment& moment) {
+  ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), true);
+  moment = look();
+  if (entry == nullptr) return balances();
+  ObjectWord old{};
+  ObjectWord now{};
+  do {
+    old = ObjectTable::load(*entry);
+    moment = look();
+    if (moment.time <= old.stamp) moment.time = old.stamp + 1;
+    now = ObjectWord{0, 0, ObjectState::freed, 1, moment.time};
+  } while (!ObjectTable::replace(*entry, old, now));
+  const bool referenced = moment.has_count ? references(moment) > 0 : old.count > 0;
+  switch (old.state) {
+    case ObjectState::unknown:
+      return balances() && moment.has_count && referenced;
+    case ObjectState::live:
+      return balances() && (referenced || old.count > 0);
+    case ObjectState::dead:
+      return false;
+    case ObjectState::freed:
+      return balances();
+  }
+  return false;
+}
+
+bool RuleWatch::free_block(Moment& moment) {
+  moment = look();
+  const uint64_t end = site_.size_argument != 0 ? call_.object + call_.extra : block_end(call_.object);
+  if (end - call_.object > kLongestBlock || shared_->watched > kWatchedFamilies) return balances();
+  bool stop = false;
+  table_.for_each_in(call_.object, end, [&](ObjectEntry& entry) {
+    ObjectWord old{};
+    ObjectWord now{};
+    do {
+      old = ObjectTable::load(entry);
+      now = ObjectWord{0, 0, ObjectState::freed, 1, moment.time > old.stamp ? moment.time : old.stamp + 1};
+    } while (!ObjectTable::replace(entry, old, now));
+    if (old.state == ObjectState::live && old.count > 0) stop = true;
+  });
+  return stop && balances();
+}
+
+void RuleWatch::forget_block() {
+  const uint64_t end = block_end(call_.object);
+  if (end - call_.object > kLongestBlock) return;
+  table_.for_each_in(call_.object, end, [&](ObjectEntry& entry) {
+    ObjectWord old{};
+    do {
+      old = ObjectTable::load(entry);
+    } while (!ObjectTable::replace(entry, old, ObjectWord{0, 0, ObjectState::unknown, 0, old.stamp}));
+  });
+}
+
+}  // namespace refhist::agent

@@ -1,0 +1,67 @@
+// Stop rules in the program: which events may be a mistake or a last put. Errs on the side of asking: the
+// debugger, with the whole history and all threads stopped, decides.
+#pragma once
+
+#include "agent/agent_abi.h"
+#include "agent/object_table.h"
+
+namespace refhist::agent {
+
+/// One call of a probe.
+struct WatchedCall {
+  uint64_t object;
+  uint64_t extra;  ///< size, of memory that is given back
+  uint64_t sp;     ///< at the function's entry
+  uint64_t return_pc;
+  uint32_t thread;  ///< its slot, counted from 1
+};
+
+/// What was seen at one moment.
+struct Moment {
+  uint64_t time;   ///< time stamp counter
+  uint64_t count;  ///< the counter's bytes
+  bool has_count;
+};
+
+class RuleWatch {
+ public:
+  RuleWatch(Shared* shared, const Site& site, const WatchedCall& call)
+      : shared_(shared), table_(shared), site_(site), call_(call) {}
+
+  /// The call begins, with an object. True: the program may have to stop here.
+  bool at_entry(Moment& moment);
+  /// It has returned, with this result and an object. True: as above.
+  bool at_return(uint64_t result, Moment& moment);
+  /// A put whose return is seen has returned.
+  void ended();
+  /// The memory is about to be somewhere else.
+  void forget_block();
+
+ private:
+  struct Step;  // one attempt to change an entry
+
+  [[nodiscard]] Moment look() const;
+  [[nodiscard]] int64_t references(const Moment& moment) const;
+  [[nodiscard]] bool balances() const { return (site_.watch & kWatchBalance) != 0; }
+  [[nodiscard]] bool wanted() const { return site_.only == 0 || site_.only == call_.object; }
+  void birth(Moment& moment, bool returned);
+  bool change(Moment& moment, bool returned);
+  bool part_of_outer_call(const ObjectEntry& entry) const;
+  static int32_t after(const Step& step);
+  void first_sight(Step& step) const;
+  bool on_live(Step& step) const;
+  void on_dead(Step& step, const ObjectEntry& entry) const;
+  void on_put(Step& step) const;
+  bool try_change(Step& step, ObjectEntry& entry) const;
+  void remember(ObjectEntry& entry, const ObjectWord& old, const ObjectWord& now) const;
+  bool wait_for_others(const ObjectEntry& entry) const;
+  bool free(Moment& moment);
+  bool free_block(Moment& moment);
+
+  Shared* shared_;
+  ObjectTable table_;
+  const Site& site_;
+  const WatchedCall& call_;
+};
+
+}  // namespace refhist::agent

@@ -1,0 +1,31 @@
+// The debugger's side of the stop rules that the agent evaluates. Used while the program stands still.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "agent_host/shared_area.h"
+#include "history/history.h"
+
+namespace refhist {
+
+class RuleTable {
+ public:
+  explicit RuleTable(const SharedArea& area) : area_(area) {}
+
+  /// The families whose objects are looked for in memory that is given back.
+  void name_families(std::span<const FamilyId> families) const;
+  /// The thread that asks for a decision goes back to the beginning of the patched function.
+  void send_back(long tid) const;
+  /// The agent is to think of the object at the address what the history says.
+  void correct(const Object& object) const;
+  /// Events on objects that had no room in the table.
+  [[nodiscard]] std::uint64_t unwatched() const;
+
+ private:
+  [[nodiscard]] bool any_unfinished() const;
+
+  const SharedArea& area_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,94 @@
+#include "agent_host/site_description.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+agent::Effect effect_of(const Site& site, bool allocator) {
+  switch (site.role) {
+    case Role::get:
+    case Role::try_get:
+      return agent::Effect::get;
+    case Role::put:
+      return agent::Effect::put;
+    case Role::alloc:
+    case Role::init:
+      return allocator ? agent::Effect::none : agent::Effect::birth;
+    case Role::free:
+      return allocator ? agent::Effect::free_block : agent::Effect::free;
+    case Role::realloc:
+      return agent::Effect::move_block;
+    case Role::pool_destroy:
+      return agent::Effect::end_pool;
+    case Role::pool_create:
+      return agent::Effect::none;
+  }
+  return agent::Effect::none;
+}
+
+void describe_counter(const TrackedFamily& tracked, agent::Site& described) {
+  if (!tracked.counter) return;
+  described.counter_offset = static_cast<std::int64_t>(tracked.counter->offset);
+  described.counter_size = static_cast<std::uint8_t>(tracked.counter->size);
+  described.counter_shift = static_cast<std::uint8_t>(tracked.family.counter.shift);
+  described.counter_scale = tracked.family.counter.scale;
+  described.counter_bias = tracked.family.counter.bias;
+}
+
+void describe_effect(const Site& site, const TrackedFamily& tracked, agent::Site& described) {
+  described.function = site.address;
+  described.function_size = static_cast<std::uint32_t>(site.size);
+  described.family = static_cast<std::uint16_t>(site.family.index());
+  described.effect = effect_of(site, tracked.family.allocator);
+  described.at_return = site.watches_return() ? 1 : 0;
+  described.success = static_cast<std::uint8_t>(site.success);
+  described.blind = tracked.traits.blind ? 1 : 0;
+  const bool no_references = site.role == Role::alloc && tracked.traits.has_init;
+  described.born = no_references ? 0 : static_cast<std::int32_t>(tracked.traits.born);
+}
+}  // namespace
+
+agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& tracked,
+                          const AgentWatch& watch) {
+  const bool from_argument = site.object.from == ObjectSource::From::argument;
+  const bool pointer_later = site.object.indirect && site.watches_return();
+  const bool is_object = from_argument && !pointer_later && site.role != Role::pool_destroy;
+  agent::Site described{};
+  described.id = id.value;
+  describe_counter(tracked, described);
+  describe_effect(site, tracked, described);
+  described.watch = watch.flags;
+  described.only = watch.only;
+  described.object_argument = from_argument ? agent::argument_place(site.object.argument) : 0;
+  described.indirect = site.object.indirect ? 1 : 0;
+  described.pointer_at_entry = site.object.indirect && !site.watches_return() ? 1 : 0;
+  described.counts_at_entry = is_object ? 1 : 0;
+  described.pool_argument = agent::argument_place(site.pool_argument);
+  if (site.size_argument == 0) return described;
+  described.size_argument = agent::argument_place(site.size_argument);
+  described.times_argument = agent::argument_place(site.times_argument);
+  return described;
+}
+
+bool frees_known_blocks(const Site& site, const ModuleMap& modules) {
+  const agent::Effect effect = effect_of(site, true);
+  const bool gives_back = effect == agent::Effect::free_block || effect == agent::Effect::move_block;
+  if (!gives_back || (effect == agent::Effect::free_block && site.size_argument != 0)) return true;
+  const auto is_libc = [](const LoadedModule& module) {
+    return file_name(module.module->path()).starts_with("libc.");
+  };
+  // Blocks of the C library's malloc bear their size, and operator delete is given such blocks.
+  const LoadedModule* module = modules.get(site.module);
+  if (!is_libc(*module) && !site.function.starts_with("operator delete")) return false;
+  const std::vector<const LoadedModule*> loaded = modules.loaded();
+  return std::none_of(loaded.begin(), loaded.end(), [&](const LoadedModule* other) {
+    const auto named = other->module->functions_named("malloc");
+    return !is_libc(*other) && std::any_of(named.begin(), named.end(),
+                                           [](const FunctionSymbol& function) { return function.exported; });
+  });
+}
+
+}  // namespace refhist

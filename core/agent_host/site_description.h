@@ -1,0 +1,19 @@
+// What a site is for the agent.
+#pragma once
+
+#include "agent/agent_abi.h"
+#include "agent_host/agent_watch.h"
+#include "sites/site.h"
+#include "sites/tracked_family.h"
+#include "symbols/module_map.h"
+
+namespace refhist {
+
+/// All but what depends on the stub.
+agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& tracked, const AgentWatch& watch);
+
+/// Can the agent tell how large the memory is that the site's function gives back? True as well for functions
+/// that give none back.
+bool frees_known_blocks(const Site& site, const ModuleMap& modules);
+
+}  // namespace refhist
