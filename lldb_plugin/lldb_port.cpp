@@ -35,6 +35,11 @@ bool LldbPort::write_memory(Address address, const void* bytes, std::size_t size
   return refhist::write_memory(target_, process_, address, bytes, size);
 }
 
+bool LldbPort::set_pc(long tid, Address address) {
+  lldb::SBThread thread = stopped_thread(tid);
+  return thread.IsValid() && thread.GetFrameAtIndex(0).SetPC(address);
+}
+
 bool LldbPort::can_run_system_calls(long tid) {
   // A thread that was stopped inside a system call would find it interrupted, or a signal that it waits for
   // gone.

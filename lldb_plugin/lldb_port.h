@@ -36,6 +36,7 @@ class LldbPort : public DebuggerPort {
     return access_.read_memory(target_, process_, address, out, size);
   }
   bool write_memory(Address address, const void* bytes, std::size_t size) override;
+  bool set_pc(long tid, Address address) override;
   bool can_run_system_calls(long tid) override;
   bool run_system_calls(long tid, std::span<SystemCall> calls) override;
   std::optional<Registers> registers(long tid) override;

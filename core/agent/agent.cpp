@@ -69,6 +69,20 @@ uint64_t ask_debugger(ThreadSlot& thread) {
   return __atomic_exchange_n(&thread.go_back, 0U, __ATOMIC_RELAXED);
 }
 
+// A thread that goes back makes its call once more, and until it stands there nobody else comes to the
+// object.
+uint64_t decide(Activation& activation, const Site& site, const Record& record, bool published) {
+  const uint64_t back = published ? ask_debugger(activation.thread()) : 0;
+  const WatchedCall call{record.object, record.extra, record.sp, record.return_pc, activation.number()};
+  RuleWatch watch(activation.shared(), activation.thread(), site, call);
+  if (back != 0) {
+    watch.ended();
+  } else {
+    watch.release();
+  }
+  return back;
+}
+
 WatchedCall watched_call(const Activation& activation, const Record& record, uint64_t object) {
   return WatchedCall{object, record.extra, record.sp, record.return_pc, activation.number()};
 }
@@ -76,14 +90,14 @@ WatchedCall watched_call(const Activation& activation, const Record& record, uin
 // The count and the time of an event at the entry.
 Moment at_entry(Activation& activation, const Site& site, const Record& record, uint8_t& flags) {
   const bool watched = site.watch != 0 && record.object != 0;
-  if (watched && site.effect == Effect::move_block) {
-    RuleWatch(activation.shared(), site, watched_call(activation, record, record.object)).forget_block();
-  }
+  const WatchedCall call = watched_call(activation, record, record.object);
+  RuleWatch watch(activation.shared(), activation.thread(), site, call);
+  if (watched && site.effect == Effect::move_block) watch.forget_block();
+  if (watched && site.at_return != 0) watch.begun();
   if (!watched || site.at_return != 0 || site.effect == Effect::none)
     return read_now(activation.thread(), site, record.object, site.counts_at_entry != 0);
   Moment moment{};
-  const WatchedCall call = watched_call(activation, record, record.object);
-  if (RuleWatch(activation.shared(), site, call).at_entry(moment)) flags |= kCandidate;
+  flags |= watch.at_entry(moment);
   return moment;
 }
 
@@ -93,7 +107,9 @@ Moment at_return(Activation& activation, const Site& site, const Record& record,
   if (!watched) return read_now(activation.thread(), site, object, true);
   Moment moment{};
   const WatchedCall call = watched_call(activation, record, object);
-  if (RuleWatch(activation.shared(), site, call).at_return(record.object, moment)) flags |= kCandidate;
+  RuleWatch watch(activation.shared(), activation.thread(), site, call);
+  flags |= watch.at_return(record.object, moment);
+  watch.ended();
   return moment;
 }
 
@@ -136,7 +152,7 @@ extern "C" uint64_t refhist_agent_entry(const Site* site, const Saved* saved, ui
   record.kind = RecordKind::entry;
   record.flags = flags;
   const bool published = publish(thread, record, index);
-  return published && (flags & kCandidate) != 0 ? ask_debugger(thread) : 0;
+  return (flags & kCandidate) != 0 ? decide(activation, *site, record, published) : 0;
 }
 
 // `saved` lies above the word that the stub has pushed: the object argument of the call. Above that is the
@@ -181,7 +197,7 @@ extern "C" void refhist_agent_end(const Site* site, const Saved* saved) {
   if (!activation.records()) return;
   const uint64_t object = *reinterpret_cast<const uint64_t*>(saved + 1);
   const WatchedCall call{object, 0, 0, 0, 0};
-  RuleWatch(activation.shared(), *site, call).ended();
+  RuleWatch(activation.shared(), activation.thread(), *site, call).ended();
 }
 
 // Stands in for the dynamic linker's _dl_find_object where it is asked about our code: exceptions and thread

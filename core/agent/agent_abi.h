@@ -29,6 +29,7 @@ enum RecordFlag : uint8_t {
   kHasCount = 1,    ///< `count` was read
   kHasPointed = 2,  ///< `extra` is the pointer that was read where the argument points
   kTruncated = 4,   ///< the stack is not whole
+  kLastPut = 16,    ///< nobody else can change the counter, and this put takes it to zero
   kCandidate = 8,   ///< a stop rule may want the program stopped here; the thread goes on to Config::stop
 };
 
@@ -92,7 +93,7 @@ struct Site {
   uint8_t success;    ///< when it has one, by the result: as the core's Success
   uint8_t blind;      ///< the family's count moves where no probe is: that is no mistake
   uint8_t watch;      ///< Watch flags: which stop rules look at this site
-  uint8_t tells_end;  ///< a put whose return is seen as well
+  uint8_t tells_end;  ///< a put or get whose return is seen, so that it counts as inside until then
 };
 static_assert(sizeof(Site) == 72);
 
@@ -131,7 +132,8 @@ struct ThreadSlot {
   uint64_t oldest_sp;  ///< stack pointer of the outermost activation
   uint32_t level;      ///< activations of the agent on this thread: more than one inside a signal handler
   uint32_t go_back;  ///< the debugger's answer at Config::stop: the thread shall stand at the function again
-  uint64_t unused2[3];
+  uint64_t held;     ///< ObjectEntry, as an offset from Shared, that this thread holds; 0 none
+  uint64_t unused2[2];
   // The debugger's cache line.
   uint64_t consumed;
   uint64_t unused3[7];
@@ -149,6 +151,7 @@ struct Shared {
   uint64_t walk;          ///< WalkerShared
   uint64_t objects;       ///< ObjectEntry, of the families that stop rules look at
   uint64_t granules;      ///< one bit for 16 bytes of memory: an object of these families may begin there
+  uint32_t undecided;     ///< puts among others that did not return: one of them may have been a last one
   uint32_t objects_full;  ///< events on objects that had no room in that table
   uint32_t watched;       ///< how many of `families` there are; more than kWatchedFamilies: not all are named
   uint16_t families[16];  ///< that stop rules look at

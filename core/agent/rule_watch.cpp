@@ -7,10 +7,11 @@ namespace refhist::agent {
 
 namespace {
 
-constexpr unsigned kPatience = 200;     // looks at a count that another thread may be about to change
-constexpr unsigned kSpins = 2000;       // pauses, until the other puts of a dying object have taken effect
-constexpr unsigned kSleeps = 20;        // of 100 us, after them
-constexpr uint16_t kMostPuts = 0xffff;  // inside at one time
+constexpr unsigned kPatience = 200;  // looks at a count that another thread may be about to change
+constexpr unsigned kSpins = 2000;    // pauses, until the other calls on a dying object have returned
+constexpr unsigned kSleeps = 2000;  // of 100 us, after them: a thread inside may have to wait for a processor
+constexpr unsigned kLongestHold = 20000;  // sleeps
+constexpr uint16_t kMostInside = 0xffff;
 constexpr uint64_t kLongestBlock = 4U << 20U;  // bytes that are searched for objects
 
 // The header that glibc's malloc puts before a block: its size, and flags in the lowest bits.
@@ -34,6 +35,7 @@ struct RuleWatch::Step {
   bool patient;  // the count may be looked at again
   bool stop;
   bool nothing;  // no event of the object's
+  bool last;     // a put that may be the last one
 };
 
 int32_t RuleWatch::after(const Step& step) {
@@ -55,39 +57,39 @@ int64_t RuleWatch::references(const Moment& moment) const {
                            site_.counter_bias);
 }
 
-bool RuleWatch::at_entry(Moment& moment) {
+uint8_t RuleWatch::at_entry(Moment& moment) {
   switch (site_.effect) {
     case Effect::get:
     case Effect::put:
-      return change(moment, false) && wanted();
+      return change(moment, false);
     case Effect::birth:
       birth(moment, false);
-      return false;
+      return 0;
     case Effect::free:
-      return free(moment) && wanted();
+      return free(moment) && wanted() ? kCandidate : 0;
     case Effect::free_block:
-      return free_block(moment);
+      return free_block(moment) ? kCandidate : 0;
     case Effect::end_pool:
       moment = look();
-      return balances();
+      return balances() ? kCandidate : 0;
     default:
       moment = look();
-      return false;
+      return 0;
   }
 }
 
-bool RuleWatch::at_return(uint64_t result, Moment& moment) {
+uint8_t RuleWatch::at_return(uint64_t result, Moment& moment) {
   moment = look();
-  if (!call_succeeded(site_.success, result)) return false;
+  if (!call_succeeded(site_.success, result)) return 0;
   switch (site_.effect) {
     case Effect::get:
     case Effect::put:
-      return change(moment, true) && wanted();
+      return change(moment, true);
     case Effect::birth:
       birth(moment, true);
-      return false;
+      return 0;
     default:
-      return false;
+      return 0;
   }
 }
 
@@ -120,6 +122,14 @@ bool RuleWatch::part_of_outer_call(const ObjectEntry& entry) const {
   return called_by_it || tail_called;
 }
 
+// The last event was a put of this thread, which has not returned.
+bool RuleWatch::inside_own_put(const ObjectEntry& entry) const {
+  if (entry.last_thread != call_.thread || entry.last_sp <= call_.sp || entry.last_site == 0) return false;
+  const auto& outer = *reinterpret_cast<const Site*>(entry.last_site);
+  return outer.tells_end != 0 && outer.effect == Effect::put &&
+         *reinterpret_cast<const uint64_t*>(entry.last_sp) == entry.last_return;
+}
+
 void RuleWatch::first_sight(Step& step) const {
   step.now.state = ObjectState::live;
   if (!step.moment.has_count) {
@@ -146,7 +156,8 @@ bool RuleWatch::on_live(Step& step) const {
     return true;
   }
   const int64_t more = step.memory - (step.returned ? step.now.count : step.old.count);
-  if (more == 0 || (more > 0 && more <= step.old.puts_inside)) return true;
+  const int others = step.old.inside - (site_.tells_end != 0 ? 1 : 0);
+  if (more == 0 || (more > 0 && more <= others)) return true;
   if (step.patient) return false;
   step.stop = balances() && site_.blind == 0;
   step.now.count = after(step);
@@ -166,10 +177,9 @@ void RuleWatch::on_put(Step& step) const {
   const bool counted = step.moment.has_count && !step.returned;
   if (counted && step.memory <= 0) step.stop = step.stop || balances();
   const bool last = counted ? step.memory == 1 : step.now.based != 0 && step.now.count <= 0;
-  if (last && (site_.watch & kWatchZero) != 0) step.stop = true;
   if (step.now.state == ObjectState::live && step.now.based != 0 && step.now.count <= 0)
     step.now.state = ObjectState::dead;
-  if (site_.tells_end != 0 && step.now.puts_inside < kMostPuts) ++step.now.puts_inside;
+  step.last = !step.returned && (last || step.now.state == ObjectState::dead);
 }
 
 bool RuleWatch::try_change(Step& step, ObjectEntry& entry) const {
@@ -180,6 +190,7 @@ bool RuleWatch::try_change(Step& step, ObjectEntry& entry) const {
   step.now = step.old;
   step.now.stamp = step.moment.time;
   step.stop = false;
+  step.last = false;
   switch (step.old.state) {
     case ObjectState::unknown:
       first_sight(step);
@@ -195,11 +206,17 @@ bool RuleWatch::try_change(Step& step, ObjectEntry& entry) const {
   return ObjectTable::replace(entry, step.old, step.now);
 }
 
-bool RuleWatch::change(Moment& moment, bool returned) {
+uint8_t RuleWatch::change(Moment& moment, bool returned) {
   ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), true);
   moment = look();
-  if (entry == nullptr) return site_.effect == Effect::put && moment.has_count && references(moment) <= 1;
-  if (!returned && part_of_outer_call(*entry)) return false;
+  if (entry == nullptr) {
+    const bool last = site_.effect == Effect::put && moment.has_count && references(moment) <= 1;
+    return last && wanted() ? kCandidate | kLastPut : 0;
+  }
+  const unsigned own = (site_.tells_end != 0 ? 1 : 0) + (inside_own_put(*entry) ? 1 : 0);
+  const bool part = !returned && part_of_outer_call(*entry);
+  if (!returned && site_.tells_end != 0) come_in(*entry);
+  if (part) return 0;
   Step step{};
   step.delta = site_.effect == Effect::put ? -1 : 1;
   step.returned = returned;
@@ -209,12 +226,13 @@ bool RuleWatch::change(Moment& moment, bool returned) {
     pause();
   }
   moment = step.moment;
-  if (step.nothing) return false;
+  if (step.nothing) return 0;
   table_.mark(call_.object);
   remember(*entry, step.old, step.now);
-  const bool others_first = (site_.watch & kWatchZero) != 0 && step.delta < 0 && !returned && !step.stop &&
-                            step.now.state == ObjectState::dead && step.moment.has_count && wanted();
-  return others_first ? wait_for_others(*entry) : step.stop;
+  if (!wanted()) return 0;
+  const bool zero = step.last && (site_.watch & kWatchZero) != 0;
+  if (zero && (!step.moment.has_count || is_last_put(*entry, own))) return kCandidate | kLastPut;
+  return step.stop ? kCandidate : 0;
 }
 
 void RuleWatch::remember(ObjectEntry& entry, const ObjectWord& old, const ObjectWord& now) const {
@@ -227,33 +245,86 @@ void RuleWatch::remember(ObjectEntry& entry, const ObjectWord& old, const Object
   entry.dying_thread = call_.thread;
 }
 
-// By the events this is the last put, but others that have begun before it have not taken effect yet. The one
-// that takes the counter to zero is this one once they have; unless somebody takes the object again
-// meanwhile.
-bool RuleWatch::wait_for_others(const ObjectEntry& entry) const {
-  for (unsigned i = 0; i < kSpins + kSleeps; ++i) {
-    if (references(look()) == 1) return true;
-    if (ObjectTable::load(entry).state != ObjectState::dead) return false;
+bool RuleWatch::count_inside(ObjectEntry& entry, int change) const {
+  ObjectWord old{};
+  ObjectWord now{};
+  do {
+    old = ObjectTable::load(entry);
+    if (old.inside == (change < 0 ? 0 : kMostInside)) return false;
+    now = old;
+    now.inside = static_cast<uint16_t>(old.inside + change);
+  } while (!ObjectTable::replace(entry, old, now));
+  return true;
+}
+
+void RuleWatch::wait_for_holder(ObjectEntry& entry) const {
+  uint32_t holder = 0;
+  for (unsigned i = 0; i < kSpins + kLongestHold; ++i) {
+    holder = __atomic_load_n(&entry.holder, __ATOMIC_SEQ_CST);
+    if (holder == 0 || holder == call_.thread) return;
     if (i < kSpins) {
       pause();
     } else {
       sleep_a_little();
     }
   }
-  return true;  // the debugger tells
+  // Its thread has ended there.
+  __atomic_compare_exchange_n(&entry.holder, &holder, 0U, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+// Inside or waiting, never both: who holds the object waits for those inside.
+void RuleWatch::come_in(ObjectEntry& entry) {
+  while (count_inside(entry, 1)) {
+    const uint32_t holder = __atomic_load_n(&entry.holder, __ATOMIC_SEQ_CST);
+    if (holder == 0 || holder == call_.thread) return;
+    count_inside(entry, -1);
+    wait_for_holder(entry);
+  }
+}
+
+// This put may take the counter to zero. Others that have begun may do so instead, or take the object again.
+// No call comes in meanwhile; once those inside are gone, the counter tells.
+bool RuleWatch::is_last_put(ObjectEntry& entry, unsigned own) {
+  uint32_t nobody = 0;
+  while (!__atomic_compare_exchange_n(&entry.holder, &nobody, call_.thread, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST) &&
+         nobody != call_.thread) {
+    ended();
+    wait_for_holder(entry);
+    come_in(entry);
+    nobody = 0;
+  }
+  thread_.held = reinterpret_cast<uint64_t>(&entry) - reinterpret_cast<uint64_t>(shared_);
+  for (unsigned i = 0; i < kSpins + kSleeps && ObjectTable::load(entry).inside > own; ++i) {
+    if (i < kSpins) {
+      pause();
+    } else {
+      sleep_a_little();
+    }
+  }
+  if (references(look()) == 1) return true;
+  if (ObjectTable::load(entry).inside > own) __atomic_fetch_add(&shared_->undecided, 1U, __ATOMIC_RELAXED);
+  release();
+  return false;
+}
+
+void RuleWatch::release() {
+  if (thread_.held == 0) return;
+  auto& entry = *reinterpret_cast<ObjectEntry*>(reinterpret_cast<char*>(shared_) + thread_.held);
+  uint32_t holder = call_.thread;
+  thread_.held = 0;
+  __atomic_compare_exchange_n(&entry.holder, &holder, 0U, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+void RuleWatch::begun() {
+  if (site_.tells_end == 0) return;
+  if (ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), true)) come_in(*entry);
 }
 
 void RuleWatch::ended() {
-  ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), false);
-  if (entry == nullptr) return;
-  ObjectWord old{};
-  ObjectWord now{};
-  do {
-    old = ObjectTable::load(*entry);
-    if (old.puts_inside == 0) return;
-    now = old;
-    --now.puts_inside;
-  } while (!ObjectTable::replace(*entry, old, now));
+  if (site_.tells_end == 0) return;
+  if (ObjectEntry* entry = table_.find(object_key(site_.family, call_.object), false))
+    count_inside(*entry, -1);
 }
 
 bool RuleWatch::free(Moment& moment) {

@@ -25,15 +25,19 @@ struct Moment {
 
 class RuleWatch {
  public:
-  RuleWatch(Shared* shared, const Site& site, const WatchedCall& call)
-      : shared_(shared), table_(shared), site_(site), call_(call) {}
+  RuleWatch(Shared* shared, ThreadSlot& thread, const Site& site, const WatchedCall& call)
+      : shared_(shared), table_(shared), thread_(thread), site_(site), call_(call) {}
 
-  /// The call begins, with an object. True: the program may have to stop here.
-  bool at_entry(Moment& moment);
-  /// It has returned, with this result and an object. True: as above.
-  bool at_return(uint64_t result, Moment& moment);
-  /// A put whose return is seen has returned.
+  /// The call begins, with an object. Which RecordFlags say that the program may have to stop here.
+  uint8_t at_entry(Moment& moment);
+  /// It has returned, with this result and an object.
+  uint8_t at_return(uint64_t result, Moment& moment);
+  /// A call that `at_entry` or `begun` has seen has returned, or is begun anew.
   void ended();
+  /// A call begins whose effect is known at its return.
+  void begun();
+  /// Others may go on with the object.
+  void release();
   /// The memory is about to be somewhere else.
   void forget_block();
 
@@ -45,8 +49,9 @@ class RuleWatch {
   [[nodiscard]] bool balances() const { return (site_.watch & kWatchBalance) != 0; }
   [[nodiscard]] bool wanted() const { return site_.only == 0 || site_.only == call_.object; }
   void birth(Moment& moment, bool returned);
-  bool change(Moment& moment, bool returned);
+  uint8_t change(Moment& moment, bool returned);
   bool part_of_outer_call(const ObjectEntry& entry) const;
+  [[nodiscard]] bool inside_own_put(const ObjectEntry& entry) const;
   static int32_t after(const Step& step);
   void first_sight(Step& step) const;
   bool on_live(Step& step) const;
@@ -54,12 +59,16 @@ class RuleWatch {
   void on_put(Step& step) const;
   bool try_change(Step& step, ObjectEntry& entry) const;
   void remember(ObjectEntry& entry, const ObjectWord& old, const ObjectWord& now) const;
-  bool wait_for_others(const ObjectEntry& entry) const;
+  void come_in(ObjectEntry& entry);
+  bool count_inside(ObjectEntry& entry, int change) const;
+  void wait_for_holder(ObjectEntry& entry) const;
+  bool is_last_put(ObjectEntry& entry, unsigned own);
   bool free(Moment& moment);
   bool free_block(Moment& moment);
 
   Shared* shared_;
   ObjectTable table_;
+  ThreadSlot& thread_;
   const Site& site_;
   const WatchedCall& call_;
 };

@@ -208,8 +208,11 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   if (watches && planned.patch->sp_delta != 0)
     return "its result is needed and a breakpoint stands at its beginning";
   agent::Site described = describe_site(site, id, context_.families[site.family.index()], watch);
-  const bool ends = described.effect == agent::Effect::put && watch.flags != 0 && !watches &&
-                    !site.object.indirect && agent_->unwinder && planned.patch->sp_delta == 0;
+  const bool counted =
+      described.effect == agent::Effect::put || (described.effect == agent::Effect::get && watches);
+  const bool ends = counted && watch.flags != 0 && !site.object.indirect &&
+                    site.object.from == ObjectSource::From::argument && agent_->unwinder &&
+                    planned.patch->sp_delta == 0;
   const bool no_stack_arguments =
       (watches || ends) && stack_arguments(port, known, request.function, 0) == StackArguments::no;
   if (watches && !no_stack_arguments) return "its result is needed and it may have arguments on the stack";
@@ -283,6 +286,11 @@ void AgentBackend::drop(Address begin, Address end) {
   std::erase_if(rested_, gone);
 }
 
+Address AgentBackend::stub_of(SiteId id, const AgentWatch& watch) const {
+  const auto rested = rested_.find(id);
+  return rested == rested_.end() || rested->second.watch != watch ? 0 : rested->second.stub.begin;
+}
+
 AgentWatch AgentBackend::watch_of(SiteId id) const {
   const auto found = armed_.find(id);
   return found == armed_.end() ? AgentWatch{} : found->second.watch;
@@ -320,7 +328,7 @@ void AgentBackend::replay() {
     std::vector<Recorded> recorded = agent_->replay->apply(batch, record);
     if ((record.flags & agent::kCandidate) == 0) return;
     on_candidate_(Candidate{batch.tid, SiteId(record.site), record.kind == agent::RecordKind::returned,
-                            record.return_pc, std::move(recorded)});
+                            (record.flags & agent::kLastPut) != 0, record.return_pc, std::move(recorded)});
   });
 }
 
@@ -491,6 +499,8 @@ void AgentBackend::leave_parent(DebuggerPort& port) {
 void AgentBackend::forget() {
   replay();
   lost_before_ = lost();
+  undecided_before_ = undecided_puts();
+  unwatched_before_ = unwatched_events();
   if (agent_) {
     for (const auto& [path, bias] : agent_->files) unlink(path.c_str());
   }
@@ -504,6 +514,14 @@ void AgentBackend::forget() {
 }
 
 std::uint64_t AgentBackend::lost() const { return lost_before_ + (agent_ ? agent_->drain->lost() : 0); }
+
+std::uint64_t AgentBackend::undecided_puts() const {
+  return undecided_before_ + (agent_ ? agent_->rules->undecided() : 0);
+}
+
+std::uint64_t AgentBackend::unwatched_events() const {
+  return unwatched_before_ + (agent_ ? agent_->rules->unwatched() : 0);
+}
 
 bool AgentBackend::in_own_code(Address pc) const {
   return agent_ &&

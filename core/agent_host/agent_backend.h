@@ -38,6 +38,7 @@ struct Candidate {
   long tid = 0;
   SiteId site;
   bool returned = false;  ///< told at the call's return
+  bool last_put = false;  ///< nobody else could change the counter when it asked
   Address return_pc = 0;
   std::vector<Recorded> recorded;
 };
@@ -59,6 +60,8 @@ class AgentBackend {
   /// Patches the site's function. Empty when done, else the reason why this site is left to a breakpoint.
   std::string arm(DebuggerPort& port, SiteId id, const AgentWatch& watch);
   [[nodiscard]] bool armed(SiteId id) const { return armed_.contains(id); }
+  /// The stub that the site had and can have again with this; 0 when there is none.
+  [[nodiscard]] Address stub_of(SiteId id, const AgentWatch& watch) const;
   /// What it was armed with.
   [[nodiscard]] AgentWatch watch_of(SiteId id) const;
   [[nodiscard]] bool watches_any() const;
@@ -94,6 +97,9 @@ class AgentBackend {
   [[nodiscard]] bool still_there(DebuggerPort& port, const ProcessInfo& process) const;
 
   [[nodiscard]] std::uint64_t lost() const;
+  /// Puts and objects that stop rules could not judge in the program.
+  [[nodiscard]] std::uint64_t undecided_puts() const;
+  [[nodiscard]] std::uint64_t unwatched_events() const;
   [[nodiscard]] std::size_t count() const { return armed_.size(); }
   /// Memory in the program that is ours: no root of anything.
   [[nodiscard]] std::vector<std::pair<Address, Address>> own_memory() const;
@@ -163,7 +169,9 @@ class AgentBackend {
   std::unordered_map<ModuleId, KnownCode> known_code_;
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there
-  std::uint64_t lost_before_ = 0;
+  std::uint64_t lost_before_ = 0;  // in the agents of processes that have ended
+  std::uint64_t undecided_before_ = 0;
+  std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);
 
   std::uint64_t stopped_at_ = 0;  // time stamps

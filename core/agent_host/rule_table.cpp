@@ -45,6 +45,18 @@ bool RuleTable::any_unfinished() const {
   return false;
 }
 
+void RuleTable::release(long tid) const {
+  for (unsigned i = 0; i < agent::kThreadSlots; ++i) {
+    agent::ThreadSlot& slot = area_.slot(i);
+    if (slot.held == 0 || slot.tid != tid) continue;
+    auto* entry = reinterpret_cast<agent::ObjectEntry*>(reinterpret_cast<char*>(&area_.shared()) + slot.held);
+    if (entry->holder == i + 1) entry->holder = 0;
+    slot.held = 0;
+  }
+}
+
+std::uint64_t RuleTable::undecided() const { return area_.shared().undecided; }
+
 std::uint64_t RuleTable::unwatched() const { return area_.shared().objects_full; }
 
 }  // namespace refhist

@@ -17,6 +17,10 @@ class RuleTable {
   void name_families(std::span<const FamilyId> families) const;
   /// The thread that asks for a decision goes back to the beginning of the patched function.
   void send_back(long tid) const;
+  /// The thread has come to where it was sent: others may go on with its object.
+  void release(long tid) const;
+  /// Puts among others that did not return: one of them may have been a last one that nobody stopped at.
+  [[nodiscard]] std::uint64_t undecided() const;
   /// The agent is to think of the object at the address what the history says.
   void correct(const Object& object) const;
   /// Events on objects that had no room in the table.

@@ -72,6 +72,8 @@ bool CPort::write_memory(Address address, const void* bytes, std::size_t size) {
   return callbacks_.write_memory(address, bytes, size) != 0;
 }
 
+bool CPort::set_pc(long tid, Address address) { return callbacks_.set_pc(tid, address) != 0; }
+
 std::optional<Registers> CPort::registers(long tid) {
   Registers registers;
   if (callbacks_.registers(tid, registers.value.data()) == 0) return std::nullopt;

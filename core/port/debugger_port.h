@@ -59,6 +59,12 @@ class DebuggerPort {
     (void)address, (void)bytes, (void)size;
     return false;
   }
+  /// The thread, which stands at a breakpoint of ours, goes on somewhere else. False when it could not be
+  /// told.
+  virtual bool set_pc(long tid, Address address) {
+    (void)tid, (void)address;
+    return false;
+  }
   /// Can `run_system_calls` be asked of this thread as it stands?
   virtual bool can_run_system_calls(long tid) {
     (void)tid;

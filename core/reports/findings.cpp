@@ -171,6 +171,16 @@ std::vector<std::string> caveats(SessionState& state) {
                     "and ledgers may be short",
                     plural(state.agent.lost(), "event")));
   }
+  if (state.agent.undecided_puts() != 0) {
+    lines.push_back(fmt::format(
+        "{} ran beside other calls on the same object that did not return in time: one of them may have been "
+        "a put to zero that nothing stopped at",
+        plural(state.agent.undecided_puts(), "put")));
+  }
+  if (state.agent.unwatched_events() != 0) {
+    lines.push_back(fmt::format("stop rules did not see {}: too many objects have lived",
+                                plural(state.agent.unwatched_events(), "event")));
+  }
   if (!state.agent.why_not().empty())
     lines.push_back(
         fmt::format("nothing is recorded in the program, only by breakpoints: {}", state.agent.why_not()));

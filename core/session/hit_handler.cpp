@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <utility>
 
 #include "base/text.h"
 #include "commands/command.h"
@@ -223,9 +224,10 @@ void HitHandler::decide(DebuggerPort& port, const ProgramAccess& access, long ti
   auto found = asked_.extract(tid);
   if (found.empty()) return;
   Asked& asked = found.mapped();
-  // Now that all threads stand: does this thread alone take the counter to zero?
+  // Does this thread alone take the counter to zero?
   std::erase_if(asked.firings, [&](const Firing& firing) {
     if (!firing.to_zero) return false;
+    if (!asked.candidate.last_put) return true;
     const Object& object = state_.history.object(*firing.to_zero);
     const TrackedFamily& tracked = state_.families[object.family.index()];
     if (!tracked.counter) return false;
@@ -252,7 +254,17 @@ bool HitHandler::arrive(long tid, Address pc) {
   if (found == sent_.end() || found->second.to != pc) return false;
   stop_for(found->second.firings);
   sent_.erase(found);
+  if (!reason_.empty()) {
+    tracker_.arrived(tid);
+    arrived_.push_back(tid);
+  }
   return true;
+}
+
+void HitHandler::settle_stop() {
+  for (const long tid : std::exchange(arrived_, {})) {
+    if (const RuleTable* rules = state_.agent.rules()) rules->release(tid);
+  }
 }
 
 void HitHandler::check_process(DebuggerPort& port, long tid) {
@@ -260,6 +272,7 @@ void HitHandler::check_process(DebuggerPort& port, long tid) {
     known_threads_.clear();
     asked_.clear();
     sent_.clear();
+    arrived_.clear();
     repeated_.forget();
   }
   known_process_ = state_.process.pid;
@@ -287,8 +300,7 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
     for (const PendingCall& call : returned.watched) judge_watched(call, tid);
   }
   const SiteId site = state_.sites.at(pc);
-  if (!site.valid() || !state_.recording || state_.sites.get(site).in_agent) return;
-  if (tracker_.take_back(port, site, tid)) return;
+  if (!site.valid() || !state_.recording || tracker_.through_agent(port, site, tid, registers)) return;
   std::optional<Address> arm_return;
   const std::vector<Recorded> seen = state_.recorder.on_entry(access, tid, registers, site, arm_return);
   if (arm_return) tracker_.arm_return(port, *arm_return);

@@ -23,6 +23,8 @@ class HitHandler {
   bool handle_raw_exit(DebuggerPort& port, long tid, bool whole_process);
   [[nodiscard]] const std::string& stop_reason() const { return reason_; }
 
+  /// All threads stand still: what was kept from them for the sake of a stop is free again.
+  void settle_stop();
   /// The user sees a stop; `signal` is fatal or 0. With break-on-leak, the leaks are told at a fatal signal.
   void judge_stop(DebuggerPort& port, int signal);
 
@@ -67,6 +69,7 @@ class HitHandler {
   };
   std::unordered_map<long, Asked> asked_;  // by thread
   std::unordered_map<long, Sent> sent_;
+  std::vector<long> arrived_;  // threads, since the last stop that the user has seen
   RepeatedHits repeated_;
   std::string reason_;
   std::unordered_set<long> known_threads_;  ///< of `known_process_`: they need no second look whose they are

@@ -155,6 +155,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
       case Notice::stopped:
         if (!state_.alive) return;
         state_.agent.note_stopped();
+        hits_.settle_stop();
         give_way(port);
         hits_.judge_stop(port, static_cast<int>(detail));
         return;

@@ -21,6 +21,10 @@ constexpr Address kLongestInstruction = 16;  // 15 bytes on x86-64
 
 std::vector<const LoadedModule*> known_modules(const SessionState& state) { return state.modules.loaded(); }
 
+bool is_inside(const Site& site, Address pc) {
+  return pc - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
+}
+
 }  // namespace
 
 void Tracker::check_conflicts(const Family& family) const {
@@ -176,9 +180,8 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
 }
 
 bool Tracker::stands_in(const Standing& standing, const Site& site) {
-  return std::any_of(standing.places.begin(), standing.places.end(), [&](const auto& thread) {
-    return thread.second - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
-  });
+  return std::any_of(standing.places.begin(), standing.places.end(),
+                     [&](const Standing::Place& place) { return is_inside(site, place.pc); });
 }
 
 Tracker::Standing Tracker::look_at_threads(DebuggerPort& port) const {
@@ -190,7 +193,7 @@ Tracker::Standing Tracker::look_at_threads(DebuggerPort& port) const {
       standing.known = false;
       continue;
     }
-    standing.places.emplace_back(thread.tid, registers->pc());
+    standing.places.push_back({thread.tid, registers->pc(), registers->sp()});
     // Where signal handlers will go back to.
     std::vector<RawFrame> frames;
     const auto read = [&](Address address, void* out, std::size_t size) {
@@ -198,7 +201,8 @@ Tracker::Standing Tracker::look_at_threads(DebuggerPort& port) const {
     };
     state_.unwinder.unwind(*registers, read, UnwindOptions{}, frames);
     for (const RawFrame& frame : frames) {
-      if (frame.exact) standing.places.emplace_back(thread.tid, frame.pc);
+      if (frame.exact && frame.pc != registers->pc())
+        standing.places.push_back({thread.tid, frame.pc, ~Address{0}});
     }
   }
   return standing;
@@ -223,7 +227,9 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   }
   if (standing_ && stands_in(*standing_, site)) {
     site.why_breakpoint = "a thread stood in it when it was armed";
-    given_way_.push_back(id);
+    for (const Standing::Place& place : standing_->places) {
+      if (is_inside(site, place.pc)) given_way_.enter(id, place.tid, place.sp);
+    }
     return false;
   }
   site.why_breakpoint = state_.agent.arm(port, id, watch_for(tracked));
@@ -269,31 +275,43 @@ void Tracker::watch_agent_stop(DebuggerPort& port) {
 }
 
 Address Tracker::stop_at_beginning(DebuggerPort& port, SiteId id) {
-  disarm_site(port, id);
-  Site& site = state_.sites.get(id);
-  site.why_breakpoint = "a thread stands at its beginning";
+  const Site& site = state_.sites.get(id);
+  if (!site.in_agent || guards_.contains(site.address)) return site.address;
   if (!state_.armory.arm(port, site.address)) return 0;
-  state_.sites.set_armed(id, true);
-  given_way_.push_back(id);
-  publish_agent(port);
+  guards_.insert(site.address);
   return site.address;
 }
 
-bool Tracker::take_back(DebuggerPort& port, SiteId id, long tid) {
-  const auto given = std::find(given_way_.begin(), given_way_.end(), id);
-  if (given == given_way_.end() || !state_.agent.attached()) return false;
-  const Site& site = state_.sites.get(id);
+bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Registers& registers) {
+  Site& site = state_.sites.get(id);
+  if (site.in_agent) return true;  // behind the breakpoint is the patch
+  if (!given_way_.contains(id)) return false;
+  given_way_.leave(id, tid);
+  const AgentWatch watch = watch_for(state_.families[site.family.index()]);
+  const Address stub = state_.agent.stub_of(id, watch);
   // Where the user stops as well, the event is to be there at that stop.
   const std::vector<Address> breakpoints = port.user_breakpoints();
-  if (std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0) return false;
-  Standing standing = look_at_threads(port);
-  std::erase(standing.places, std::pair(tid, site.address));
-  if (!standing.known || stands_in(standing, site)) return false;
-  given_way_.erase(given);
-  disarm_site(port, id);
-  arm_site(port, id);
-  publish_agent(port);
-  return site.in_agent;
+  const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;
+  if (stub == 0 || users) {
+    given_way_.enter(id, tid, registers.sp());
+    return false;
+  }
+  const ProgramAccess access(port, state_.process, state_.tracer_here);
+  // LLDB stops the program where a breakpoint that another thread has hit too is gone when that one's turn
+  // comes.
+  const std::vector<ThreadInfo> threads = port.threads();
+  const bool others_here = std::any_of(threads.begin(), threads.end(), [&](const ThreadInfo& thread) {
+    const auto stands = thread.tid == tid ? std::nullopt : access.registers(thread.tid);
+    return stands && stands->pc() == site.address;
+  });
+  if (others_here || !given_way_.empty(id, access, state_.process.pid)) return port.set_pc(tid, stub);
+  // The breakpoint is still there: no thread can come into the bytes while they are written.
+  if (!state_.agent.arm(port, id, watch).empty()) return port.set_pc(tid, stub);
+  given_way_.remove(id);
+  site.in_agent = true;
+  site.why_breakpoint.clear();
+  state_.armory.disarm(port, site.address);
+  return true;
 }
 
 bool Tracker::attach_agent(DebuggerPort& port) {
@@ -353,25 +371,35 @@ void Tracker::move_to_breakpoint(DebuggerPort& port, SiteId id) {
   if (state_.armory.arm(port, site.address)) state_.sites.set_armed(id, true);
 }
 
-std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
-  std::vector<std::pair<long, Address>> begun;
-  if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.empty())) return begun;
-  standing_ = look_at_threads(port);
-  for (const SiteId id : std::exchange(given_way_, {})) {
+void Tracker::take_back_given_way(DebuggerPort& port) {
+  for (const SiteId id : given_way_.sites()) {
     const Site& site = state_.sites.get(id);
-    if (!site.armed || site.in_agent || !wants_agent(state_.families[site.family.index()])) continue;
+    const bool still = site.armed && !site.in_agent && wants_agent(state_.families[site.family.index()]);
+    if (still && stands_in(*standing_, site)) continue;
+    given_way_.remove(id);
+    if (!still) continue;
     disarm_site(port, id);
     arm_site(port, id);
   }
+}
+
+std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
+  std::vector<std::pair<long, Address>> begun;
+  const std::unordered_set<long> arrived = std::exchange(arrived_, {});
+  for (const Address guard : std::exchange(guards_, {})) state_.armory.disarm(port, guard);
+  if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.sites().empty())) return begun;
+  standing_ = look_at_threads(port);
+  take_back_given_way(port);
   const Standing standing = *std::exchange(standing_, std::nullopt);
-  for (const auto& [tid, pc] : standing.places) {
-    const SiteId id = state_.sites.at(pc);
+  for (const Standing::Place& place : standing.places) {
+    const SiteId id = state_.sites.at(place.pc);
     if (!id.valid()) continue;
-    if (state_.sites.get(id).in_agent) {
+    const bool in_agent = state_.sites.get(id).in_agent;
+    if (in_agent) {
       move_to_breakpoint(port, id);
-      given_way_.push_back(id);
-      begun.emplace_back(tid, pc);
+      if (!arrived.contains(place.tid)) begun.emplace_back(place.tid, place.pc);
     }
+    if (in_agent || given_way_.contains(id)) given_way_.enter(id, place.tid, place.sp);
   }
   publish_agent(port);
   return begun;
@@ -583,6 +611,8 @@ void Tracker::process_gone() {
   module_watch_ = 0;
   agent_stop_ = 0;
   given_way_.clear();
+  guards_.clear();
+  arrived_.clear();
   state_.recorder.forget_process();
   state_.unwinder.modules_changed();
   state_.alive = false;

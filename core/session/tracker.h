@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "session/given_way.h"
 #include "session/session_state.h"
 
 namespace refhist {
@@ -49,11 +50,14 @@ class Tracker {
   void bring_agent(DebuggerPort& port);
   /// Sites in the agent look at their events as the rules want it now.
   void suit_rules(DebuggerPort& port);
-  /// The site's next call stops at a breakpoint at its beginning. Returns where that is.
+  /// A thread of the agent is to stop where its site's function begins. Returns where that is, 0 when the
+  /// debugger refused.
   Address stop_at_beginning(DebuggerPort& port, SiteId id);
-  /// A thread stands at the breakpoint of a site that had to leave the agent: it goes back there, and the
-  /// call is recorded by the agent. False when other threads stand in it.
-  bool take_back(DebuggerPort& port, SiteId id, long tid);
+  /// It stands there now. Its call was recorded already.
+  void arrived(long tid) { arrived_.insert(tid); }
+  /// A thread stands at the breakpoint of a site that belongs to the agent. True when the agent will see the
+  /// call.
+  bool through_agent(DebuggerPort& port, SiteId id, long tid, const Registers& registers);
   /// Arms the functions of the rules' --after. Returns a line when none is found yet.
   std::string watch_functions(DebuggerPort& port);
   /// " (did you mean X?)" for a function that no loaded module has; empty when none is near.
@@ -79,6 +83,7 @@ class Tracker {
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
   void move_to_breakpoint(DebuggerPort& port, SiteId id);
+  void take_back_given_way(DebuggerPort& port);
   /// True when it is there now and was not before.
   bool attach_agent(DebuggerPort& port);
   bool arm_in_agent(DebuggerPort& port, SiteId id);
@@ -109,7 +114,12 @@ class Tracker {
   /// must not cover that. Nothing is known of running threads.
   struct Standing {
     bool known = true;
-    std::vector<std::pair<long, Address>> places;  // thread, pc
+    struct Place {
+      long tid;
+      Address pc;
+      Address sp;
+    };
+    std::vector<Place> places;
   };
   [[nodiscard]] static bool stands_in(const Standing& standing, const Site& site);
   [[nodiscard]] Standing look_at_threads(DebuggerPort& port) const;
@@ -118,7 +128,9 @@ class Tracker {
 
   std::optional<Standing> standing_;  // while arming in such code
   bool parent_left_ = false;          // by the debugger, and not by the agent yet
-  std::vector<SiteId> given_way_;
+  GivenWay given_way_;
+  std::unordered_set<Address> guards_;  // breakpoints on patches, for threads that are to stop there
+  std::unordered_set<long> arrived_;    // at one of these, since the program went on last
   std::unordered_set<Address> exit_watch_;
   std::unordered_set<Address> fork_watch_;
   std::unordered_map<Address, std::vector<int>> function_watches_;

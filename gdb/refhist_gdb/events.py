@@ -162,7 +162,7 @@ class _Handlers:
                 gdb.execute("frame")  # breakpoints of ours are silent: nobody has shown the place yet
 
     def _is_users(self, breakpoint):
-        return breakpoint.visible and not self._session.exit_catch.is_ours(breakpoint)
+        return breakpoint.is_valid() and breakpoint.visible and not self._session.exit_catch.is_ours(breakpoint)
 
 
 def _was_let_go(pid):

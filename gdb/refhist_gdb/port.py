@@ -90,6 +90,10 @@ class Port:
     def _write_memory(self, address, content, size):
         self._inferior().write_memory(address, ctypes.string_at(content, size))
 
+    def _set_pc(self, tid, address):
+        with self._thread(tid):
+            gdb.parse_and_eval(f"$pc = {address}")
+
     @contextlib.contextmanager
     def _thread(self, tid):
         """The thread selected, and afterwards the one and the frame that the user had selected."""

@@ -38,6 +38,10 @@ int take_memory(uint64_t address, const void* data, size_t size) {
   return debugger->write_memory(address, data, size) ? 1 : 0;
 }
 
+int take_pc(int64_t tid, uint64_t address) {
+  return debugger->set_pc(static_cast<long>(tid), address) ? 1 : 0;
+}
+
 int give_registers(int64_t tid, uint64_t* out) {
   const auto registers = debugger->registers(static_cast<long>(tid));
   if (!registers) return 0;
@@ -103,10 +107,10 @@ int user_breakpoints(rh_sink, void*) { return 1; }
 int show_code(const char*, uint64_t) { return 1; }
 
 constexpr rh_port kPort = {
-    "ptrace",     give_process,     give_memory,  take_memory,    give_registers, give_vector_words,
-    give_threads, give_modules,     give_regions, give_backtrace, place,          remove_it,
-    alive,        user_breakpoints, show_code,    hit_again,      evaluate,       print,
-    interrupted,  nullptr,          nullptr};
+    "ptrace",         give_process, give_memory,  take_memory,    take_pc, give_registers, give_vector_words,
+    give_threads,     give_modules, give_regions, give_backtrace, place,   remove_it,      alive,
+    user_breakpoints, show_code,    hit_again,    evaluate,       print,   interrupted,    nullptr,
+    nullptr};
 
 struct Reply {
   bool done;

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 2
+#define RH_ABI_VERSION 3
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -51,6 +51,7 @@ typedef struct rh_port {
   int (*process)(int* state, int64_t* pid, int* local, rh_sink sink, void* sink_context);
   int (*read_memory)(uint64_t address, void* out, size_t size);
   int (*write_memory)(uint64_t address, const void* bytes, size_t size);
+  int (*set_pc)(int64_t tid, uint64_t address); /* of a thread that stands at a breakpoint of ours */
   int (*registers)(int64_t tid, uint64_t* out /* RH_REGISTERS */);
   int (*vector_words)(int64_t tid, rh_sink sink,
                       void* sink_context);          /* a = eight bytes of a vector register */
