@@ -1,14 +1,11 @@
 #include "agent_host/agent_backend.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 #include <x86intrin.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "agent_host/agent_image.h"
 #include "agent_host/detached_process.h"
@@ -17,6 +14,7 @@
 #include "agent_host/program_calls.h"
 #include "agent_host/site_description.h"
 #include "agent_host/symbol_file.h"
+#include "agent_host/temporary_file.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "patching/relocator.h"
@@ -50,17 +48,6 @@ void configure(std::vector<CodePiece>& pieces, Address stop) {
     config.stop = stop;
     piece.set_config(config);
   }
-}
-
-std::string write_temporary(std::span<const std::uint8_t> bytes) {
-  std::string path = (std::filesystem::temp_directory_path() / "refhist-code-XXXXXX").string();
-  const int file = mkstemp(path.data());
-  if (file < 0) return {};
-  const bool whole = ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-  close(file);
-  if (whole) return path;
-  unlink(path.c_str());
-  return {};
 }
 }  // namespace
 
@@ -440,10 +427,10 @@ void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<co
   std::erase_if(agent_->files, [&](const auto& shown) {
     if (shown.second != piece.address()) return false;
     port.show_code({}, piece.address());
-    unlink(shown.first.c_str());
+    TemporaryFile::remove(shown.first);
     return true;
   });
-  const std::string path = write_temporary(file);
+  const std::string path = TemporaryFile::write(file);
   if (path.empty()) return;
   port.show_code(path, piece.address());
   agent_->files.emplace_back(path, piece.address());
@@ -502,7 +489,7 @@ void AgentBackend::forget() {
   undecided_before_ = undecided_puts();
   unwatched_before_ = unwatched_events();
   if (agent_) {
-    for (const auto& [path, bias] : agent_->files) unlink(path.c_str());
+    for (const auto& [path, bias] : agent_->files) TemporaryFile::remove(path);
   }
   context_.modules.translate_generated({});
   agent_.reset();
