@@ -116,7 +116,8 @@ Moment at_return(Activation& activation, const Site& site, const Record& record,
 }  // namespace
 
 // Returns what ask_debugger does; 0 when it need not be asked.
-extern "C" uint64_t refhist_agent_entry(const Site* site, const Saved* saved, uint64_t rbp) {
+extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, const Saved* saved,
+                                                              uint64_t rbp) {
   Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
   uint64_t index = 0;
   if (!activation.begin_record(index)) return 0;
@@ -157,7 +158,7 @@ extern "C" uint64_t refhist_agent_entry(const Site* site, const Saved* saved, ui
 
 // `saved` lies above the word that the stub has pushed: the object argument of the call. Above that is the
 // return address of the call.
-extern "C" void refhist_agent_return(const Site* site, const Saved* saved) {
+extern "C" __attribute__((used)) void refhist_agent_return(const Site* site, const Saved* saved) {
   Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
   uint64_t index = 0;
   if (!activation.begin_record(index)) return;
@@ -192,7 +193,7 @@ extern "C" void refhist_agent_return(const Site* site, const Saved* saved) {
 }
 
 // The same place for a put that nothing is recorded of at its return.
-extern "C" void refhist_agent_end(const Site* site, const Saved* saved) {
+extern "C" __attribute__((used)) void refhist_agent_end(const Site* site, const Saved* saved) {
   Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
   if (!activation.records()) return;
   const uint64_t object = *reinterpret_cast<const uint64_t*>(saved + 1);
@@ -202,7 +203,8 @@ extern "C" void refhist_agent_end(const Site* site, const Saved* saved) {
 
 // Stands in for the dynamic linker's _dl_find_object where it is asked about our code: exceptions and thread
 // cancellation unwind through the frames of watched calls. 0: not ours.
-extern "C" uint64_t refhist_agent_find_object(const Site*, const Saved* saved, uint64_t) {
+extern "C" __attribute__((used)) uint64_t refhist_agent_find_object(const Site*, const Saved* saved,
+                                                                    uint64_t) {
   struct Found {  // struct dl_find_object
     uint64_t flags;
     uint64_t map_start;

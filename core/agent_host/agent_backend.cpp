@@ -25,7 +25,8 @@ namespace refhist {
 
 namespace {
 constexpr std::uint32_t kFrames = 64;
-constexpr unsigned kImportDepth = 3;  // tail calls from library to library that are followed
+constexpr unsigned kMostAttempts = 50;  // at hits
+constexpr unsigned kImportDepth = 3;    // tail calls from library to library that are followed
 // Where the program's own groups of modules lie: the executable, and the libraries.
 std::vector<Address> groups(const std::vector<const LoadedModule*>& modules) {
   std::vector<Address> near;
@@ -62,14 +63,16 @@ std::optional<std::uint32_t> AgentBackend::thread_id_offset() const {
   return std::nullopt;
 }
 
-bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool tracer_here) {
+bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool tracer_here, long hit) {
   if (agent_ || !why_not_.empty()) return agent_.has_value();
   try {
     if (!process.local) fail("the process is not on this machine");
     const auto tid_offset = thread_id_offset();
     if (!tid_offset) return false;
     const ProcessMemory memory(port, process);
-    const std::vector<ThreadInfo> threads = port.threads();
+    std::vector<ThreadInfo> threads = port.threads();
+    std::stable_partition(threads.begin(), threads.end(),
+                          [&](const ThreadInfo& thread) { return thread.tid == hit; });
     const auto able = std::find_if(threads.begin(), threads.end(), [&](const ThreadInfo& thread) {
       return tracer_here || port.can_run_system_calls(thread.tid);
     });
@@ -100,7 +103,8 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     hook_unwinder(port);
     publish(port);
   } catch (const Error& error) {
-    why_not_ = error.what();
+    // LLDB cannot run anything in the program at every hit.
+    if (hit == 0 || ++attempts_ == kMostAttempts) why_not_ = error.what();
   }
   return agent_.has_value();
 }
@@ -483,6 +487,11 @@ void AgentBackend::leave_parent(DebuggerPort& port) {
   forget();
 }
 
+void AgentBackend::begin_process() {
+  why_not_.clear();
+  attempts_ = 0;
+}
+
 void AgentBackend::forget() {
   replay();
   lost_before_ = lost();
@@ -497,7 +506,6 @@ void AgentBackend::forget() {
   rested_.clear();
   known_code_.clear();
   rules_.clear();
-  why_not_.clear();
 }
 
 std::uint64_t AgentBackend::lost() const { return lost_before_ + (agent_ ? agent_->drain->lost() : 0); }

@@ -52,7 +52,10 @@ class AgentBackend {
   void set_candidate_handler(CandidateHandler handler) { on_candidate_ = std::move(handler); }
 
   /// Brings the agent into the process if it is not there. Not before the C library is mapped.
-  bool attach(DebuggerPort& port, const ProcessInfo& process, bool tracer_here);
+  /// `hit`: the thread whose stop is being handled, which can run system calls when others cannot; 0 none.
+  bool attach(DebuggerPort& port, const ProcessInfo& process, bool tracer_here, long hit = 0);
+  /// Another process: what kept the agent out of the last one may not keep it out of this one.
+  void begin_process();
   [[nodiscard]] bool attached() const { return agent_.has_value(); }
   /// Why the agent is not in this process; empty when it is, or may still come.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
@@ -164,12 +167,13 @@ class AgentBackend {
   CandidateHandler on_candidate_;
   std::optional<Agent> agent_;
   std::string why_not_;
+  unsigned attempts_ = 0;
   std::unordered_map<SiteId, Armed> armed_;
   std::unordered_map<SiteId, Armed> rested_;  // were armed, and their stubs still fit
   std::unordered_map<ModuleId, KnownCode> known_code_;
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there
-  std::uint64_t lost_before_ = 0;  // in the agents of processes that have ended
+  std::uint64_t lost_before_ = 0;       // in the agents of processes that have ended
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);

@@ -62,9 +62,23 @@ void for_each_by_time(const std::vector<RecordBatch>& batches, Visit&& visit) {
     const RecordBatch* batch;
     const agent::Record* record;
   };
-  std::vector<Place> places;
   std::size_t count = 0;
-  for (const RecordBatch& batch : batches) count += batch.records.size();
+  bool in_order = true;  // as it is when one thread runs
+  std::uint64_t last = 0;
+  for (const RecordBatch& batch : batches) {
+    count += batch.records.size();
+    for (const agent::Record& record : batch.records) {
+      in_order = in_order && record.time >= last;
+      last = record.time;
+    }
+  }
+  if (in_order) {
+    for (const RecordBatch& batch : batches) {
+      for (const agent::Record& record : batch.records) visit(batch, record);
+    }
+    return;
+  }
+  std::vector<Place> places;
   places.reserve(count);
   for (const RecordBatch& batch : batches) {
     for (const agent::Record& record : batch.records) places.push_back({&batch, &record});

@@ -51,7 +51,8 @@ std::vector<Command> track_commands() {
         {"--stacks", "full|none", "none: only count, record no stacks"},
         {"--exclude", "GLOB", "leave out calls made by this function or module; may be given again"},
         {"--backend", "auto|breakpoint",
-         "auto: families tracked from now on are recorded inside the program where that is possible"}},
+         "auto (default): families tracked from now on are recorded inside the program where that is "
+         "possible"}},
        run_track},
       {"untrack",
        "FAMILY... | --all",

@@ -326,7 +326,7 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   if (repeated_.is_repeated(access, tid, *registers)) return false;
   if (arrive(tid, pc)) return !reason_.empty();
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
-  tracker_.bring_agent(port);
+  tracker_.bring_agent(port, tid);
   record(port, access, tid, *registers);
   if (tracker_.is_fork_watch(pc)) {
     Address return_pc = 0;

@@ -287,40 +287,49 @@ bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Regis
   if (site.in_agent) return true;  // behind the breakpoint is the patch
   if (!given_way_.contains(id)) return false;
   given_way_.leave(id, tid);
-  const AgentWatch watch = watch_for(state_.families[site.family.index()]);
-  const Address stub = state_.agent.stub_of(id, watch);
   // Where the user stops as well, the event is to be there at that stop.
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;
-  if (stub == 0 || users) {
-    given_way_.enter(id, tid, registers.sp());
-    return false;
-  }
+  if (!users && may_go_back(port, id, tid) && go_back(port, id)) return true;
+  const AgentWatch watch = watch_for(state_.families[site.family.index()]);
+  const Address stub = state_.agent.stub_of(id, watch);
+  if (!users && stub != 0 && port.set_pc(tid, stub)) return true;
+  if (given_way_.contains(id)) given_way_.enter(id, tid, registers.sp());
+  return false;
+}
+
+bool Tracker::may_go_back(DebuggerPort& port, SiteId id, long tid) {
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   // LLDB stops the program where a breakpoint that another thread has hit too is gone when that one's turn
   // comes.
+  const Address address = state_.sites.get(id).address;
   const std::vector<ThreadInfo> threads = port.threads();
   const bool others_here = std::any_of(threads.begin(), threads.end(), [&](const ThreadInfo& thread) {
     const auto stands = thread.tid == tid ? std::nullopt : access.registers(thread.tid);
-    return stands && stands->pc() == site.address;
+    return stands && stands->pc() == address;
   });
-  if (others_here || !given_way_.empty(id, access, state_.process.pid)) return port.set_pc(tid, stub);
-  // The breakpoint is still there: no thread can come into the bytes while they are written.
-  if (!state_.agent.arm(port, id, watch).empty()) return port.set_pc(tid, stub);
+  return !others_here && given_way_.empty(id, access, state_.process.pid);
+}
+
+bool Tracker::go_back(DebuggerPort& port, SiteId id) {
   given_way_.remove(id);
+  Site& site = state_.sites.get(id);
+  // The breakpoint is still there: no thread can come into the bytes while they are written.
+  site.why_breakpoint = state_.agent.arm(port, id, watch_for(state_.families[site.family.index()]));
+  if (!site.why_breakpoint.empty()) return false;
   site.in_agent = true;
-  site.why_breakpoint.clear();
   state_.armory.disarm(port, site.address);
+  publish_agent(port);
   return true;
 }
 
-bool Tracker::attach_agent(DebuggerPort& port) {
+bool Tracker::attach_agent(DebuggerPort& port, long hit) {
   return !state_.agent.attached() && wants_agent() &&
-         state_.agent.attach(port, state_.process, state_.tracer_here);
+         state_.agent.attach(port, state_.process, state_.tracer_here, hit);
 }
 
-void Tracker::bring_agent(DebuggerPort& port) {
-  if (!attach_agent(port)) return;
+void Tracker::bring_agent(DebuggerPort& port, long hit) {
+  if (!attach_agent(port, hit)) return;
   with_threads_known(port, [&] { upgrade_to_agent(port); });
   watch_forks(port);
 }
@@ -492,6 +501,7 @@ void Tracker::plan_module(DebuggerPort& port, const LoadedModule& module) {
 
 void Tracker::process_started(DebuggerPort& port) {
   state_.sites.retire_all();
+  state_.agent.begin_process();
   state_.modules.clear();  // what was known before there was a process lay at other addresses
   state_.process = port.process();
   state_.alive = state_.process.pid != 0 || state_.process.state == ProcessState::stopped;
@@ -590,7 +600,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
   for (TrackedFamily& tracked : state_.families) {
     if (!tracked.untracked) settle_again(tracked);
   }
-  const bool early = attach_agent(port);
+  const bool early = attach_agent(port, 0);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
   if (early) upgrade_to_agent(port);
   if (state_.agent.attached()) watch_forks(port);

@@ -47,7 +47,7 @@ class Tracker {
 
   void arm_return(DebuggerPort& port, Address address);
   /// Brings the agent in, if it is wanted and could not be there before.
-  void bring_agent(DebuggerPort& port);
+  void bring_agent(DebuggerPort& port, long hit);
   /// Sites in the agent look at their events as the rules want it now.
   void suit_rules(DebuggerPort& port);
   /// A thread of the agent is to stop where its site's function begins. Returns where that is, 0 when the
@@ -82,10 +82,14 @@ class Tracker {
   void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
+  /// No thread can stand in the site's first instructions but the one that hit its breakpoint.
+  bool may_go_back(DebuggerPort& port, SiteId id, long tid);
+  /// From its breakpoint to the agent.
+  bool go_back(DebuggerPort& port, SiteId id);
   void move_to_breakpoint(DebuggerPort& port, SiteId id);
   void take_back_given_way(DebuggerPort& port);
   /// True when it is there now and was not before.
-  bool attach_agent(DebuggerPort& port);
+  bool attach_agent(DebuggerPort& port, long hit);
   bool arm_in_agent(DebuggerPort& port, SiteId id);
   /// Sites that were armed before the agent could be there.
   void upgrade_to_agent(DebuggerPort& port);

@@ -19,7 +19,7 @@ struct TrackedFamily {
   std::string counter_note;            ///< why it cannot be read
   std::string births_note;             ///< which births are unseen and why; empty when none is known to be
   std::uint64_t object_size = 0;       ///< bytes; 0 unknown
-  Backend backend = Backend::breakpoint;
+  Backend backend = Backend::automatic;
   FamilyTraits traits;
   bool untracked = false;          ///< by the user: nothing of it is armed, its history stays
   std::uint64_t unborn_calls = 0;  ///< on objects never seen whose counter reads 0 or less: static ones

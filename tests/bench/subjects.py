@@ -6,11 +6,11 @@ from session import Session
 from workload import DEEP, SHALLOW, TRIES, WORKLOADS
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_TRACK = "track --init conn_new --get conn_get --try-get conn_try_get --put conn_put"
+_TRACK = "track --backend breakpoint --init conn_new --get conn_get --try-get conn_try_get --put conn_put"
 _COUNTER = " --count refs"
 # Functions of the C library that the program never calls: some 250 sites that cost without giving an event.
 _UNUSED = (
-    "refhist track --name unused --get wcs*,sem_*,aio_*,mq_*,timer_*,getut*,pthread_attr_*,posix_spawn* "
+    "refhist track --backend breakpoint --name unused --get wcs*,sem_*,aio_*,mq_*,timer_*,getut*,pthread_attr_*,posix_spawn* "
     "--put ns_*,res_*,wmem*,inet6_*,isw*,ether_*,argp_*,hsearch*,envz_*,argz_*"
 )
 _STATUS = "refhist status --json"

@@ -16,7 +16,8 @@ namespace refhist::test {
 
 namespace {
 
-constexpr const char* kTrackNodes = "track --get node_get --put node_put --init node_new --count refs";
+constexpr const char* kTrackNodes =
+    "track --backend breakpoint --get node_get --put node_put --init node_new --count refs";
 
 /// The debugger behind the callbacks; the C ABI hands no context to them.
 PtracePort* debugger = nullptr;

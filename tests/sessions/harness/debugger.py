@@ -44,8 +44,7 @@ class Debugger:
             answer = self.command(self._load_command())
             check(not answer.strip(), f"loading refhist printed: {answer}")
             self.backend = os.environ.get("REFHIST_TEST_BACKEND", "breakpoint")
-            if self.backend != "breakpoint":
-                self.refhist(f"set backend {self.backend}")
+            self.refhist(f"set backend {self.backend}")
 
     # Typing -----------------------------------------------------------------------------------------
 
