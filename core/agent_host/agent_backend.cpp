@@ -186,7 +186,8 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   const bool watches = site.watches_return();
   if (site.pool_argument != 0 && site.object.from == ObjectSource::From::argument)
     return "its call has a pool beside its object";
-  if ((watch.flags & agent::kWatchBalance) != 0 && !frees_known_blocks(site, context_.modules))
+  if ((watch.flags & agent::kWatchBalance) != 0 &&
+      !frees_known_blocks(site, context_.families[site.family.index()], context_.modules))
     return "a stop rule looks at what it frees, and the size of that is not known";
   const KnownCode& known = code_of(*module);
   PatchRequest request = known.code.request(site.address, site.size);

@@ -73,8 +73,8 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
   return described;
 }
 
-bool frees_known_blocks(const Site& site, const ModuleMap& modules) {
-  const agent::Effect effect = effect_of(site, true);
+bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules) {
+  const agent::Effect effect = effect_of(site, tracked.family.allocator);
   const bool gives_back = effect == agent::Effect::free_block || effect == agent::Effect::move_block;
   if (!gives_back || (effect == agent::Effect::free_block && site.size_argument != 0)) return true;
   const auto is_libc = [](const LoadedModule& module) {

@@ -14,6 +14,6 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
 
 /// Can the agent tell how large the memory is that the site's function gives back? True as well for functions
 /// that give none back.
-bool frees_known_blocks(const Site& site, const ModuleMap& modules);
+bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
 
 }  // namespace refhist
