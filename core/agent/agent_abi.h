@@ -118,13 +118,23 @@ struct ThreadTableEntry {
   uint32_t slot;
 };
 
+/// The last call of a thread that was seen to enclose another one on the same object: mostly a call that a
+/// signal handler interrupted, before or after it changed the counter.
+struct OuterCall {
+  uint64_t entry;  ///< ObjectEntry, as an offset from Shared; 0 none
+  uint64_t site;   ///< address of the Site
+  uint64_t sp;     ///< at its function's entry
+  uint64_t return_pc;
+};
+
 /// One thread. The agent owns it from `taken` on; the debugger gives it back once the thread is gone and its
 /// ring is empty.
 struct ThreadSlot {
   uint32_t taken;
   int32_t tid;    ///< by the kernel
   char name[16];  ///< of the thread when the slot was taken
-  uint64_t unused0[5];
+  OuterCall outer;
+  uint64_t unused0;
   // The agent's cache lines.
   uint64_t reserved;   ///< records begun
   uint64_t finished;   ///< records finished, by whoever runs on the thread: tells an interrupted reader

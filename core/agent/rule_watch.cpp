@@ -122,12 +122,29 @@ bool RuleWatch::part_of_outer_call(const ObjectEntry& entry) const {
   return called_by_it || tail_called;
 }
 
-// The last event was a put of this thread, which has not returned.
+// The call of this thread on the same object that has not returned, if there is one.
+const Site* RuleWatch::outer_call(const ObjectEntry& entry) const {
+  OuterCall& outer = thread_.outer;
+  const uint64_t offset = reinterpret_cast<uint64_t>(&entry) - reinterpret_cast<uint64_t>(shared_);
+  const auto lasts = [this](uint64_t sp, uint64_t return_pc) {
+    return sp > call_.sp && *reinterpret_cast<const uint64_t*>(sp) == return_pc;
+  };
+  if (entry.last_thread == call_.thread && entry.last_site != 0 && lasts(entry.last_sp, entry.last_return))
+    outer = OuterCall{offset, entry.last_site, entry.last_sp, entry.last_return};
+  if (outer.entry != offset || !lasts(outer.sp, outer.return_pc)) return nullptr;
+  return reinterpret_cast<const Site*>(outer.site);
+}
+
 bool RuleWatch::inside_own_put(const ObjectEntry& entry) const {
-  if (entry.last_thread != call_.thread || entry.last_sp <= call_.sp || entry.last_site == 0) return false;
-  const auto& outer = *reinterpret_cast<const Site*>(entry.last_site);
-  return outer.tells_end != 0 && outer.effect == Effect::put &&
-         *reinterpret_cast<const uint64_t*>(entry.last_sp) == entry.last_return;
+  const Site* outer = outer_call(entry);
+  return outer != nullptr && outer->tells_end != 0 && outer->effect == Effect::put;
+}
+
+// The counter lacks just what the outer call was said to do at its beginning: it has not done it yet.
+bool RuleWatch::told_before(const ObjectEntry& entry, int64_t more) const {
+  const Site* outer = outer_call(entry);
+  if (outer == nullptr || outer->at_return != 0) return false;
+  return (outer->effect == Effect::put && more == 1) || (outer->effect == Effect::get && more == -1);
 }
 
 void RuleWatch::first_sight(Step& step) const {
@@ -143,7 +160,7 @@ void RuleWatch::first_sight(Step& step) const {
 }
 
 // False: another thread may be about to explain the count; look again.
-bool RuleWatch::on_live(Step& step) const {
+bool RuleWatch::on_live(Step& step, const ObjectEntry& entry) const {
   step.now.count = step.old.count + step.delta;
   if (!step.moment.has_count) return true;
   if (step.old.based == 0) {
@@ -158,6 +175,7 @@ bool RuleWatch::on_live(Step& step) const {
   const int64_t more = step.memory - (step.returned ? step.now.count : step.old.count);
   const int others = step.old.inside - (site_.tells_end != 0 ? 1 : 0);
   if (more == 0 || (more > 0 && more <= others)) return true;
+  if (told_before(entry, more)) return true;
   if (step.patient) return false;
   step.stop = balances() && site_.blind == 0;
   step.now.count = after(step);
@@ -196,7 +214,7 @@ bool RuleWatch::try_change(Step& step, ObjectEntry& entry) const {
       first_sight(step);
       break;
     case ObjectState::live:
-      if (!on_live(step)) return false;
+      if (!on_live(step, entry)) return false;
       break;
     default:
       on_dead(step, entry);

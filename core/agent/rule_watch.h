@@ -51,10 +51,12 @@ class RuleWatch {
   void birth(Moment& moment, bool returned);
   uint8_t change(Moment& moment, bool returned);
   bool part_of_outer_call(const ObjectEntry& entry) const;
+  [[nodiscard]] const Site* outer_call(const ObjectEntry& entry) const;
   [[nodiscard]] bool inside_own_put(const ObjectEntry& entry) const;
+  [[nodiscard]] bool told_before(const ObjectEntry& entry, int64_t more) const;
   static int32_t after(const Step& step);
   void first_sight(Step& step) const;
-  bool on_live(Step& step) const;
+  bool on_live(Step& step, const ObjectEntry& entry) const;
   void on_dead(Step& step, const ObjectEntry& entry) const;
   void on_put(Step& step) const;
   bool try_change(Step& step, ObjectEntry& entry) const;

@@ -23,7 +23,7 @@ namespace refhist {
 
 struct RecordingOptions {
   Backend backend = Backend::automatic;  ///< for families tracked from now on
-  bool stacks = true;                     ///< false: `--stacks none`, events are counted without their stack
+  bool stacks = true;                    ///< false: `--stacks none`, events are counted without their stack
   std::vector<std::string>
       excluded;  ///< globs of functions or module file names whose direct calls are left out
 };

@@ -315,6 +315,8 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   if (tracker_.is_agent_stop(pc)) {
     decide(port, access, tid);
+    // On behind the first nop: stepped over, a program with frequent signals would hit it again and again.
+    port.set_pc(tid, pc + 1);
     return false;
   }
   std::optional<Registers> registers = access.registers(tid);

@@ -1,5 +1,5 @@
-// The least that a recorder inside the process can do: LD_PRELOAD, one record of object and time for each call, no
-// stack, in a ring that nobody reads.
+// The least that a recorder inside the process can do: LD_PRELOAD, one record of object and time for each
+// call, no stack, in a ring that nobody reads.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// The counted objects of the agent's bench, in a library so that LD_PRELOAD, uprobes and tracers have a name to
-// take hold of.
+// The counted objects of the agent's bench, in a library so that LD_PRELOAD, uprobes and tracers have a name
+// to take hold of.
 #include "agent_library.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 // Gets and puts as fast as they go, and how long they took:
 //   agent_program EVENTS FRAMES CHAINS THREADS OBJECTS shared|own
-// Each thread makes EVENTS events, half of them gets, at FRAMES frames of its own, reached by CHAINS different ways
-// (bits of the chain's number choose between two functions at each level). OBJECTS live at the same time; the threads
-// use the same ones or their own. Prints nanoseconds per event: the slowest thread's time by its events.
+// Each thread makes EVENTS events, half of them gets, at FRAMES frames of its own, reached by CHAINS
+// different ways (bits of the chain's number choose between two functions at each of the innermost levels: a
+// tree). OBJECTS live at the same time; the threads use the same ones or their own. Prints nanoseconds per
+// event: the slowest thread's time by its events.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,17 +23,17 @@ struct result {
 
 static void left(struct conn* c, long depth, unsigned long chain);
 
-#define CALL_DEEPER(c, depth, chain)         \
-  do {                                       \
-    if ((depth) <= 0) {                      \
-      conn_get(c);                           \
-      conn_put(c);                           \
-    } else if ((chain) & 1) {                \
-      right((c), (depth) - 1, (chain) >> 1); \
-    } else {                                 \
-      left((c), (depth) - 1, (chain) >> 1);  \
-    }                                        \
-    __asm__ volatile("" ::: "memory");       \
+#define CALL_DEEPER(c, depth, chain)   \
+  do {                                 \
+    if ((depth) <= 0) {                \
+      conn_get(c);                     \
+      conn_put(c);                     \
+    } else if ((chain) >> (depth)&1) { \
+      right((c), (depth)-1, (chain));  \
+    } else {                           \
+      left((c), (depth)-1, (chain));   \
+    }                                  \
+    __asm__ volatile("" ::: "memory"); \
   } while (0)
 
 static void __attribute__((noinline)) right(struct conn* c, long depth, unsigned long chain) {

@@ -44,7 +44,7 @@ class Subject:
         environment = dict(os.environ, **self.environment)
         command = self.command(program, load)
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
-        found = re.search(r"^ns ([0-9.]+)$", done.stdout, re.MULTILINE)
+        found = re.search(r"\bns ([0-9.]+)", done.stdout)
         if found is None:
             raise RuntimeError(f"{self.title}: {(done.stderr or done.stdout)[-400:]}")
         if self.events_told:

@@ -62,3 +62,8 @@ def check_findings(d, options="--fail-on leak,imbalance,unobserved-change,undeci
 
 def verdicts(found):
     return sorted(finding["verdict"] for finding in found)
+
+
+def hits(status):
+    """How often each probe of `refhist status --json` was called."""
+    return {site["probe"]: site["hits"] for site in status["sites"] if site["hits"]}
