@@ -2,7 +2,8 @@
 # make demo   the demo programs in GDB and in LLDB
 # make test   unit and session tests; ends with ctest's summary
 # make docs    writes docs/commands.md from the command table
-# make bench  microseconds per event beside callbacks written by hand; needs a quiet machine and 1-2 minutes
+# make bench  the cost of an event beside callbacks written by hand and other recorders; needs a quiet machine and
+#             3-4 minutes
 # make format rewrites the C and C++ sources by .clang-format
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -33,6 +34,7 @@ docs: build
 
 bench: build
 	@python3 -B tests/bench/run.py $(BUILD)
+	@python3 -B tests/bench/agent.py $(BUILD)
 	@$(BUILD)/tests/bench/bench_stack_capture
 
 format:
