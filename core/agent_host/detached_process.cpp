@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <set>
 
@@ -25,6 +26,13 @@ std::vector<pid_t> threads_of(long pid) {
     if (const pid_t tid = std::atoi(entry->d_name); tid > 0) threads.push_back(tid);
   }
   return threads;
+}
+
+// A zombie has none.
+bool has_memory(long pid) {
+  std::ifstream pages(fmt::format("/proc/{}/statm", pid));
+  unsigned long count = 0;
+  return pages >> count && count != 0;
 }
 
 // Every thread of the process stands still as long as this lives.
@@ -66,7 +74,7 @@ class StoppedThreads {
 
 std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code) {
   const StoppedThreads stopped(pid);
-  if (!stopped.any()) return stopped.why_not();
+  if (!stopped.any()) return has_memory(pid) ? stopped.why_not() : "";
   const int memory = open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC);
   if (memory < 0) return std::strerror(errno);
   std::string why_not;

@@ -16,7 +16,7 @@ struct CodeBytes {
   std::vector<std::uint8_t> wanted;    ///< as many
 };
 
-/// Empty when done, else why not.
+/// Empty when done or when the process has ended, else why not.
 std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code);
 
 }  // namespace refhist

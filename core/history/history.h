@@ -47,8 +47,8 @@ struct Object {
   FamilyId family;
   std::uint64_t size = 0;  ///< bytes; 0 when unknown
   ObjectState state = ObjectState::live;
-  bool complete = true;           ///< false: it lived before it was first seen
-  bool base_known = true;         ///< false: the ledger counts from an unknown base (counter unreadable)
+  bool complete = true;    ///< false: it lived before it was first seen, or `note` says what was missed
+  bool base_known = true;  ///< false: the ledger counts from an unknown base (counter unreadable)
   bool moved_unobserved = false;  ///< its count changed at least once without an event
   bool freed = false;             ///< its memory was seen being given back
   std::int64_t ledger = 0;        ///< references that the events imply

@@ -89,7 +89,8 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
   const Object& object = state.history.object(id);
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(object));
   if (object.size != 0) text += fmt::format(", {} bytes", object.size);
-  if (!object.complete) text += "; incomplete: it lived before it was first seen";
+  if (!object.complete) text += "; incomplete";
+  if (!object.complete && object.note.empty()) text += ": it lived before it was first seen";
   text += "\n";
   for (const EventId event : object.events) {
     text += "  " + event_line(state, event) + "\n";

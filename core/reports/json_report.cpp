@@ -128,6 +128,13 @@ Json rule_json(const StopRule& rule) {
   return {{"number", rule.number}, {"rule", rule.describe()}, {"enabled", rule.enabled}, {"hits", rule.hits}};
 }
 
+Json modules_json(const std::vector<UnreadModule>& modules) {
+  Json all = Json::array();
+  for (const UnreadModule& module : modules)
+    all.push_back({{"path", module.path}, {"reason", module.reason}});
+  return all;
+}
+
 }  // namespace
 
 std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects) {
@@ -206,6 +213,8 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
                  {"totals", totals_json(state)},
                  {"memory_bytes", state.history.bytes()},
                  {"truncated_stacks", state.recorder.truncated_stacks()},
+                 {"modules_not_read", modules_json(state.modules.unread())},
+                 {"modules_from_memory", modules_json(state.modules.from_memory())},
                  {"breakpoints_removed", state.alive ? state.armory.count_lost(port) : 0},
                  {"notes", caveats(state)}});
 }

@@ -12,11 +12,12 @@ namespace refhist {
 
 namespace {
 
-std::string process_line(const SessionState& state) {
+std::string process_line(const SessionState& state, DebuggerPort& port) {
   if (state.alive) {
     return fmt::format("process {}: {}{}\n", state.process.pid, state.process.executable,
                        state.recording ? "" : " (recording is off)");
   }
+  if (port.process().state == ProcessState::core) return "a core file: there are no events to come\n";
   if (!state.end.ended) return "no process yet\n";
   if (state.end.detached)
     return fmt::format("{}detached: the history is as it was then\n",
@@ -84,13 +85,13 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
     if (site.in_agent) ++in_agent;
     if (all_sites || site.armed || site.hits != 0) sites += site_line(state, site);
   }
-  std::string text = fmt::format(
-      "{} ({}): {}{}{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
-      plural(armed, "site"),
-      in_agent == 0 ? std::string(" by breakpoint") : fmt::format(" ({} in the agent)", in_agent),
-      left == 0 ? "" : fmt::format(", {} not armed (--sites)", left), plural(totals.events, "event"),
-      plural(totals.objects, "object"), totals.live,
-      totals.incomplete == 0 ? "" : fmt::format(", {} first seen in mid-life", totals.incomplete));
+  std::string text =
+      fmt::format("{} ({}): {}{}{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
+                  plural(armed, "site"),
+                  in_agent == 0 ? std::string(" by breakpoint") : fmt::format(" ({} in the agent)", in_agent),
+                  left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
+                  plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
+                  totals.incomplete == 0 ? "" : fmt::format(", {} incomplete", totals.incomplete));
   if (!tracked.counter_note.empty())
     text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);
   if (!tracked.births_note.empty()) text += fmt::format("    {}\n", tracked.births_note);
@@ -134,7 +135,7 @@ std::string allocator_line(const SessionState& state) {
 }  // namespace
 
 std::string status_report(SessionState& state, DebuggerPort& port, bool all_sites) {
-  std::string text = process_line(state);
+  std::string text = process_line(state, port);
   if (!state.tracks_any()) text += "nothing is tracked: refhist track FAMILY\n";
   for (std::size_t i = 0; i < state.families.size(); ++i) text += family_text(state, FamilyId(i), all_sites);
   for (const StopRule& rule : state.rules.all()) {

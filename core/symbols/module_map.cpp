@@ -140,7 +140,9 @@ void ModuleMap::add_mapped_file(DebuggerPort& port, long pid, const std::vector<
                                 std::vector<Found>& found) {
   const bool code =
       std::any_of(regions.begin(), regions.end(), [](const MappedRegion& r) { return r.executable; });
-  if (!code) return;
+  const bool ours = std::any_of(regions.begin(), regions.end(),
+                                [this](const MappedRegion& r) { return generated_at(r.begin) != nullptr; });
+  if (!code || ours) return;
   const MappedRegion& first = regions.front();
   const MappedFile located = locate(pid, first);
   if (located.file.empty())
@@ -309,6 +311,10 @@ const LoadedModule* ModuleMap::at(Address address) const {
     const LoadedModule* module = get(std::prev(next)->second);
     if (address < module->end) return module;
   }
+  return generated_at(address);
+}
+
+const LoadedModule* ModuleMap::generated_at(Address address) const {
   const auto made = generated_.upper_bound(address);
   if (made == generated_.begin() || address >= std::prev(made)->second.end) return nullptr;
   return &std::prev(made)->second;

@@ -78,6 +78,7 @@ class ModuleMap {
   void add_vdso(DebuggerPort& port, const MemoryRegion& region, std::vector<Found>& found);
   std::shared_ptr<const Module> open_cached(const std::string& file, const std::string& path);
   Change replace(const std::vector<Found>& found);
+  [[nodiscard]] const LoadedModule* generated_at(Address address) const;
 
   std::deque<LoadedModule> all_;               // by ModuleId; a deque, so that pointers to them stay valid
   std::map<Address, ModuleId> by_begin_;       // only those loaded now

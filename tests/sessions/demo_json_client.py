@@ -37,6 +37,12 @@ def test_history_of_a_leaked_reply(d):
         contains(text, part, "history")
 
 
+def test_status_accuses_no_module(d):
+    run_to_the_leak(d)
+    status = d.refhist_json("status")
+    equal((status["modules_not_read"], status["modules_from_memory"]), ([], []), "modules")
+
+
 def test_check(d):
     run_to_the_leak(d)
     status, _ = d.ending_command("refhist check --fail-on leak")

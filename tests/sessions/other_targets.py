@@ -12,6 +12,7 @@ def test_core_file(d):
     d.kill()
     d.open_core(path)
     matches(d.refhist_error("track --get conn_get --put conn_put"), "(?i)core", "track on a core file")
+    matches(d.refhist("status"), "^a core file", "status")
     matches(d.refhist_error(f"{subject:#x}"), r"\S", "an object that was never seen")
     d.refhist("status")
 
