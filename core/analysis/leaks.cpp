@@ -158,6 +158,17 @@ bool LeakFinder::released_clean(ObjectId id) const {
                       [&](const Finding& finding) { return finding.object == id; });
 }
 
+std::string LeakFinder::why_unknown(const Object& object, const Count& counter) {
+  if (!object.base_known)
+    return "the count is unknown: the counter cannot be read and the birth was not seen";
+  if (counter)
+    return fmt::format(
+        "the counter reads {} where the events say {}: it was changed unseen, or the memory is used for "
+        "something else",
+        *counter, object.ledger);
+  return "the count moved without an event: references were taken or given back unseen";
+}
+
 std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
   struct Birthplace {
     std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
@@ -175,7 +186,9 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       const int kind = found == reach.end()
                            ? -1
                            : 2 * static_cast<int>(found->second.reach) + (found->second.held_by_leak ? 1 : 0);
-      place.outstanding[{profile(object), object.moved_unobserved || !object.base_known, kind}].push_back(id);
+      const bool unseen = found != reach.end() && found->second.counter;
+      place.outstanding[{profile(object), unseen || object.moved_unobserved || !object.base_known, kind}]
+          .push_back(id);
     } else if (released_clean(id)) {
       place.clean.push_back(profile(object));
     }
@@ -200,9 +213,7 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       if (std::get<1>(kind)) {
         group.verdict = Verdict::undecidable;
         group.suspects.clear();
-        group.why = first.base_known
-                        ? "the count moved without an event: references were taken or given back unseen"
-                        : "the count is unknown: the counter cannot be read and the birth was not seen";
+        group.why = why_unknown(first, reached == reach.end() ? Count() : reached->second.counter);
       }
       groups.push_back(std::move(group));
     }

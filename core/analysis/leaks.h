@@ -57,6 +57,7 @@ class LeakFinder {
   };
   Profile profile(const Object& object);
   [[nodiscard]] bool released_clean(ObjectId id) const;
+  static std::string why_unknown(const Object& object, const Count& counter);
   std::string birth_key(const Object& object);
   void name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean);
   std::vector<EventId> candidate_references(const Object& object, const Profile& leaked,

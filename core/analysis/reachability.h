@@ -24,6 +24,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,9 @@ struct ReachOfObject {
   bool freed = false;  ///< the allocator has its memory back: it ended unseen (reach says nothing then)
   Address holder = 0;  ///< one word that points at it; 0 when none, or when a register does
   std::string where;   ///< "register rbx of thread 12", "stack of thread 12", "conn_table+16 (a.out)"
-  bool held_by_leak = false;  ///< from_leaked, and an unreachable tracked object leads to it
-  ObjectId holder_object;     ///< the tracked object the holder lies in, if any
+  bool held_by_leak = false;            ///< from_leaked, and an unreachable tracked object leads to it
+  ObjectId holder_object;               ///< the tracked object the holder lies in, if any
+  std::optional<std::int64_t> counter;  ///< what its counter read then, where the events say otherwise
 };
 
 struct ReachOptions {

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
+#include "events/program_access.h"
 #include "reports/findings.h"
 #include "reports/history_report.h"
 #include "reports/json_report.h"
@@ -120,10 +121,14 @@ void scan_if_alive(CommandContext& context) {
   if (!at_the_end) scan_now(context.state, context.port, false);  // the look at _exit is the better one
 }
 
-void keep_scan(SessionState& state, const ReachResult& result, ReachScan& scan) {
+void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& result, ReachScan& scan) {
+  const ProgramAccess access(port, state.process, state.tracer_here);
   for (const ReachOfObject& reached : result.objects) {
-    scan.objects.emplace(reached.object, reached);
-    if (!reached.freed) continue;
+    ReachOfObject& kept = scan.objects.emplace(reached.object, reached).first->second;
+    if (!reached.freed) {
+      kept.counter = state.recorder.unexplained_count(access, reached.object);
+      continue;
+    }
     Object& object = state.history.object(reached.object);
     object.state = ObjectState::unknown;
     object.note = "its memory has been given back, by no put that was seen";
@@ -161,7 +166,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
     const ReachResult result = scan_reachability(port, state.modules, state.unwinder, blocks, options);
     scan.done = result.complete;
     scan.why_not = result.why_not;
-    if (result.complete) keep_scan(state, result, scan);
+    if (result.complete) keep_scan(state, port, result, scan);
   }
   state.scan = std::move(scan);
 }

@@ -19,8 +19,19 @@ struct Setting {
   void (*set)(SessionState& state, const std::string& value);
 };
 
-const std::array<Setting, 4>& settings() {
-  static const std::array<Setting, 4> table{{
+const std::array<Setting, 5>& settings() {
+  static const std::array<Setting, 5> table{{
+      {"allocators",
+       {"auto", "off"},
+       "auto: the first family that is recorded inside the program brings malloc and operator new along, "
+       "there "
+       "and never by breakpoints; off: allocators are followed when they are tracked by name",
+       [](const SessionState& state) {
+         return std::string(state.recorder.options().allocators ? "auto" : "off");
+       },
+       [](SessionState& state, const std::string& value) {
+         state.recorder.options().allocators = value == "auto";
+       }},
       {"backend",
        {"breakpoint", "auto"},
        "auto: families tracked from now on are recorded inside the program where that is possible; "

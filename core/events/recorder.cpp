@@ -147,6 +147,14 @@ Count Recorder::read_count(const ProgramView& access, FamilyId family, Address o
   return access.read_count(*tracked.counter, tracked.family.counter, object);
 }
 
+Count Recorder::unexplained_count(const ProgramView& access, ObjectId id) {
+  const Object& object = history_.object(id);
+  const Count memory = read_count(access, object.family, object.address);
+  const bool told = !memory || !object.base_known || *memory == object.ledger ||
+                    explained_by(object.ledger, *memory, changes_in_flight(access, -1, id));
+  return told ? std::nullopt : memory;
+}
+
 std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid, ObjectId object) {
   const Address address = history_.object(object).address;
   std::vector<int> changes;
@@ -176,6 +184,16 @@ std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid
   return changes;
 }
 
+// Not by a function of the family's own: that may keep the memory for the next object.
+bool Recorder::freed_by_allocator(ObjectId id) const {
+  const std::vector<EventId>& events = history_.object(id).events;
+  return std::any_of(events.begin(), events.end(), [this](EventId of) {
+    const Event& event = history_.event(of);
+    return event.role == Role::free && event.site.valid() &&
+           families_[sites_.get(event.site).family.index()].family.allocator;
+  });
+}
+
 Arrival Recorder::make_arrival(const ProgramView& access, FamilyId family, SiteId id, Address object,
                                long tid) {
   Arrival arrival;
@@ -188,8 +206,10 @@ Arrival Recorder::make_arrival(const ProgramView& access, FamilyId family, SiteI
   arrival.thread = thread_index(access, tid);
   arrival.time_ns = time_of(access);
   arrival.in_flight = [this, &access, tid](ObjectId which) { return changes_in_flight(access, tid, which); };
-  arrival.memory_gone = [this, object] {
-    return allocator_tracked_ && allocations_.covering(object) == nullptr;
+  arrival.memory_gone = [this, family, object] {
+    const ObjectId last = history_.newest_at(family, object);
+    return allocator_tracked_ && last.valid() && freed_by_allocator(last) &&
+           allocations_.covering(object) == nullptr;
   };
   const bool birth =
       arrival.role == Role::init || arrival.role == Role::alloc || arrival.role == Role::realloc;

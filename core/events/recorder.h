@@ -24,6 +24,7 @@ namespace refhist {
 struct RecordingOptions {
   Backend backend = Backend::automatic;  ///< for families tracked from now on
   bool stacks = true;                    ///< false: `--stacks none`, events are counted without their stack
+  bool allocators = true;                ///< the first family in the agent brings the heap's functions along
   std::vector<std::string>
       excluded;  ///< globs of functions or module file names whose direct calls are left out
 };
@@ -63,6 +64,9 @@ class Recorder {
     std::vector<PendingCall> watched;  ///< calls watched with --after that ended here
   };
   Returned on_return(const ProgramView& access, long tid, const Registers& registers);
+
+  /// What the object's counter reads now, where neither the events nor calls that have begun explain it.
+  [[nodiscard]] Count unexplained_count(const ProgramView& access, ObjectId id);
 
   /// A fork's other side is followed: its threads are new, its memory is the same.
   void forget_threads() { calls_.clear(); }
@@ -104,6 +108,7 @@ class Recorder {
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
+  [[nodiscard]] bool freed_by_allocator(ObjectId id) const;
   Arrival make_arrival(const ProgramView& access, FamilyId family, SiteId id, Address object, long tid);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
   std::optional<Recorded> finish(const ProgramView& access, long tid, const PendingCall& call,

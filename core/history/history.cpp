@@ -47,6 +47,7 @@ ObjectId History::add_object(Object object) {
     *earlier = id;
   }
   place.all.push_back(id);
+  if (!object.complete) ++doubts_of(object.family).incomplete;
   objects_.push_back(std::move(object));
   return id;
 }
@@ -108,6 +109,23 @@ std::size_t History::bytes() const {
       events_.capacity() * sizeof(Event) + objects_.capacity() * sizeof(Object) + stacks_.bytes();
   for (const Object& object : objects_) total += object.events.capacity() * sizeof(EventId);
   return total + by_address_.size() * (sizeof(Address) + sizeof(Place) + 4 * sizeof(void*));
+}
+
+History::Doubts& History::doubts_of(FamilyId family) {
+  if (doubts_.size() <= family.index()) doubts_.resize(family.index() + 1);
+  return doubts_[family.index()];
+}
+
+void History::set_complete(ObjectId id, bool complete) {
+  Object& of = object(id);
+  if (of.complete == complete) return;
+  of.complete = complete;
+  doubts_of(of.family).incomplete += complete ? -1 : 1;
+}
+
+bool History::births_in_doubt(FamilyId family) const {
+  return family.index() < doubts_.size() &&
+         (doubts_[family.index()].incomplete != 0 || doubts_[family.index()].unseen);
 }
 
 void History::clear() { *this = History(); }

@@ -93,6 +93,13 @@ class History {
   /// The thread with this id and name; a renamed or reused id is another entry.
   ThreadIndex thread(long tid, const std::string& name);
 
+  /// An object's birth was not seen, or the last of what was seen of it has a gap; or it was seen after all.
+  void set_complete(ObjectId id, bool complete);
+  /// Something of the family happened without an event.
+  void note_unseen(FamilyId family) { doubts_of(family).unseen = true; }
+  /// May births of the family be unseen? Then an object may be another one than that before at its address.
+  [[nodiscard]] bool births_in_doubt(FamilyId family) const;
+
   /// The newest object of the family at exactly this address; invalid when none was ever seen.
   [[nodiscard]] ObjectId newest_at(FamilyId family, Address address) const;
   /// All objects of all families that were ever seen at exactly this address, oldest first.
@@ -128,6 +135,12 @@ class History {
     std::vector<ObjectId> newest;  ///< of each family: a pool reuses an address a million times
   };
   std::map<Address, Place> by_address_;
+  struct Doubts {
+    std::size_t incomplete = 0;  ///< objects
+    bool unseen = false;
+  };
+  Doubts& doubts_of(FamilyId family);
+  std::vector<Doubts> doubts_;  // by family
   StackTable stacks_;
 };
 

@@ -157,7 +157,7 @@ Outcome Ledger::birth(const Arrival& arrival) {
     references = *arrival.after;
     source = CountSource::read;
   }
-  object.complete = true;
+  history_.set_complete(id, true);
   object.base_known = true;
   object.before_seen = 0;
   object.ledger = references;
@@ -188,6 +188,7 @@ void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory)
   history_.add_event(event);
   history_.object(id).ledger = memory;
   history_.object(id).moved_unobserved = true;
+  history_.note_unseen(arrival.family);
 }
 
 std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, bool& reborn,
@@ -208,13 +209,8 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
     finding.why = fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory);
     return finding;
   }
-  // An unseen birth at this address can only be ruled out when no object of the family was ever seen without
-  // its own.
-  const auto& objects = history_.objects();
-  const bool births_seen =
-      arrival.traits.births_seen && std::none_of(objects.begin(), objects.end(), [&](const Object& other) {
-        return other.family == arrival.family && !other.complete;
-      });
+  // An unseen birth at this address can only be ruled out where nothing of the family was ever unseen.
+  const bool births_seen = arrival.traits.births_seen && !history_.births_in_doubt(arrival.family);
   const bool no_memory = object.freed && arrival.memory_gone && arrival.memory_gone();
   const bool certain = no_memory || (births_seen && (memory || object.freed || !arrival.traits.blind));
   if (certain) {
@@ -340,8 +336,9 @@ Outcome Ledger::failed_try(const Arrival& arrival) {
 Outcome Ledger::release(const Arrival& arrival) {
   Outcome outcome;
   ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  const bool births_seen = arrival.traits.births_seen && !history_.births_in_doubt(arrival.family);
   const bool other_object = id.valid() && (history_.object(id).state == ObjectState::unknown ||
-                                           (history_.object(id).freed && !arrival.traits.births_seen));
+                                           (history_.object(id).freed && !births_seen));
   if (!id.valid() || other_object) {
     id = new_object(arrival, false);
     Object& object = history_.object(id);

@@ -191,6 +191,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
   for (const TrackedFamily& tracked : state.families) {
     families.push_back({{"name", tracked.family.name},
                         {"tracked", !tracked.untracked},
+                        {"by_default", tracked.by_default},
                         {"origin", tracked.family.origin},
                         {"counter", tracked.counter.has_value()},
                         {"counter_note", tracked.counter_note},

@@ -48,6 +48,12 @@ Totals totals_of(const SessionState& state, FamilyId family) {
   return totals;
 }
 
+// An allocator's, followed by default: a breakpoint there would cost too much.
+bool is_left_out(const SessionState& state, const Site& site) {
+  return state.families[site.family.index()].by_default && !site.armed && !site.in_agent &&
+         !site.why_breakpoint.empty();
+}
+
 std::string site_line(const SessionState& state, const Site& site) {
   std::string module = "?";
   if (const LoadedModule* loaded = state.modules.get(site.module)) module = file_name(loaded->module->path());
@@ -57,6 +63,9 @@ std::string site_line(const SessionState& state, const Site& site) {
   std::string text = fmt::format("    {:<8} {}{} {}: ", role_name(site.role), address, module, where);
   if (!site.why_not.empty()) {
     text += fmt::format("not armed: {}", site.why_not);
+  } else if (is_left_out(state, site)) {
+    text +=
+        fmt::format("not armed, nobody asked for breakpoints (not in the agent: {})", site.why_breakpoint);
   } else {
     text += site.in_agent ? std::string("agent")
             : site.why_breakpoint.empty()
@@ -75,13 +84,14 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
     return fmt::format("{} (untracked): {} and {} kept\n", tracked.family.name,
                        plural(totals.events, "event"), plural(totals.objects, "object"));
   }
+  if (tracked.by_default && !all_sites) return {};  // allocator_lines tells
   std::size_t armed = 0;
   std::size_t left = 0;
   std::size_t in_agent = 0;
   std::string sites;
   for (const Site& site : state.sites.all()) {
     if (site.family != id || !site.current) continue;
-    ++(site.why_not.empty() ? armed : left);
+    ++(site.why_not.empty() && !is_left_out(state, site) ? armed : left);
     if (site.in_agent) ++in_agent;
     if (all_sites || site.armed || site.hits != 0) sites += site_line(state, site);
   }
@@ -118,17 +128,28 @@ std::string raw_exit_line(const SessionState& state, DebuggerPort& port) {
 
 std::string allocator_line(const SessionState& state) {
   std::string names;
-  for (const TrackedFamily& tracked : state.families) {
-    if (tracked.family.allocator && !tracked.untracked)
-      names += (names.empty() ? "" : ", ") + tracked.family.name;
+  std::string why_not;
+  for (std::size_t i = 0; i < state.families.size(); ++i) {
+    const TrackedFamily& tracked = state.families[i];
+    if (!tracked.family.allocator || tracked.untracked) continue;
+    bool followed = !tracked.by_default;
+    for (const Site& site : state.sites.all()) {
+      if (site.family != FamilyId(i) || !site.current) continue;
+      followed = followed || site.in_agent;
+      if (is_left_out(state, site)) why_not = ": " + site.why_breakpoint;
+    }
+    if (!followed) continue;
+    names += fmt::format("{}{}{}", names.empty() ? "" : ", ", tracked.family.name,
+                         tracked.by_default ? " (by default)" : "");
   }
   if (names.empty()) {
-    return "no allocator is tracked (refhist track malloc): the size and the end of an object's memory are "
-           "known only "
-           "where its family has alloc and free\n";
+    return fmt::format(
+        "no allocator is followed{} (refhist track malloc): the size and the end of an object's memory are "
+        "known only where its family has alloc and free\n",
+        why_not);
   }
   const Allocations& allocations = state.recorder.allocations();
-  return fmt::format("allocators tracked: {}; {} of {} bytes handed out\n", names,
+  return fmt::format("allocators followed: {}; {} of {} bytes handed out\n", names,
                      plural(allocations.count(), "block"), allocations.bytes());
 }
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "events/program_access.h"
 #include "probes/function_pattern.h"
+#include "session/default_allocators.h"
 #include "sites/birth_gap.h"
 #include "sites/planner.h"
 
@@ -29,7 +30,7 @@ bool is_inside(const Site& site, Address pc) {
 
 void Tracker::check_conflicts(const Family& family) const {
   for (const TrackedFamily& other : state_.families) {
-    if (other.untracked) continue;
+    if (other.untracked || other.by_default) continue;
     if (other.family.name == family.name) {
       fail("{} is tracked already: refhist status shows its sites", family.name);
     }
@@ -138,6 +139,20 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
     notes.push_back(
         fmt::format("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note));
   }
+  drop_default(port, tracked.family);
+  const std::size_t armed = add_family(port, std::move(tracked));
+  const FamilyId id(state_.families.size() - 1);
+  if (!state_.families[id.index()].births_note.empty())
+    notes.push_back(state_.families[id.index()].births_note);
+  std::string text =
+      state_.alive ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
+                   : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
+  for (const std::string& note : notes) text += "  " + note + "\n";
+  follow_allocators(port);
+  return text;
+}
+
+std::size_t Tracker::add_family(DebuggerPort& port, TrackedFamily tracked) {
   state_.families.push_back(std::move(tracked));
   const FamilyId id(state_.families.size() - 1);
   std::size_t armed = 0;
@@ -145,20 +160,30 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
     TrackedFamily& added = state_.families.back();
     const bool from_start = at_first_instruction(port);
     added.traits.births_seen = added.traits.has_init && from_start;
-    judge_allocator(from_start);
     with_threads_known(port, [&] {
       for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
     });
+    judge_allocator(from_start);
     for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
   }
   note_births(id);
-  if (!state_.families[id.index()].births_note.empty())
-    notes.push_back(state_.families[id.index()].births_note);
-  std::string text =
-      state_.alive ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
-                   : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
-  for (const std::string& note : notes) text += "  " + note + "\n";
-  return text;
+  return armed;
+}
+
+void Tracker::follow_allocators(DebuggerPort& port) {
+  if (!wants_agent()) return;
+  for (TrackedFamily& tracked : missing_allocators(state_)) {
+    settle_family(tracked);
+    add_family(port, std::move(tracked));
+  }
+}
+
+void Tracker::drop_default(DebuggerPort& port, const Family& family) {
+  for (std::size_t i = 0; i < state_.families.size(); ++i) {
+    const TrackedFamily& other = state_.families[i];
+    if (other.by_default && !other.untracked && share_function(other.family, family))
+      leave_family(port, FamilyId(i));
+  }
 }
 
 void Tracker::arm_site(DebuggerPort& port, SiteId id) {
@@ -171,6 +196,7 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
     return;
   }
   if (arm_in_agent(port, id)) return;
+  if (state_.families[site.family.index()].by_default && !given_way_.contains(id)) return;
   if (state_.armory.arm(port, site.address)) {
     state_.sites.set_armed(id, true);
   } else {
@@ -359,10 +385,10 @@ void Tracker::upgrade_to_agent(DebuggerPort& port) {
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const SiteId id(i);
     const Site& site = state_.sites.get(id);
-    const bool early = site.armed && !site.in_agent && wants_agent(state_.families[site.family.index()]);
-    if (!early) continue;
-    state_.armory.disarm(port, site.address);
-    state_.sites.set_armed(id, false);
+    const TrackedFamily& tracked = state_.families[site.family.index()];
+    const bool waits = site.armed || (site.current && tracked.by_default && !tracked.untracked);
+    if (!waits || site.in_agent || !wants_agent(tracked)) continue;
+    if (site.armed) disarm_site(port, id);
     arm_site(port, id);
   }
 }
@@ -515,10 +541,11 @@ void Tracker::process_started(DebuggerPort& port) {
 }
 
 void Tracker::judge_allocator(bool from_start) {
-  const bool heap =
-      std::any_of(state_.families.begin(), state_.families.end(), [](const TrackedFamily& tracked) {
-        return tracked.family.allocator && tracked.family.name == "malloc" && !tracked.untracked;
-      });
+  const auto& sites = state_.sites.all();
+  const bool heap = std::any_of(sites.begin(), sites.end(), [&](const Site& site) {
+    const TrackedFamily& tracked = state_.families[site.family.index()];
+    return site.armed && site.role == Role::alloc && tracked.family.name == "malloc";
+  });
   state_.recorder.set_allocator_tracked(heap && from_start);
 }
 
@@ -631,11 +658,13 @@ void Tracker::process_gone() {
 
 void Tracker::pause(DebuggerPort& port) {
   state_.recording = false;
+  judge_allocator(false);
   // What happens while nothing is armed is not seen: whoever lives now may be taken, put or freed meanwhile.
+  for (std::size_t i = 0; i < state_.families.size(); ++i) state_.history.note_unseen(FamilyId(i));
   for (std::size_t i = 0; i < state_.history.objects().size(); ++i) {
     Object& object = state_.history.object(ObjectId(i));
     if (object.state != ObjectState::live) continue;
-    object.complete = false;
+    state_.history.set_complete(ObjectId(i), false);
     object.note = "recording was paused during its life";
   }
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
@@ -673,6 +702,16 @@ void Tracker::disarm_sites_of(DebuggerPort& port, FamilyId id) {
 }
 
 void Tracker::untrack(DebuggerPort& port, FamilyId id) {
+  if (state_.families[id.index()].by_default) state_.recorder.options().allocators = false;
+  leave_family(port, id);
+  const bool others = std::any_of(state_.families.begin(), state_.families.end(),
+                                  [](const auto& other) { return !other.untracked && !other.by_default; });
+  for (std::size_t i = 0; i < state_.families.size() && !others; ++i) {
+    if (!state_.families[i].untracked) leave_family(port, FamilyId(i));
+  }
+}
+
+void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
   TrackedFamily& tracked = state_.families[id.index()];
   disarm_sites_of(port, id);
   tracked.untracked = true;

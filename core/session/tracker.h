@@ -110,6 +110,13 @@ class Tracker {
   /// Has the program not executed an instruction of its own yet? Then no birth can have been missed.
   [[nodiscard]] bool at_first_instruction(DebuggerPort& port) const;
   void judge_allocator(bool from_start);
+  /// Adds a family and arms what is there. Returns how many sites are.
+  std::size_t add_family(DebuggerPort& port, TrackedFamily tracked);
+  /// The heap's functions, once something is tracked that the agent records.
+  void follow_allocators(DebuggerPort& port);
+  void leave_family(DebuggerPort& port, FamilyId id);
+  /// What a family of the user's is to follow itself.
+  void drop_default(DebuggerPort& port, const Family& family);
   void infer_counter_type(Family& family) const;
 
   SessionState& state_;

@@ -18,10 +18,14 @@ namespace refhist {
 namespace {
 
 bool wants_module(const Family& family, const Module& module) {
-  if (family.modules.empty()) return true;
   const std::string name = file_name(module.path());
-  return std::any_of(family.modules.begin(), family.modules.end(),
-                     [&](const std::string& glob) { return glob_match(glob, name); });
+  bool wanted = true;
+  for (const std::string& glob : family.modules) {
+    const bool without = glob.starts_with('!');
+    if (&glob == &family.modules.front()) wanted = without;
+    if (glob_match(without ? glob.substr(1) : glob, name)) wanted = !without;
+  }
+  return wanted;
 }
 
 Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) {

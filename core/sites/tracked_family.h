@@ -21,6 +21,7 @@ struct TrackedFamily {
   std::uint64_t object_size = 0;       ///< bytes; 0 unknown
   Backend backend = Backend::automatic;
   FamilyTraits traits;
+  bool by_default = false;         ///< an allocator that nobody named: in the agent or not at all
   bool untracked = false;          ///< by the user: nothing of it is armed, its history stays
   std::uint64_t unborn_calls = 0;  ///< on objects never seen whose counter reads 0 or less: static ones
   std::uint64_t null_puts = 0;     ///< put(NULL) and get(NULL): no events

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TRACK = "refhist track --backend auto --init conn_new --get conn_get --put conn_put --count refs"
+_ALLOCATORS = "refhist set allocators off"
 _STATUS = "refhist status --json"
 
 
@@ -65,11 +66,11 @@ def _gdb(gdb, *commands):
 
 def refhist_in_gdb(build, gdb, title="refhist, agent", *more, events=2_000_000):
     """`more`: commands before the run."""
-    return Subject(title, _gdb(gdb, f"source {build}/gdb/refhist.py", _TRACK, *more), events, events_told=True)
+    return Subject(title, _gdb(gdb, f"source {build}/gdb/refhist.py", _ALLOCATORS, _TRACK, *more), events, events_told=True)
 
 
 def refhist_in_lldb(build, lldb):
-    commands = (f"plugin load {build}/lldb_plugin/librefhist_lldb.so", _TRACK, "run", _STATUS)
+    commands = (f"plugin load {build}/lldb_plugin/librefhist_lldb.so", _ALLOCATORS, _TRACK, "run", _STATUS)
     argv = [lldb, "-x", "-b", *(word for command in commands for word in ("-o", command)), "--"]
     return Subject("refhist, agent, in LLDB", argv, 2_000_000, events_told=True)
 

@@ -300,4 +300,32 @@ TEST_CASE("a static object, with a counter that never counts, is no object of ou
   CHECK(f.history.objects().empty());
 }
 
+TEST_CASE("freed twice is a mistake where every birth is seen") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  f.release(0);
+  CHECK(verdict_of(f.release(0)) == Verdict::use_after_free);
+}
+
+TEST_CASE(
+    "freed twice is no mistake where something of the family went unseen: another object may have lived") {
+  Fixture f;
+  f.init();
+  f.release(0);  // the count went to zero without a put
+  CHECK(f.history.births_in_doubt(FamilyId(0U)));
+  const Outcome again = f.release(0);
+  CHECK_FALSE(again.finding.has_value());
+  CHECK_FALSE(f.newest().complete);
+}
+
+TEST_CASE("births are in doubt as long as an object is incomplete") {
+  Fixture f;
+  f.get(1);
+  CHECK(f.history.births_in_doubt(FamilyId(0U)));
+  CHECK_FALSE(f.history.births_in_doubt(FamilyId(1U)));
+  f.history.set_complete(ObjectId(0U), true);  // it was only inside its constructor
+  CHECK_FALSE(f.history.births_in_doubt(FamilyId(0U)));
+}
+
 }  // namespace refhist

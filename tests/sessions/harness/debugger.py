@@ -45,6 +45,7 @@ class Debugger:
             check(not answer.strip(), f"loading refhist printed: {answer}")
             self.backend = os.environ.get("REFHIST_TEST_BACKEND", "breakpoint")
             self.refhist(f"set backend {self.backend}")
+            self.refhist("set allocators off")
 
     # Typing -----------------------------------------------------------------------------------------
 

@@ -1,0 +1,15 @@
+"""Objects that went back to their pool unseen are not called leaked: their counters say that something happened."""
+
+from harness.checks import contains, equal
+from harness.shapes import leaks, only
+
+
+def test_only_the_leak_is_a_leak(d):
+    d.track("--init node_new --get node_get --put node_put --count refs")
+    d.refhist("break-on-leak")
+    d.run()
+    d.expect_stop()
+    groups = leaks(d)
+    equal(sorted((g["verdict"], len(g["objects"])) for g in groups), [("leak", 1), ("undecidable", 3)], "groups")
+    unknown = only([g for g in groups if g["verdict"] == "undecidable"], "undecidable groups")
+    contains(unknown["why"], "the counter reads 23130 where the events say 1", "why")
