@@ -95,6 +95,10 @@ class ReachabilityScan {
     std::vector<RootThread> threads;
     for (const ThreadInfo& info : port_.threads()) {
       const std::optional<Registers> registers = port_.registers(info.tid);
+      if (!registers && process_.local && process_.pid != 0) {
+        ++result_.running_threads;  // its stack, in no part known to be dead, is a root as a whole
+        continue;
+      }
       if (!registers) {
         incomplete(fmt::format("the registers of thread {} could not be read", info.tid));
         continue;

@@ -70,6 +70,7 @@ struct ReachOptions {
 struct ReachResult {
   bool complete = true;  ///< false: interrupted, or memory could not be read (see why_not)
   std::string why_not;
+  std::size_t running_threads = 0;     ///< whose registers nobody can read, while they change the memory
   bool heap_walked = false;            ///< the allocator was understood; else (part of) its memory was a root
   std::string heap_why_not;            ///< what was not understood first
   std::uint64_t bytes_scanned = 0;     ///< bytes read, those read twice counted twice

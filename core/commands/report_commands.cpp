@@ -116,15 +116,27 @@ std::string why_failed(SessionState& state) {
 void scan_if_alive(CommandContext& context) {
   if (!context.state.alive) return;
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  // Nothing of the program runs after the look at _exit but other threads.
   const ReachScan& last = context.state.scan;
-  const bool at_the_end = last.done && last.at_exit && last.at_event == context.state.history.events().size();
-  if (!at_the_end) scan_now(context.state, context.port, false);  // the look at _exit is the better one
+  const bool same = last.at_event == context.state.history.events().size();
+  if (last.at_exit && last.done && same && last.running_threads == 0) return;
+  scan_now(context.state, context.port, last.at_exit);
+}
+
+bool any_lost(const ReachResult& result) {
+  return std::any_of(result.objects.begin(), result.objects.end(), [](const ReachOfObject& object) {
+    return !object.freed && object.reach != Reach::reachable;
+  });
 }
 
 void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& result, ReachScan& scan) {
   const ProgramAccess access(port, state.process, state.tracer_here);
   for (const ReachOfObject& reached : result.objects) {
     ReachOfObject& kept = scan.objects.emplace(reached.object, reached).first->second;
+    if (reached.freed && result.running_threads != 0) {
+      kept.reach = Reach::reachable;  // the heap may have been between two states
+      continue;
+    }
     if (!reached.freed) {
       kept.counter = state.recorder.unexplained_count(access, reached.object);
       continue;
@@ -133,10 +145,32 @@ void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& resul
     object.state = ObjectState::unknown;
     object.note = "its memory has been given back, by no put that was seen";
   }
+  if (result.running_threads != 0 && any_lost(result)) {
+    scan.why_not = fmt::format("{} ran meanwhile: what only their registers held seems lost",
+                               plural(result.running_threads, "thread"));
+  }
   if (!result.heap_walked) {
     scan.why_not = "the heap could not be walked (" + result.heap_why_not +
                    "): memory that was given back may still count as pointing";
   }
+}
+
+/// While threads run, a pointer may move from where the scan has not been to where it was. Lost is what every
+/// scan says is lost.
+ReachResult scan_until_sure(SessionState& state, DebuggerPort& port, const std::vector<TrackedBlock>& blocks,
+                            const ReachOptions& options) {
+  constexpr int kScans = 3;
+  ReachResult result = scan_reachability(port, state.modules, state.unwinder, blocks, options);
+  for (int scan = 1; scan < kScans && result.complete && result.running_threads != 0 && any_lost(result);
+       ++scan) {
+    ReachResult next = scan_reachability(port, state.modules, state.unwinder, blocks, options);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const bool lost = !next.objects[i].freed && next.objects[i].reach != Reach::reachable;
+      if (lost) next.objects[i] = result.objects[i];
+    }
+    result = std::move(next);
+  }
+  return result;
 }
 
 }  // namespace
@@ -163,7 +197,8 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   if (blocks.empty()) {
     scan.done = true;
   } else {
-    const ReachResult result = scan_reachability(port, state.modules, state.unwinder, blocks, options);
+    const ReachResult result = scan_until_sure(state, port, blocks, options);
+    scan.running_threads = result.running_threads;
     scan.done = result.complete;
     scan.why_not = result.why_not;
     if (result.complete) keep_scan(state, port, result, scan);

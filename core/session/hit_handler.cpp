@@ -156,6 +156,7 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
 std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   count = 0;
   std::size_t held = 0;
+  std::size_t doubtful = 0;
   std::map<std::string, std::size_t> by_family;
   std::string suspect;
   for (const LeakGroup& group :
@@ -163,6 +164,11 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
     if (group.reach_known && group.reach == Reach::reachable && !rule.reachable) continue;
     for (const ObjectId id : group.objects) {
       if (!rule_applies(rule, state_.history.object(id))) continue;
+      const auto seen = state_.scan.objects.find(id);
+      if (seen != state_.scan.objects.end() && seen->second.counter) {
+        ++doubtful;  // it may have been given back unseen
+        continue;
+      }
       if (group.consequence) {
         ++held;
         continue;
@@ -176,6 +182,7 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   for (const auto& [family, n] : by_family)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, family);
   if (held != 0) text += fmt::format(" and {} that only they hold", held);
+  if (doubtful != 0) text += fmt::format("; of {} more the counter says something else", doubtful);
   return text + suspect;
 }
 
@@ -189,8 +196,10 @@ void HitHandler::judge_exit(DebuggerPort& port, long raw_exit_thread) {
     const std::string what = leak_summary(rule, count);
     if (count == 0) continue;
     const char* state = !state_.scan.done ? "outstanding" : rule.reachable ? "not released" : "leaked";
-    stop_for(rule, fmt::format("leak: the program is about to end{}: {} {}: {}; refhist leaks tells more",
-                               raw ? " by a raw system call" : "", plural(count, "object"), state, what));
+    const std::size_t running = state_.scan.running_threads;
+    stop_for(rule, fmt::format("leak: the program is about to end{}: {} {}{}: {}; refhist leaks tells more",
+                               raw ? " by a raw system call" : "", plural(count, "object"), state,
+                               running == 0 ? "" : " as far as can be seen while other threads run", what));
   }
 }
 

@@ -35,8 +35,9 @@ struct ProcessEnd {
 struct ReachScan {
   bool done = false;
   bool at_exit = false;
-  std::uint64_t at_event = 0;  ///< events recorded by then
-  std::string why_not;         ///< why there is none, or why it is not whole
+  std::uint64_t at_event = 0;       ///< events recorded by then
+  std::size_t running_threads = 0;  ///< during the look: what only their registers held seems lost
+  std::string why_not;              ///< why there is none, or why it is not whole
   ReachByObject objects;
 };
 
