@@ -95,7 +95,10 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     agent.drain = std::make_unique<EventDrain>(*agent.loaded.area, process.pid);
     agent.replay = std::make_unique<Replay>(
         context_.recorder, context_.sites, context_.modules,
-        [this](std::uint32_t node, std::vector<RawFrame>& frames) { read_stack(node, frames); });
+        [this](std::uint32_t node, std::vector<RawFrame>& frames) { read_stack(node, frames); },
+        [pid = process.pid](Address address, void* out, std::size_t size) {
+          return read_process(pid, address, out, size);
+        });
     agent.rules = std::make_unique<RuleTable>(*agent.loaded.area);
     agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk().shared());
     agent_ = std::move(agent);

@@ -31,8 +31,13 @@ class RecordView final : public ProgramView {
  public:
   /// `counted`: the object whose counter the record has.
   RecordView(const RecordBatch& batch, const agent::Record& record, Address counted, std::uint64_t time_ns,
-             const RecordedStack& stack)
-      : batch_(batch), record_(record), counted_(counted), time_ns_(time_ns), stack_(stack) {}
+             const RecordedStack& stack, const Replay::MemoryReader& memory)
+      : batch_(batch),
+        record_(record),
+        counted_(counted),
+        time_ns_(time_ns),
+        stack_(stack),
+        memory_(memory) {}
 
   [[nodiscard]] std::optional<Registers> registers(long) const override { return std::nullopt; }
   [[nodiscard]] bool read_word(Address address, Address& word) const override {
@@ -49,8 +54,16 @@ class RecordView final : public ProgramView {
   [[nodiscard]] bool overwritten(Address, Address) const override { return false; }
   [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec,
                                  Address object) const override {
-    if ((record_.flags & agent::kHasCount) == 0 || object != counted_) return std::nullopt;
-    return ProgramAccess::count_from(record_.count, place, spec);
+    if ((record_.flags & agent::kHasCount) != 0 && object == counted_)
+      return ProgramAccess::count_from(record_.count, place, spec);
+    // The thread waits in this call for the debugger's answer: an object in memory that it frees is still
+    // there.
+    const bool waits = record_.kind == agent::RecordKind::entry && (record_.flags & agent::kCandidate) != 0;
+    std::uint64_t raw = 0;
+    if (!waits || place.size == 0 || place.size > sizeof raw ||
+        !memory_(object + place.offset, &raw, place.size))
+      return std::nullopt;
+    return ProgramAccess::count_from(raw, place, spec);
   }
   [[nodiscard]] std::string thread_name(long, ThreadNames&) const override { return batch_.thread_name; }
   [[nodiscard]] bool thread_lives(long) const override { return true; }
@@ -64,6 +77,7 @@ class RecordView final : public ProgramView {
   Address counted_;
   std::uint64_t time_ns_;
   const RecordedStack& stack_;
+  const Replay::MemoryReader& memory_;
 };
 
 Registers entry_registers(const Site& site, const agent::Record& record) {
@@ -118,7 +132,7 @@ std::vector<Recorded> Replay::apply(const RecordBatch& batch, agent::Record reco
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
   const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time),
-                        stack_of(site, record));
+                        stack_of(site, record), memory_);
   if (record.kind == agent::RecordKind::returned) {
     Registers registers;
     registers[kRip] = record.return_pc;

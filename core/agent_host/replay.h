@@ -31,11 +31,16 @@ class Replay {
   /// Appends the frames of a stack node, innermost first.
   using StackReader = std::function<void(std::uint32_t node, std::vector<RawFrame>& frames)>;
 
-  Replay(Recorder& recorder, const SiteTable& sites, const ModuleMap& modules, StackReader stacks)
+  /// Reads the program's memory as it is now; false when it cannot.
+  using MemoryReader = std::function<bool(Address address, void* out, std::size_t size)>;
+
+  Replay(Recorder& recorder, const SiteTable& sites, const ModuleMap& modules, StackReader stacks,
+         MemoryReader memory)
       : recorder_(recorder),
         sites_(sites),
         modules_(modules),
         stacks_(std::move(stacks)),
+        memory_(std::move(memory)),
         clock_(recorder.now()) {}
 
   /// What the recorder made of it.
@@ -50,6 +55,7 @@ class Replay {
   const SiteTable& sites_;
   const ModuleMap& modules_;
   StackReader stacks_;
+  MemoryReader memory_;
   StampClock clock_;
   std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node
 };

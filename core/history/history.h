@@ -50,6 +50,7 @@ struct Object {
   bool complete = true;    ///< false: it lived before it was first seen, or `note` says what was missed
   bool base_known = true;  ///< false: the ledger counts from an unknown base (counter unreadable)
   bool moved_unobserved = false;  ///< its count changed at least once without an event
+  bool uncounted = false;         ///< its counter read 0 or less at birth, though it should have references
   bool freed = false;             ///< its memory was seen being given back
   std::int64_t ledger = 0;        ///< references that the events imply
   std::int64_t before_seen = 0;   ///< references that existed when it was first seen (incomplete objects)

@@ -158,6 +158,7 @@ Outcome Ledger::birth(const Arrival& arrival) {
     source = CountSource::read;
   }
   history_.set_complete(id, true);
+  object.uncounted = gives_references && arrival.traits.born > 0 && references <= 0;
   object.base_known = true;
   object.before_seen = 0;
   object.ledger = references;
@@ -300,7 +301,13 @@ Outcome Ledger::change(const Arrival& arrival) {
   outcome.object = id;
   const bool below =
       is_put(arrival.role) && !finding && arrival.before && *arrival.before <= 0 && !during_death;
-  if (below) {
+  const Object& object = history_.object(id);
+  if (below && object.uncounted) {
+    finding = Finding{Verdict::undecidable, id, EventId(),
+                      fmt::format("put while the counter reads {}, as it did at birth: the object may not be "
+                                  "counted",
+                                  *arrival.before)};
+  } else if (below) {
     finding = Finding{Verdict::over_put, id, EventId(),
                       fmt::format("put while the counter reads {}", *arrival.before)};
   }
@@ -333,6 +340,22 @@ Outcome Ledger::failed_try(const Arrival& arrival) {
   return outcome;
 }
 
+// Without a look at the counter, puts that nobody saw may explain the references.
+std::optional<Finding> Ledger::judge_release(ObjectId id, const Arrival& arrival) const {
+  if (!arrival.before && arrival.traits.blind) return std::nullopt;
+  const std::int64_t references = history_.object(id).ledger;
+  const std::string what = fmt::format("{} while {} reference{} outstanding",
+                                       arrival.role == Role::pool_destroy ? "its pool is destroyed" : "free",
+                                       references, references == 1 ? " is" : "s are");
+  const bool certain =
+      arrival.before || (!arrival.traits.copies_unknown && !history_.births_in_doubt(arrival.family));
+  if (certain) return Finding{Verdict::free_while_referenced, id, EventId(), what};
+  return Finding{Verdict::undecidable, id, EventId(),
+                 what +
+                     " by what was seen; puts may have been unseen, and its counter was not read then "
+                     "(break-on-imbalance reads it)"};
+}
+
 Outcome Ledger::release(const Arrival& arrival) {
   Outcome outcome;
   ObjectId id = history_.newest_at(arrival.family, arrival.address);
@@ -351,12 +374,8 @@ Outcome Ledger::release(const Arrival& arrival) {
   const Object& object = history_.object(id);
   if (object.freed) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was given back before"};
-  } else if (!was_dead && object.base_known && object.ledger > 0 &&
-             (arrival.before || !arrival.traits.blind)) {
-    finding = Finding{Verdict::free_while_referenced, id, EventId(),
-                      fmt::format("{} while {} reference{} outstanding",
-                                  arrival.role == Role::pool_destroy ? "its pool is destroyed" : "free",
-                                  object.ledger, object.ledger == 1 ? " is" : "s are")};
+  } else if (!was_dead && object.base_known && object.ledger > 0) {
+    finding = judge_release(id, arrival);
   }
   outcome.object = id;
   outcome.event = record(id, arrival, arrival.before, arrival.before, CountSource::derived);

@@ -23,6 +23,7 @@ struct FamilyTraits {
   bool blind = false;        ///< copies of its functions exist that are not armed
   bool has_init = false;
   std::int64_t born = 1;
+  bool copies_unknown = false;  ///< no debug information tells whether there are inlined copies
 };
 
 /// The allocation that an object lies in, where the allocator is tracked.
@@ -89,6 +90,7 @@ class Ledger {
   /// Judges a get or put on an object whose last reference is gone. Sets `reborn` when it must be another
   /// object.
   std::optional<Finding> judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death);
+  [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Arrival& arrival) const;
   Outcome failed_try(const Arrival& arrival);
   void apply_delta(Outcome& outcome, const Arrival& arrival, int delta);
 

@@ -41,6 +41,12 @@ long task_with_memory(long pid) {
   return pid;
 }
 
+bool read_process(long pid, Address address, void* out, std::size_t size) {
+  const iovec local{out, size};
+  const iovec remote{reinterpret_cast<void*>(address), size};
+  return process_vm_readv(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+}
+
 // The kernel stops before the first unreadable page only where the pieces are single pages.
 std::size_t ProcessMemory::transfer(Address address, void* out, std::size_t size) const {
   iovec local{out, size};

@@ -34,6 +34,9 @@ class ProcessMemory {
   mutable long pid_;  // 0: through the port
 };
 
+/// Reads all of a local process's memory in the range, or nothing.
+bool read_process(long pid, Address address, void* out, std::size_t size);
+
 /// A task of the process that still has its memory: the process id itself, unless the main thread has ended
 /// before the others. The process id when there is none.
 long task_with_memory(long pid);

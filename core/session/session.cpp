@@ -116,6 +116,7 @@ void Session::Impl::begin_process(DebuggerPort& port) {
   ++state_.runs;
   for (TrackedFamily& family : state_.families) {
     family.traits.blind = false;
+    family.traits.copies_unknown = false;
     family.null_puts = family.unborn_calls = 0;
   }
   tracker_.process_started(port);

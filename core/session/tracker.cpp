@@ -471,6 +471,7 @@ void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule
     const SiteId added = state_.sites.add(std::move(site));
     arm_site(port, added);
     if (runs_unseen) tracked.traits.blind = true;
+    if (!module.module->has_debug_info()) tracked.traits.copies_unknown = true;
   }
 }
 

@@ -328,4 +328,34 @@ TEST_CASE("births are in doubt as long as an object is incomplete") {
   CHECK_FALSE(f.history.births_in_doubt(FamilyId(0U)));
 }
 
+TEST_CASE("free while referenced: the counter says so, or nothing can have been missed") {
+  Fixture f;
+  f.init();
+  SUBCASE("the counter was read") {
+    f.traits.copies_unknown = true;
+    CHECK(verdict_of(f.release(1)) == Verdict::free_while_referenced);
+  }
+  SUBCASE("every copy of the functions is known") {
+    CHECK(verdict_of(f.release(std::nullopt)) == Verdict::free_while_referenced);
+  }
+  SUBCASE("copies may be inlined where nobody knows") {
+    f.traits.copies_unknown = true;
+    CHECK(verdict_of(f.release(std::nullopt)) == Verdict::undecidable);
+  }
+  SUBCASE("something of the family went unseen before") {
+    f.history.note_unseen(FamilyId(0U));
+    CHECK(verdict_of(f.release(std::nullopt)) == Verdict::undecidable);
+  }
+  SUBCASE("copies are known that are not armed") {
+    f.traits.blind = true;
+    CHECK_FALSE(f.release(std::nullopt).finding.has_value());
+  }
+}
+
+TEST_CASE("an object whose counter reads 0 at birth may not be counted: a put is no over-put") {
+  Fixture f;
+  f.init(Fixture::kAddress, 0);
+  CHECK(verdict_of(f.put(0)) == Verdict::undecidable);
+}
+
 }  // namespace refhist
