@@ -48,7 +48,10 @@ enum class Effect : uint8_t {
 enum Watch : uint8_t {
   kWatchZero = 1,     ///< a put that takes the counter to zero
   kWatchBalance = 2,  ///< whatever may be a mistake
+  kWatchCount = 4,    ///< a get that takes the counter above Site::above
+  kWatchEach = 8,     ///< every event of the object at Site::each
 };
+constexpr uint64_t kEveryObject = ~uint64_t{0};
 
 /// One event. `lap` is written last: the record is whole when it holds the number of this turn of the ring.
 struct Record {
@@ -77,6 +80,9 @@ struct Site {
   int32_t counter_scale;  ///< count = scale * (bytes >> shift) + bias
   int32_t counter_bias;
   int32_t born;   ///< references of a new object
+  uint64_t each;  ///< kWatchEach: an object's address, or kEveryObject
+  int32_t above;  ///< kWatchCount: references
+  uint32_t unused;
   uint64_t only;  ///< stop rules look at the object at this address only; 0: at every one
   uint16_t family;
   uint8_t counter_size;      ///< 1, 2, 4 or 8; 0: no counter
@@ -95,7 +101,7 @@ struct Site {
   uint8_t watch;      ///< Watch flags: which stop rules look at this site
   uint8_t tells_end;  ///< a put or get whose return is seen, so that it counts as inside until then
 };
-static_assert(sizeof(Site) == 72);
+static_assert(sizeof(Site) == 88);
 
 /// The agent's only constants. Lies in the code memory, written by the debugger.
 struct Config {

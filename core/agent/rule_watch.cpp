@@ -57,7 +57,19 @@ int64_t RuleWatch::references(const Moment& moment) const {
                            site_.counter_bias);
 }
 
-uint8_t RuleWatch::at_entry(Moment& moment) {
+uint8_t RuleWatch::each() const {
+  const bool wanted =
+      (site_.watch & kWatchEach) != 0 && (site_.each == call_.object || site_.each == kEveryObject);
+  return wanted ? kCandidate : 0;
+}
+
+bool RuleWatch::too_high(const Step& step) const {
+  if ((site_.watch & kWatchCount) == 0 || step.delta < 0) return false;
+  if (step.moment.has_count) return after(step) > site_.above;
+  return step.now.based != 0 && step.now.count > site_.above;
+}
+
+uint8_t RuleWatch::effect_at_entry(Moment& moment) {
   switch (site_.effect) {
     case Effect::get:
     case Effect::put:
@@ -78,7 +90,7 @@ uint8_t RuleWatch::at_entry(Moment& moment) {
   }
 }
 
-uint8_t RuleWatch::at_return(uint64_t result, Moment& moment) {
+uint8_t RuleWatch::effect_at_return(uint64_t result, Moment& moment) {
   moment = look();
   if (!call_succeeded(site_.success, result)) return 0;
   switch (site_.effect) {
@@ -229,7 +241,10 @@ uint8_t RuleWatch::change(Moment& moment, bool returned) {
   moment = look();
   if (entry == nullptr) {
     const bool last = site_.effect == Effect::put && moment.has_count && references(moment) <= 1;
-    return last && wanted() ? kCandidate | kLastPut : 0;
+    if (last && wanted()) return kCandidate | kLastPut;
+    const bool may_be_high = (site_.watch & kWatchCount) != 0 && site_.effect == Effect::get &&
+                             (!moment.has_count || references(moment) >= site_.above);
+    return may_be_high && wanted() ? kCandidate : 0;
   }
   const unsigned own = (site_.tells_end != 0 ? 1 : 0) + (inside_own_put(*entry) ? 1 : 0);
   const bool part = !returned && part_of_outer_call(*entry);
@@ -250,7 +265,7 @@ uint8_t RuleWatch::change(Moment& moment, bool returned) {
   if (!wanted()) return 0;
   const bool zero = step.last && (site_.watch & kWatchZero) != 0;
   if (zero && (!step.moment.has_count || is_last_put(*entry, own))) return kCandidate | kLastPut;
-  return step.stop ? kCandidate : 0;
+  return step.stop || too_high(step) ? kCandidate : 0;
 }
 
 void RuleWatch::remember(ObjectEntry& entry, const ObjectWord& old, const ObjectWord& now) const {

@@ -29,9 +29,9 @@ class RuleWatch {
       : shared_(shared), table_(shared), thread_(thread), site_(site), call_(call) {}
 
   /// The call begins, with an object. Which RecordFlags say that the program may have to stop here.
-  uint8_t at_entry(Moment& moment);
+  uint8_t at_entry(Moment& moment) { return effect_at_entry(moment) | each(); }
   /// It has returned, with this result and an object.
-  uint8_t at_return(uint64_t result, Moment& moment);
+  uint8_t at_return(uint64_t result, Moment& moment) { return effect_at_return(result, moment) | each(); }
   /// A call that `at_entry` or `begun` has seen has returned, or is begun anew.
   void ended();
   /// A call begins whose effect is known at its return.
@@ -44,6 +44,10 @@ class RuleWatch {
  private:
   struct Step;  // one attempt to change an entry
 
+  uint8_t effect_at_entry(Moment& moment);
+  uint8_t effect_at_return(uint64_t result, Moment& moment);
+  [[nodiscard]] uint8_t each() const;
+  [[nodiscard]] bool too_high(const Step& step) const;
   [[nodiscard]] Moment look() const;
   [[nodiscard]] int64_t references(const Moment& moment) const;
   [[nodiscard]] bool balances() const { return (site_.watch & kWatchBalance) != 0; }

@@ -62,6 +62,8 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
   describe_effect(site, tracked, described);
   described.watch = watch.flags;
   described.only = watch.only;
+  described.above = watch.above;
+  described.each = watch.each;
   described.object_argument = from_argument ? agent::argument_place(site.object.argument) : 0;
   described.indirect = site.object.indirect ? 1 : 0;
   described.pointer_at_entry = site.object.indirect && !site.watches_return() ? 1 : 0;

@@ -81,6 +81,8 @@ void run_check(CommandContext& context);
 void run_break_on_leak(CommandContext& context);
 void run_break_on_imbalance(CommandContext& context);
 void run_break_on_put_to_zero(CommandContext& context);
+void run_break_on_count(CommandContext& context);
+void run_break_on_event(CommandContext& context);
 void run_set(CommandContext& context);
 void run_show(CommandContext& context);
 void run_help(CommandContext& context);

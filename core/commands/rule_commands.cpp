@@ -79,6 +79,24 @@ void watch_raw_exit(CommandContext& context, int number) {
   }
 }
 
+/// The options that belong to one kind of rule.
+void read_own_options(const Arguments& arguments, StopRule& rule) {
+  if (rule.kind == RuleKind::count) {
+    if (!arguments.has("--above")) fail("break-on-count needs --above N: the references that are no problem");
+    rule.above = arguments.number("--above", 0);
+    if (rule.above < 1) fail("--above needs 1 or more, not {}", rule.above);
+  }
+  if (rule.kind == RuleKind::event) {
+    rule.number_of_event = arguments.number("--number", 0);
+    rule.generation = arguments.number("--generation", 0);
+    if (!rule.object || rule.number_of_event < 1)
+      fail("break-on-event needs --object ADDR and --number N: the Nth line of that object's history");
+    if (rule.generation < 0) fail("--generation needs 1 or more, not {}", rule.generation);
+  }
+  if (rule.kind != RuleKind::leak && rule.kind != RuleKind::imbalance && !rule.after.empty())
+    fail("{} stops at the event itself: leave out --after", rule_verb(rule.kind));
+}
+
 void run_rule(CommandContext& context, RuleKind kind) {
   const Arguments& arguments = context.arguments;
   if (!arguments.words().empty()) return change_rule(context, arguments.words(), kind);
@@ -100,9 +118,7 @@ void run_rule(CommandContext& context, RuleKind kind) {
   rule.expect = arguments.number("--expect", 0);
   if (arguments.has("--expect") && rule.after.empty())
     fail("--expect needs --after FN: it is the net change of one call");
-  if (kind == RuleKind::put_to_zero && !rule.after.empty()) {
-    fail("break-on-put-to-zero stops at the put itself: leave out --after");
-  }
+  read_own_options(arguments, rule);
   const StopRule& added = context.state.rules.add(rule);
   context.text = fmt::format("rule {}: {}\n", added.number, added.describe());
   if (added.raw_exit) return watch_raw_exit(context, added.number);
@@ -127,6 +143,16 @@ void run_break_on_leak(CommandContext& context) { run_rule(context, RuleKind::le
 
 void run_break_on_imbalance(CommandContext& context) {
   run_rule(context, RuleKind::imbalance);
+  context.tracker.suit_rules(context.port);
+}
+
+void run_break_on_count(CommandContext& context) {
+  run_rule(context, RuleKind::count);
+  context.tracker.suit_rules(context.port);
+}
+
+void run_break_on_event(CommandContext& context) {
+  run_rule(context, RuleKind::event);
   context.tracker.suit_rules(context.port);
 }
 

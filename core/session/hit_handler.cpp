@@ -78,6 +78,18 @@ std::string HitHandler::place(const Recorded& recorded, long tid) {
                      name.empty() ? std::string() : fmt::format(" \"{}\"", name));
 }
 
+// How many events the last call told: an unobserved change that it revealed and the allocation before a birth
+// are told with it.
+std::int64_t HitHandler::told_together(const Object& object) const {
+  std::int64_t count = 1;
+  for (std::size_t i = object.events.size() - 1; i > 0; --i, ++count) {
+    const Event& before = state_.history.event(object.events[i - 1]);
+    const bool next_to_it = object.events[i - 1].value + 1 == object.events[i].value;
+    if (!next_to_it || !(before.unobserved || before.role == Role::alloc)) break;
+  }
+  return count;
+}
+
 HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
   Firings firings;
   if (!recorded.outcome.event.valid() || state_.rules.all().empty()) return firings;
@@ -97,7 +109,19 @@ HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
   };
   for (const StopRule& rule : state_.rules.all()) {
     if (!rule.after.empty() || !rule_applies(rule, object)) continue;
-    if (rule.kind == RuleKind::put_to_zero && to_zero) {
+    if (rule.kind == RuleKind::count) {
+      const bool raised = (event.role == Role::get || event.role == Role::try_get) && !event.failed;
+      if (raised && event.after && *event.after > rule.above)
+        fires(rule, fmt::format("count above {}: {}, count {} -> {}, {}", rule.above, name,
+                                count_text(event.before), *event.after, place(recorded, tid)));
+    } else if (rule.kind == RuleKind::event) {
+      const auto told = static_cast<std::int64_t>(position);
+      const bool here = rule.number_of_event <= told && rule.number_of_event > told - told_together(object);
+      if (here && (rule.generation == 0 || rule.generation == object.generation))
+        fires(rule, fmt::format("event {} of {} (generation {}): {}, count {} -> {}, {}",
+                                rule.number_of_event, name, object.generation, role_name(event.role),
+                                count_text(event.before), count_text(event.after), place(recorded, tid)));
+    } else if (rule.kind == RuleKind::put_to_zero && to_zero) {
       fires(rule, fmt::format("put to zero: {}, count {} -> 0, {}", name, count_text(event.before),
                               place(recorded, tid)));
     } else if (rule.kind == RuleKind::imbalance && recorded.outcome.finding &&

@@ -52,6 +52,7 @@ class HitHandler {
   void judge_exit(DebuggerPort& port, long raw_exit_thread);  ///< 0: in _exit
   void stop_for(StopRule& rule, const std::string& what);
   [[nodiscard]] std::string leak_summary(const StopRule& rule, std::size_t& count);
+  [[nodiscard]] std::int64_t told_together(const Object& object) const;
   [[nodiscard]] std::string place(const Recorded& recorded, long tid);
   [[nodiscard]] bool rule_applies(const StopRule& rule, const Object& object) const;
 

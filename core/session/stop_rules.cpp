@@ -17,6 +17,10 @@ std::string_view rule_verb(RuleKind kind) {
       return "break-on-imbalance";
     case RuleKind::put_to_zero:
       return "break-on-put-to-zero";
+    case RuleKind::count:
+      return "break-on-count";
+    case RuleKind::event:
+      return "break-on-event";
   }
   return {};
 }
@@ -30,6 +34,9 @@ std::string StopRule::describe() const {
   std::string text(rule_verb(kind));
   for (const std::string& family : families) text += fmt::format(" --family {}", family);
   if (object) text += fmt::format(" --object {:#x}", *object);
+  if (kind == RuleKind::count) text += fmt::format(" --above {}", above);
+  if (kind == RuleKind::event) text += fmt::format(" --number {}", number_of_event);
+  if (generation != 0) text += fmt::format(" --generation {}", generation);
   if (!after.empty()) text += fmt::format(" --after {}", after);
   if (expect != 0) text += fmt::format(" --expect {}", expect);
   if (reachable) text += " --reachable";

@@ -1,4 +1,5 @@
-// The user's stop rules: break-on-leak, break-on-imbalance, break-on-put-to-zero.
+// The user's stop rules: break-on-leak, break-on-imbalance, break-on-put-to-zero, break-on-count,
+// break-on-event.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace refhist {
 
-enum class RuleKind : std::uint8_t { leak, imbalance, put_to_zero };
+enum class RuleKind : std::uint8_t { leak, imbalance, put_to_zero, count, event };
 
 std::string_view rule_verb(RuleKind kind);  ///< "break-on-leak"
 
@@ -20,6 +21,9 @@ struct StopRule {
   std::vector<std::string> families;  ///< globs; empty: every tracked family
   std::optional<Address> object;      ///< only this object's address
   std::string after;                  ///< function at whose return it looks; empty: not tied to a call
+  std::int64_t above = 0;             ///< break-on-count: references
+  std::int64_t number_of_event = 0;   ///< break-on-event: in the object's history, from 1
+  std::int64_t generation = 0;        ///< break-on-event: of the object at that address; 0: any
   std::int64_t expect = 0;            ///< net change that is right for `after`
   bool reachable = false;             ///< break-on-leak: reachable objects count as well
   bool raw_exit = false;              ///< break-on-leak: also at an exit system call that passes no function

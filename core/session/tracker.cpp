@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "events/program_access.h"
 #include "probes/function_pattern.h"
+#include "session/agent_rules.h"
 #include "session/default_allocators.h"
 #include "sites/birth_gap.h"
 #include "sites/planner.h"
@@ -258,7 +259,7 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
     }
     return false;
   }
-  site.why_breakpoint = state_.agent.arm(port, id, watch_for(tracked));
+  site.why_breakpoint = state_.agent.arm(port, id, watch_for(state_.rules, tracked.family));
   site.in_agent = site.why_breakpoint.empty();
   if (site.in_agent) state_.sites.set_armed(id, true);
   return site.in_agent;
@@ -266,22 +267,6 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
 
 bool Tracker::wants_agent(const TrackedFamily& tracked) const {
   return tracked.backend != Backend::breakpoint;
-}
-
-AgentWatch Tracker::watch_for(const TrackedFamily& tracked) const {
-  AgentWatch watch;
-  bool every_object = false;
-  for (const StopRule& rule : state_.rules.all()) {
-    if (!rule.enabled || rule.kind == RuleKind::leak || !rule.after.empty()) continue;
-    const bool balance = rule.kind == RuleKind::imbalance;
-    // Memory that is given back may hold objects of any family.
-    if (tracked.family.allocator ? !balance : !rule.wants_family(tracked.family.name)) continue;
-    watch.flags |= balance ? agent::kWatchBalance : agent::kWatchZero;
-    every_object = every_object || !rule.object || (watch.only != 0 && watch.only != *rule.object);
-    watch.only = rule.object.value_or(0);
-  }
-  if (every_object || tracked.family.allocator) watch.only = 0;
-  return watch;
 }
 
 void Tracker::watch_agent_stop(DebuggerPort& port) {
@@ -317,7 +302,7 @@ bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Regis
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;
   if (!users && may_go_back(port, id, tid) && go_back(port, id)) return true;
-  const AgentWatch watch = watch_for(state_.families[site.family.index()]);
+  const AgentWatch watch = watch_for(state_.rules, state_.families[site.family.index()].family);
   const Address stub = state_.agent.stub_of(id, watch);
   if (!users && stub != 0 && port.set_pc(tid, stub)) return true;
   if (given_way_.contains(id)) given_way_.enter(id, tid, registers.sp());
@@ -341,7 +326,8 @@ bool Tracker::go_back(DebuggerPort& port, SiteId id) {
   given_way_.remove(id);
   Site& site = state_.sites.get(id);
   // The breakpoint is still there: no thread can come into the bytes while they are written.
-  site.why_breakpoint = state_.agent.arm(port, id, watch_for(state_.families[site.family.index()]));
+  site.why_breakpoint =
+      state_.agent.arm(port, id, watch_for(state_.rules, state_.families[site.family.index()].family));
   if (!site.why_breakpoint.empty()) return false;
   site.in_agent = true;
   state_.armory.disarm(port, site.address);
@@ -367,8 +353,8 @@ void Tracker::suit_rules(DebuggerPort& port) {
       const SiteId id(i);
       const Site& site = state_.sites.get(id);
       const TrackedFamily& tracked = state_.families[site.family.index()];
-      const bool suits =
-          site.in_agent ? state_.agent.watch_of(id) == watch_for(tracked) : !wants_agent(tracked);
+      const bool suits = site.in_agent ? state_.agent.watch_of(id) == watch_for(state_.rules, tracked.family)
+                                       : !wants_agent(tracked);
       if (!site.armed || suits) continue;
       disarm_site(port, id);
       arm_site(port, id);

@@ -95,8 +95,6 @@ class Tracker {
   void upgrade_to_agent(DebuggerPort& port);
   [[nodiscard]] bool wants_agent() const;
   [[nodiscard]] bool wants_agent(const TrackedFamily& tracked) const;
-  /// What the stop rules want of the family's sites in the agent.
-  [[nodiscard]] AgentWatch watch_for(const TrackedFamily& tracked) const;
   /// Where the agent asks for a decision.
   void watch_agent_stop(DebuggerPort& port);
   /// A child of fork hits no breakpoint of ours while its calls pass through the agent: the return of fork
