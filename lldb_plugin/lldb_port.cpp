@@ -35,6 +35,18 @@ bool LldbPort::write_memory(Address address, const void* bytes, std::size_t size
   return refhist::write_memory(target_, process_, address, bytes, size);
 }
 
+// Where a library was unloaded and comes back at the same address, LLDB's debug server takes its breakpoints
+// for inserted though the code is new: they are switched off and on again.
+bool LldbPort::place_breakpoint(Address address) {
+  constexpr std::uint8_t kBreakpoint = 0xcc;
+  if (!breakpoints_.place(target_, address)) return false;
+  std::uint8_t there = kBreakpoint;
+  if (!process().local || !read_memory(address, &there, sizeof there) || there == kBreakpoint) return true;
+  breakpoints_.remove(address);
+  return breakpoints_.place(target_, address) && read_memory(address, &there, sizeof there) &&
+         there == kBreakpoint;
+}
+
 bool LldbPort::set_pc(long tid, Address address) {
   lldb::SBThread thread = stopped_thread(tid);
   return thread.IsValid() && thread.GetFrameAtIndex(0).SetPC(address);

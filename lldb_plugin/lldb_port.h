@@ -46,7 +46,7 @@ class LldbPort : public DebuggerPort {
   std::vector<MemoryRegion> regions() override;
   std::vector<Address> backtrace(long tid, std::size_t limit) override;
 
-  bool place_breakpoint(Address address) override { return breakpoints_.place(target_, address); }
+  bool place_breakpoint(Address address) override;
   void remove_breakpoint(Address address) override { breakpoints_.remove(address); }
   bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
 

@@ -186,7 +186,7 @@ std::vector<std::string> caveats(SessionState& state) {
         fmt::format("nothing is recorded in the program, only by breakpoints: {}", state.agent.why_not()));
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {
-    if (site.current && !site.why_not.empty() && site.clone != CloneKind::cold)
+    if (site.current && !site.unloaded && !site.why_not.empty() && site.clone != CloneKind::cold)
       ++copies[state.family_name(site.family)];
   }
   for (const auto& [family, count] : copies) {

@@ -88,9 +88,15 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
   std::size_t armed = 0;
   std::size_t left = 0;
   std::size_t in_agent = 0;
+  std::size_t unloaded = 0;
   std::string sites;
   for (const Site& site : state.sites.all()) {
     if (site.family != id || !site.current) continue;
+    if (site.unloaded) {
+      ++unloaded;
+      if (all_sites) sites += site_line(state, site);
+      continue;
+    }
     ++(site.why_not.empty() && !is_left_out(state, site) ? armed : left);
     if (site.in_agent) ++in_agent;
     if (all_sites || site.armed || site.hits != 0) sites += site_line(state, site);
@@ -98,8 +104,11 @@ std::string family_text(const SessionState& state, FamilyId id, bool all_sites) 
   std::string text =
       fmt::format("{} ({}): {}{}{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
                   plural(armed, "site"),
-                  in_agent == 0 ? std::string(" by breakpoint") : fmt::format(" ({} in the agent)", in_agent),
-                  left == 0 ? "" : fmt::format(", {} not armed (--sites)", left),
+                  in_agent != 0 ? fmt::format(" ({} in the agent)", in_agent)
+                  : armed == 0  ? ""
+                                : " by breakpoint",
+                  (left == 0 ? "" : fmt::format(", {} not armed (--sites)", left)) +
+                      (unloaded == 0 ? "" : fmt::format(", {} in libraries unloaded since", unloaded)),
                   plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
                   totals.incomplete == 0 ? "" : fmt::format(", {} incomplete", totals.incomplete));
   if (!tracked.counter_note.empty())

@@ -467,7 +467,7 @@ void Tracker::note_births(FamilyId id) {
   std::vector<Site> sites;
   if (state_.alive) {
     for (const Site& site : state_.sites.all()) {
-      if (site.family == id && site.current) sites.push_back(site);
+      if (site.family == id && site.current && !site.unloaded) sites.push_back(site);
     }
   } else {
     for (const LoadedModule* module : state_.modules.loaded()) {

@@ -27,6 +27,7 @@ struct Site {
   bool armed = false;
   bool current = true;         ///< of the process that runs, or ran last
   bool in_agent = false;       ///< armed in the program, not by a breakpoint
+  bool unloaded = false;       ///< its module is gone
   std::string why_not;         ///< when !armed
   std::string why_breakpoint;  ///< why not in the agent; empty when it is, or was not asked for
   std::string inlined_into;    ///< for inlined copies: function and place

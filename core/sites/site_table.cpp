@@ -41,6 +41,7 @@ void SiteTable::unload(ModuleId module) {
     Site& site = sites_[i];
     if (site.module != module || !site.current) continue;
     set_armed(SiteId(i), false, "its module was unloaded");
+    site.unloaded = true;
   }
 }
 

@@ -12,11 +12,11 @@ class OurBreakpoint(gdb.Breakpoint):
         """`hit(address)` tells whether the program shall stop; it raises nothing."""
         super().__init__(f"*{address:#x}", internal=True)
         self.silent = True
-        self._address = address
+        self.address = address
         self._hit = hit
 
     def stop(self):
-        return self._hit(self._address)
+        return self._hit(self.address)
 
     def confine(self, inferior):
         """GDB gives a breakpoint at an address a location in every program; only this one's is wanted."""
@@ -51,6 +51,19 @@ class Breakpoints:
         if address == standing_at:
             breakpoint.enabled = False
         self.delete_retired(standing_at)
+
+    def addresses(self):
+        return [*self._placed, *self._retired]
+
+    def renew(self, addresses):
+        """GDB has lost these."""
+        for address in addresses:
+            lost = self._placed.pop(address, None) or self._retired.pop(address, None)
+            if lost is None:
+                continue
+            if lost.is_valid():
+                lost.delete()
+            self.place(address)
 
     def alive(self, address):
         breakpoint = self._placed.get(address)

@@ -29,7 +29,7 @@ class CodeSymbols:
             for bias in [b for b, path in self._shown.items() if self._wanted.get(b) != path]:
                 _quietly(f"remove-symbol-file -a {bias:#x}")
                 del self._shown[bias]
-            for bias, path in self._wanted.items():
+            for bias, path in list(self._wanted.items()):  # GDB's events may bring more meanwhile
                 if bias not in self._shown:
                     _quietly(f'add-symbol-file "{path}" -o {bias:#x}')
                     self._shown[bias] = path

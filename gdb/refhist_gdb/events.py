@@ -16,6 +16,7 @@ import gdb
 from . import abi
 from .breakpoints import OurBreakpoint
 from .link_map import LinkMapWatch
+from .linker_damage import heal, is_linker
 from .port import is_core, is_native
 
 
@@ -44,6 +45,7 @@ class _Handlers:
     def __init__(self, session):
         self._session = session
         self._link_map = LinkMapWatch(session)
+        self._lost = []  # addresses of breakpoints that GDB has lost together with a copy of the linker
         self._executed = False  # exec was seen, the new program's first file not yet
         self._fork = None  # an inferior that a fork has made and that has no thread yet
 
@@ -59,6 +61,7 @@ class _Handlers:
         elif space == session.inferior.progspace and not self._too_early(event.new_objfile):
             session.notify(abi.NOTICE_EXECUTED if self._executed else abi.NOTICE_MODULES)
             self._executed = False
+            self._renew_lost()
             self._link_map.place()
 
     def _too_early(self, objfile):
@@ -77,6 +80,26 @@ class _Handlers:
         session = self._session
         if session.pid and event.objfile.progspace == session.inferior.progspace:
             session.modules_left = True
+            if is_linker(event.objfile.filename) and is_native(session.inferior):
+                self._linker_left()
+
+    def _linker_left(self):
+        ours = [*self._link_map.addresses(), *self._session.breakpoints.addresses()]
+        try:
+            self._lost = heal(self._session.pid, ours)
+        except OSError as error:
+            self._session.tell_error(error)
+        if self._lost:
+            gdb.write(
+                "refhist: GDB takes the dynamic linker for unloaded, because a namespace of dlmopen was closed: "
+                "libraries that are loaded from now on may be unseen\n"
+            )
+
+    def _renew_lost(self):
+        lost, self._lost = self._lost, []
+        if lost:
+            self._link_map.remove()
+            self._session.breakpoints.renew(lost)
 
     def clear_objfiles(self, event):
         session = self._session

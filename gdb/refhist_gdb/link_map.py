@@ -37,6 +37,9 @@ class LinkMapWatch:
             return  # no dynamic linker, or one without these names
         self._breakpoints = [OurBreakpoint(address, self._called) for address in calls]
 
+    def addresses(self):
+        return [breakpoint.address for breakpoint in self._breakpoints]
+
     def remove(self):
         for breakpoint in self._breakpoints:
             if breakpoint.is_valid():
