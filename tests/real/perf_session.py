@@ -50,6 +50,7 @@ def at_main():
     """How long the debugger needs to reach main without refhist, and refhist to arm there."""
     execute("tbreak main" if gdb else "breakpoint set --one-shot true --name main")
     timed("run to main", run("/dev/null"))
+    execute("refhist set allocators off")  # one family alone is compared
     timed(f"refhist track {family}", f"refhist track {family}")
     if gdb:
         execute("kill")
