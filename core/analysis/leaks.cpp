@@ -25,16 +25,17 @@ int times(const std::map<std::string, int>& counts, const std::string& place) {
 
 }  // namespace
 
-LeakFinder::Profile LeakFinder::profile(const Object& object) {
+LeakFinder::Profile LeakFinder::profile(ObjectId id) {
+  const FamilyId family = history_.object(id).family;
   Profile result;
-  for (const EventId id : object.events) {
-    const Event& event = history_.event(id);
+  for (const EventId number : history_.events_of(id)) {
+    const Event& event = history_.event(number);
     if (!acquires(event) && !gives_back(event)) continue;
     const NamedFrame owner = namer_.owner(event);
     const std::string place = owner.function.empty() ? FrameNamer::text(owner) : owner.function;
     const bool put = gives_back(event);
     ++(put ? result.put : result.acquired)[place];
-    (put ? put_places_ : get_places_).try_emplace({object.family.value, place}, owner);
+    (put ? put_places_ : get_places_).try_emplace({family.value, place}, owner);
   }
   return result;
 }
@@ -53,7 +54,7 @@ NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, 
   return found == places.end() ? NamedFrame{} : found->second;
 }
 
-std::vector<EventId> LeakFinder::candidate_references(const Object& object, const Profile& leaked,
+std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Profile& leaked,
                                                       const std::vector<Profile>& clean,
                                                       const std::string& missing_put) {
   // A place where references are taken can be the one that this put answers only if, in every clean sibling,
@@ -69,7 +70,7 @@ std::vector<EventId> LeakFinder::candidate_references(const Object& object, cons
   };
   std::vector<EventId> all;
   std::vector<EventId> chosen;
-  for (const EventId id : object.events) {
+  for (const EventId id : history_.events_of(object)) {
     const Event& event = history_.event(id);
     if (!acquires(event)) continue;
     all.push_back(id);
@@ -80,7 +81,6 @@ std::vector<EventId> LeakFinder::candidate_references(const Object& object, cons
 }
 
 void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean) {
-  const Object& first = history_.object(group.objects.front());
   group.clean_siblings = clean.size();
   std::string missing_put;
   if (clean.empty()) {
@@ -122,7 +122,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const st
                       clean.size());
     }
   }
-  group.references = candidate_references(first, leaked, clean, missing_put);
+  group.references = candidate_references(group.objects.front(), leaked, clean, missing_put);
 }
 
 std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
@@ -132,12 +132,12 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   for (std::size_t i = 0; i < history_.objects().size(); ++i) {
     if (ObjectId(i) != id && released_clean(ObjectId(i)) &&
         birth_key(history_.object(ObjectId(i))) == place) {
-      clean.push_back(profile(history_.object(ObjectId(i))));
+      clean.push_back(profile(ObjectId(i)));
     }
   }
   std::vector<Suspect> suspects;
   if (clean.empty()) return suspects;
-  for (const auto& [function, count] : profile(object).put) {
+  for (const auto& [function, count] : profile(id).put) {
     const auto as_often = std::count_if(clean.begin(), clean.end(), [&, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
     });
@@ -187,10 +187,10 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
                            ? -1
                            : 2 * static_cast<int>(found->second.reach) + (found->second.held_by_leak ? 1 : 0);
       const bool unseen = found != reach.end() && found->second.counter;
-      place.outstanding[{profile(object), unseen || object.moved_unobserved || !object.base_known, kind}]
+      place.outstanding[{profile(id), unseen || object.moved_unobserved || !object.base_known, kind}]
           .push_back(id);
     } else if (released_clean(id)) {
-      place.clean.push_back(profile(object));
+      place.clean.push_back(profile(id));
     }
   }
   std::vector<LeakGroup> groups;

@@ -55,12 +55,12 @@ class LeakFinder {
     PlaceCounts put;
     auto operator<=>(const Profile&) const = default;
   };
-  Profile profile(const Object& object);
+  Profile profile(ObjectId id);
   [[nodiscard]] bool released_clean(ObjectId id) const;
   static std::string why_unknown(const Object& object, const Count& counter);
   std::string birth_key(const Object& object);
   void name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean);
-  std::vector<EventId> candidate_references(const Object& object, const Profile& leaked,
+  std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked,
                                             const std::vector<Profile>& clean,
                                             const std::string& missing_put);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);

@@ -118,7 +118,7 @@ void scan_if_alive(CommandContext& context) {
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
   // Nothing of the program runs after the look at _exit but other threads.
   const ReachScan& last = context.state.scan;
-  const bool same = last.at_event == context.state.history.events().size();
+  const bool same = last.at_event == context.state.history.event_count();
   if (last.at_exit && last.done && same && last.running_threads == 0) return;
   scan_now(context.state, context.port, last.at_exit);
 }
@@ -141,9 +141,8 @@ void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& resul
       kept.counter = state.recorder.unexplained_count(access, reached.object);
       continue;
     }
-    Object& object = state.history.object(reached.object);
-    object.state = ObjectState::unknown;
-    object.note = "its memory has been given back, by no put that was seen";
+    state.history.object(reached.object).state = ObjectState::unknown;
+    state.history.set_note(reached.object, "its memory has been given back, by no put that was seen");
   }
   if (result.running_threads != 0 && any_lost(result)) {
     scan.why_not = fmt::format("{} ran meanwhile: what only their registers held seems lost",
@@ -178,7 +177,7 @@ ReachResult scan_until_sure(SessionState& state, DebuggerPort& port, const std::
 void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exiting_thread) {
   ReachScan scan;
   scan.at_exit = at_exit;
-  scan.at_event = state.history.events().size();
+  scan.at_event = state.history.event_count();
   std::vector<TrackedBlock> blocks;
   for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
     const Object& object = state.history.object(ObjectId(i));
@@ -249,7 +248,7 @@ void run_objects(CommandContext& context) {
             ? "in " + FrameNamer::text(context.state.namer.owner(context.state.history.event(object.born)))
             : std::string("before it was first seen");
     context.text += fmt::format("{}: {}, {}; born {}\n", object_title(context.state, id), state_text(object),
-                                plural(object.events.size(), "event"), born);
+                                plural(object.events, "event"), born);
   }
   context.text +=
       fmt::format("{}\n", plural(chosen.size(), context.arguments.has("--all") ? "object" : "live object"));

@@ -202,7 +202,7 @@ void run_stop(CommandContext& context) {
 }
 
 void run_reset(CommandContext& context) {
-  const std::size_t events = context.state.history.events().size();
+  const std::size_t events = context.state.history.event_count();
   context.tracker.forget_history();
   context.text = fmt::format("forgot {}\n", plural(events, "event"));
 }

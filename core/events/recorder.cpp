@@ -186,7 +186,7 @@ std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid
 
 // Not by a function of the family's own: that may keep the memory for the next object.
 bool Recorder::freed_by_allocator(ObjectId id) const {
-  const std::vector<EventId>& events = history_.object(id).events;
+  const std::vector<EventId> events = history_.events_of(id);
   return std::any_of(events.begin(), events.end(), [this](EventId of) {
     const Event& event = history_.event(of);
     return event.role == Role::free && event.site.valid() &&
@@ -287,7 +287,7 @@ PendingCall Recorder::make_pending(const ProgramView& access, const Call& call, 
   pending.before = call.before;
   pending.stack = stack;
   pending.time_ns = time_of(access);
-  pending.first_inside = EventId(history_.events().size());
+  pending.first_inside = EventId(history_.event_count());
   if (site.pool_argument != 0) pending.pool = argument(registers, site.pool_argument);
   if (site.size_argument != 0) pending.size = argument(registers, site.size_argument);
   if (site.times_argument != 0) pending.size *= argument(registers, site.times_argument);
@@ -404,7 +404,7 @@ void Recorder::on_watched_entry(const ProgramView& access, long tid, const Regis
   pending.watch = watch;
   pending.sp = registers.sp();
   access.read_word(pending.sp, pending.return_pc);
-  pending.first_inside = EventId(history_.events().size());
+  pending.first_inside = EventId(history_.event_count());
   ThreadCalls& thread = calls_.thread(tid);
   thread.tid = tid;
   CallTracker::add_pending(thread, pending);

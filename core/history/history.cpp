@@ -35,28 +35,45 @@ std::vector<std::string> verdict_names() {
 
 ObjectId History::add_object(Object object) {
   const ObjectId id(objects_.size());
-  Place& place = by_address_[object.address];
-  const auto earlier = std::find_if(place.newest.begin(), place.newest.end(), [&](ObjectId other) {
-    return objects_[other.index()].family == object.family;
-  });
-  if (earlier == place.newest.end()) {
-    object.generation = 1;
-    place.newest.push_back(id);
-  } else {
-    object.generation = objects_[earlier->index()].generation + 1;
-    *earlier = id;
+  object.generation = 1;
+  object.earlier = object.beside = ObjectId();
+  const auto [entry, first] = newest_.try_emplace(object.address, id);
+  ObjectId* place = &entry->second;  // where the newest one of the family is named
+  while (!first && place->valid() && objects_[place->index()].family != object.family)
+    place = &objects_[place->index()].beside;
+  if (!first && place->valid()) {
+    Object& earlier = objects_[place->index()];
+    object.generation = earlier.generation + 1;
+    object.earlier = *place;
+    object.beside = std::exchange(earlier.beside, ObjectId());
   }
-  place.all.push_back(id);
+  *place = id;
   if (!object.complete) ++doubts_of(object.family).incomplete;
-  objects_.push_back(std::move(object));
+  objects_.push_back(object);
   return id;
 }
 
 EventId History::add_event(const Event& event) {
-  const EventId id(events_.size());
-  events_.push_back(event);
-  objects_[event.object.index()].events.push_back(id);
+  Object& object = objects_[event.object.index()];
+  const EventId id = events_.append(event, object.last_event);
+  if (!object.first_event.valid()) object.first_event = id;
+  object.last_event = id;
+  ++object.events;
   return id;
+}
+
+std::vector<EventId> History::events_of(ObjectId id) const {
+  const Object& of = object(id);
+  std::vector<EventId> ids(of.events);
+  EventId event = of.last_event;
+  for (std::size_t i = ids.size(); i-- > 0; event = previous(event)) ids[i] = event;
+  return ids;
+}
+
+const std::string& History::note(ObjectId id) const {
+  static const std::string kNone;
+  const auto found = notes_.find(id);
+  return found == notes_.end() ? kNone : found->second;
 }
 
 ThreadIndex History::thread(long tid, const std::string& name) {
@@ -69,24 +86,27 @@ ThreadIndex History::thread(long tid, const std::string& name) {
 }
 
 ObjectId History::newest_at(FamilyId family, Address address) const {
-  const auto found = by_address_.find(address);
-  if (found == by_address_.end()) return {};
-  for (const ObjectId id : found->second.newest) {
-    if (objects_[id.index()].family == family) return id;
-  }
-  return {};
+  const auto found = newest_.find(address);
+  ObjectId id = found == newest_.end() ? ObjectId() : found->second;
+  while (id.valid() && object(id).family != family) id = object(id).beside;
+  return id;
 }
 
 std::vector<ObjectId> History::all_at(Address address) const {
-  const auto found = by_address_.find(address);
-  return found == by_address_.end() ? std::vector<ObjectId>{} : found->second.all;
+  std::vector<ObjectId> result;
+  const auto found = newest_.find(address);
+  ObjectId family = found == newest_.end() ? ObjectId() : found->second;
+  for (; family.valid(); family = object(family).beside) {
+    for (ObjectId id = family; id.valid(); id = object(id).earlier) result.push_back(id);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
 }
 
 std::vector<ObjectId> History::starting_in(Address begin, Address end) const {
   std::vector<ObjectId> result;
-  for (auto entry = by_address_.lower_bound(begin); entry != by_address_.end() && entry->first < end;
-       ++entry) {
-    result.insert(result.end(), entry->second.newest.begin(), entry->second.newest.end());
+  for (auto entry = newest_.lower_bound(begin); entry != newest_.end() && entry->first < end; ++entry) {
+    for (ObjectId id = entry->second; id.valid(); id = object(id).beside) result.push_back(id);
   }
   return result;
 }
@@ -105,10 +125,9 @@ std::vector<ObjectId> History::containing(Address address) const {
 }
 
 std::size_t History::bytes() const {
-  std::size_t total =
-      events_.capacity() * sizeof(Event) + objects_.capacity() * sizeof(Object) + stacks_.bytes();
-  for (const Object& object : objects_) total += object.events.capacity() * sizeof(EventId);
-  return total + by_address_.size() * (sizeof(Address) + sizeof(Place) + 4 * sizeof(void*));
+  constexpr std::size_t kTreeNode = 4 * sizeof(void*);
+  return events_.bytes() + objects_.capacity() * sizeof(Object) + stacks_.bytes() +
+         newest_.size() * (kTreeNode + sizeof(std::pair<Address, ObjectId>));
 }
 
 History::Doubts& History::doubts_of(FamilyId family) {

@@ -9,31 +9,12 @@
 #include <vector>
 
 #include "base/types.h"
+#include "history/event.h"
+#include "history/event_log.h"
 #include "history/stack_table.h"
 #include "probes/family.h"
 
 namespace refhist {
-
-/// A count that may be unknown.
-using Count = std::optional<std::int64_t>;
-
-/// How the count after an event is known.
-enum class CountSource : std::uint8_t { unknown, derived, read };
-
-struct Event {
-  std::uint64_t time_ns = 0;  ///< since the history began
-  ObjectId object;
-  SiteId site;
-  ThreadIndex thread;
-  StackId stack;  ///< invalid when stacks were not recorded
-  Role role = Role::get;
-  CountSource after_source = CountSource::unknown;
-  bool unobserved = false;    ///< no call: the counter was found changed; before/after tell from what to what
-  bool failed = false;        ///< a try_get that got nothing
-  bool during_death = false;  ///< inside the object's own last put
-  Count before;
-  Count after;
-};
 
 enum class ObjectState : std::uint8_t {
   live,
@@ -56,8 +37,11 @@ struct Object {
   std::int64_t before_seen = 0;   ///< references that existed when it was first seen (incomplete objects)
   EventId born;
   EventId died;
-  std::vector<EventId> events;
-  std::string note;  ///< why the state is unknown, in words
+  EventId first_event;
+  EventId last_event;
+  std::uint32_t events = 0;  ///< how many
+  ObjectId earlier;          ///< of the same family at the same address
+  ObjectId beside;           ///< the newest of another family at the same address, and so on
 };
 
 enum class Verdict : std::uint8_t {
@@ -89,7 +73,7 @@ struct Thread {
 class History {
  public:
   ObjectId add_object(Object object);     ///< sets its generation; it becomes the current one at its address
-  EventId add_event(const Event& event);  ///< appended to its object's events
+  EventId add_event(const Event& event);  ///< the last one of its object
   void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
   /// The thread with this id and name; a renamed or reused id is another entry.
   ThreadIndex thread(long tid, const std::string& name);
@@ -112,10 +96,16 @@ class History {
 
   Object& object(ObjectId id) { return objects_[id.index()]; }
   [[nodiscard]] const Object& object(ObjectId id) const { return objects_[id.index()]; }
-  [[nodiscard]] const Event& event(EventId id) const { return events_[id.index()]; }
-  Event& event(EventId id) { return events_[id.index()]; }
+  [[nodiscard]] Event event(EventId id) const { return events_.at(id).event; }
+  /// The event of the same object before this one; invalid when it is the first.
+  [[nodiscard]] EventId previous(EventId id) const { return events_.at(id).previous; }
+  /// All events of an object, oldest first.
+  [[nodiscard]] std::vector<EventId> events_of(ObjectId id) const;
+  [[nodiscard]] std::size_t event_count() const { return events_.size(); }
+  /// What else is to be said of an object: why its state is unknown, in words. Empty for most.
+  [[nodiscard]] const std::string& note(ObjectId id) const;
+  void set_note(ObjectId id, std::string note) { notes_[id] = std::move(note); }
   [[nodiscard]] const std::vector<Object>& objects() const { return objects_; }
-  [[nodiscard]] const std::vector<Event>& events() const { return events_; }
   [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
   [[nodiscard]] const Thread& thread(ThreadIndex index) const { return threads_[index.index()]; }
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
@@ -123,19 +113,18 @@ class History {
   [[nodiscard]] const StackTable& stacks() const { return stacks_; }
 
   [[nodiscard]] std::size_t bytes() const;
+  /// Of `bytes`, what the events take.
+  [[nodiscard]] std::size_t event_bytes() const { return events_.bytes(); }
   void clear();
 
  private:
   std::vector<Object> objects_;
-  std::vector<Event> events_;
+  EventLog events_;
   std::vector<Finding> findings_;
   std::vector<Thread> threads_;
   std::unordered_map<long, ThreadIndex> newest_thread_;  // by tid
-  struct Place {
-    std::vector<ObjectId> all;     ///< oldest first
-    std::vector<ObjectId> newest;  ///< of each family: a pool reuses an address a million times
-  };
-  std::map<Address, Place> by_address_;
+  std::map<Address, ObjectId> newest_;                   // of some family; those of others are beside it
+  std::unordered_map<ObjectId, std::string> notes_;
   struct Doubts {
     std::size_t incomplete = 0;  ///< objects
     bool unseen = false;

@@ -57,7 +57,7 @@ ObjectId Ledger::new_object(const Arrival& arrival, bool complete) {
   object.family = arrival.family;
   object.size = arrival.memory ? arrival.memory->size : arrival.size;
   object.complete = complete;
-  const ObjectId id = history_.add_object(std::move(object));
+  const ObjectId id = history_.add_object(object);
   if (arrival.memory) record_allocation(id, *arrival.memory);
   return id;
 }
@@ -80,14 +80,14 @@ ObjectId Ledger::move(ObjectId id, Address to, const Arrival& arrival) {
   Object& left = history_.object(id);
   left.state = ObjectState::dead;
   left.freed = true;
-  left.note = fmt::format("realloc moved it to {:#x}", to);
+  history_.set_note(id, fmt::format("realloc moved it to {:#x}", to));
   moved.address = to;
-  moved.events.clear();
-  moved.born = moved.died = EventId();
+  moved.events = 0;
+  moved.born = moved.died = moved.first_event = moved.last_event = EventId();
   if (arrival.memory) moved.size = arrival.memory->size;
-  moved.note = fmt::format("realloc moved it from {:#x}", history_.object(id).address);
   const std::int64_t ledger = moved.ledger;
-  const ObjectId now = history_.add_object(std::move(moved));
+  const ObjectId now = history_.add_object(moved);
+  history_.set_note(now, fmt::format("realloc moved it from {:#x}", history_.object(id).address));
   history_.object(now).born = record(now, arrival, ledger, ledger, CountSource::derived);
   return now;
 }
@@ -96,11 +96,13 @@ void Ledger::end_unseen(ObjectId id) {
   Object& object = history_.object(id);
   if (object.state != ObjectState::live) return;
   object.state = ObjectState::unknown;
-  object.note = fmt::format("its end was not seen: event #{} is the birth of another object at its address",
-                            history_.events().size());
+  history_.set_note(
+      id, fmt::format("its end was not seen: event #{} is the birth of another object at its address",
+                      history_.event_count()));
 }
 
-EventId Ledger::record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source) {
+EventId Ledger::record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source,
+                       bool during_death) {
   Event event;
   event.time_ns = arrival.time_ns;
   event.object = id;
@@ -112,6 +114,7 @@ EventId Ledger::record(ObjectId id, const Arrival& arrival, Count before, Count 
   event.after = after;
   event.after_source = source;
   event.failed = arrival.failed;
+  event.during_death = during_death;
   return history_.add_event(event);
 }
 
@@ -122,8 +125,8 @@ Outcome Ledger::birth(const Arrival& arrival) {
   if (id.valid()) {
     const Object& object = history_.object(id);
     const bool live = object.state == ObjectState::live;
-    const bool inside = live && !object.events.empty() && happened_inside(arrival, object.events.front());
-    const bool only_allocated = live && object.born.valid() && object.events.size() == 1 &&
+    const bool inside = live && object.events != 0 && happened_inside(arrival, object.first_event);
+    const bool only_allocated = live && object.born.valid() && object.events == 1 &&
                                 history_.event(object.born).role == Role::alloc && arrival.role == Role::init;
     if (inside && object.born.valid() && !only_allocated) {
       outcome.object = id;  // an inner constructor has already told this birth
@@ -138,7 +141,7 @@ Outcome Ledger::birth(const Arrival& arrival) {
       if (*arrival.after == object.ledger) return outcome;
       Arrival taken = arrival;
       taken.role = Role::get;
-      apply_delta(outcome, taken, 1);
+      apply_delta(outcome, taken, 1, false);
       return outcome;
     }
     if (!(only_allocated || (inside && live))) {
@@ -232,7 +235,7 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
   return finding;
 }
 
-void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, int delta) {
+void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, int delta, bool during_death) {
   Object& object = history_.object(outcome.object);
   object.ledger += delta;
   Count after;
@@ -249,7 +252,7 @@ void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, int delta) {
   }
   Count before = arrival.before;
   if (!before && object.base_known && !arrival.at_return) before = object.ledger - delta;
-  outcome.event = record(outcome.object, arrival, before, after, source);
+  outcome.event = record(outcome.object, arrival, before, after, source, during_death);
   Object& changed = history_.object(outcome.object);
   if (delta < 0 && changed.base_known && changed.ledger <= 0 && changed.state == ObjectState::live) {
     changed.state = ObjectState::dead;
@@ -283,11 +286,11 @@ Outcome Ledger::change(const Arrival& arrival) {
     object.base_known = base.has_value();
     object.before_seen = base.value_or(0);
     object.ledger = base.value_or(0);
-    if (reborn) object.note = finding->why;
+    if (reborn) history_.set_note(id, finding->why);
   } else if (arrival.at_return) {
     if (arrival.after) {
       const Object& object = history_.object(id);
-      const bool wrapper = !object.events.empty() && happened_inside(arrival, object.events.back()) &&
+      const bool wrapper = object.events != 0 && happened_inside(arrival, object.last_event) &&
                            *arrival.after == object.ledger;
       if (wrapper) {  // the probes inside this call have already told what it did
         outcome.object = id;
@@ -311,8 +314,7 @@ Outcome Ledger::change(const Arrival& arrival) {
     finding = Finding{Verdict::over_put, id, EventId(),
                       fmt::format("put while the counter reads {}", *arrival.before)};
   }
-  apply_delta(outcome, arrival, delta);
-  if (during_death) history_.event(outcome.event).during_death = true;
+  apply_delta(outcome, arrival, delta, during_death);
   if (finding) {
     finding->object = id;
     finding->event = outcome.event;
@@ -329,7 +331,7 @@ void Ledger::adjust(FamilyId family, Address address, int delta) {
   object.ledger += delta;
   if (object.ledger > 0 || !object.base_known || delta > 0) return;
   object.state = ObjectState::dead;
-  object.note = "its last put was made by an excluded caller";
+  history_.set_note(id, "its last put was made by an excluded caller");
 }
 
 Outcome Ledger::failed_try(const Arrival& arrival) {

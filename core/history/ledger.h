@@ -85,14 +85,15 @@ class Ledger {
   ObjectId new_object(const Arrival& arrival, bool complete);
   void record_allocation(ObjectId id, const Memory& memory);
   void end_unseen(ObjectId id);
-  EventId record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source);
+  EventId record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source,
+                 bool during_death = false);
   void reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory);
   /// Judges a get or put on an object whose last reference is gone. Sets `reborn` when it must be another
   /// object.
   std::optional<Finding> judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death);
   [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Arrival& arrival) const;
   Outcome failed_try(const Arrival& arrival);
-  void apply_delta(Outcome& outcome, const Arrival& arrival, int delta);
+  void apply_delta(Outcome& outcome, const Arrival& arrival, int delta, bool during_death);
 
   History& history_;
 };

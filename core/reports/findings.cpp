@@ -123,9 +123,10 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, std::vecto
   for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
     const Object& object = state.history.object(ObjectId(i));
     if (!object.moved_unobserved || !filter.wants(state.family_name(object.family))) continue;
-    const auto event = std::find_if(object.events.begin(), object.events.end(),
+    const std::vector<EventId> events = state.history.events_of(ObjectId(i));
+    const auto event = std::find_if(events.begin(), events.end(),
                                     [&](EventId id) { return state.history.event(id).unobserved; });
-    if (event == object.events.end()) continue;
+    if (event == events.end()) continue;
     ReportedFinding finding;
     finding.verdict = Verdict::unobserved_change;
     finding.object = ObjectId(i);

@@ -90,13 +90,13 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(object));
   if (object.size != 0) text += fmt::format(", {} bytes", object.size);
   if (!object.complete) text += "; incomplete";
-  if (!object.complete && object.note.empty()) text += ": it lived before it was first seen";
+  if (!object.complete && state.history.note(id).empty()) text += ": it lived before it was first seen";
   text += "\n";
-  for (const EventId event : object.events) {
+  for (const EventId event : state.history.events_of(id)) {
     text += "  " + event_line(state, event) + "\n";
     if (options.stacks) text += stack_lines(state, event, "         ");
   }
-  if (!object.note.empty()) text += fmt::format("note: {}\n", object.note);
+  if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));
   text += outstanding_line(object);
   for (const ReportedFinding& finding : findings) {
     const bool about = std::find(finding.alike.begin(), finding.alike.end(), id) != finding.alike.end();

@@ -63,10 +63,10 @@ Json object_json(SessionState& state, ObjectId id, bool with_events) {
             {"born", event_json(state, object.born)},
             {"died", event_json(state, object.died)},
             {"complete", object.complete}};
-  if (!object.note.empty()) json["note"] = object.note;
+  if (!state.history.note(id).empty()) json["note"] = state.history.note(id);
   if (!with_events) return json;
   Json events = Json::array();
-  for (const EventId event : object.events) events.push_back(event_json(state, event));
+  for (const EventId event : state.history.events_of(id)) events.push_back(event_json(state, event));
   json["events"] = std::move(events);
   return json;
 }
@@ -100,7 +100,7 @@ Json findings_array(SessionState& state, const std::vector<ReportedFinding>& fin
 Json totals_json(SessionState& state) {
   std::size_t live = 0;
   for (const Object& object : state.history.objects()) live += object.state == ObjectState::live ? 1 : 0;
-  return {{"events", state.history.events().size()},
+  return {{"events", state.history.event_count()},
           {"objects", state.history.objects().size()},
           {"live", live},
           {"lost_events", state.lost_hits + state.agent.lost()}};

@@ -41,7 +41,7 @@ Totals totals_of(const SessionState& state, FamilyId family) {
   for (const Object& object : state.history.objects()) {
     if (object.family != family) continue;
     ++totals.objects;
-    totals.events += object.events.size();
+    totals.events += object.events;
     if (object.state == ObjectState::live) ++totals.live;
     if (!object.complete) ++totals.incomplete;
   }
@@ -173,7 +173,7 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
                         rule.enabled ? "" : " (disabled)");
   }
   text += raw_exit_line(state, port);
-  text += fmt::format("{}, {}, {} of memory; stacks: {}\n", plural(state.history.events().size(), "event"),
+  text += fmt::format("{}, {}, {} of memory; stacks: {}\n", plural(state.history.event_count(), "event"),
                       plural(state.history.stacks().size(), "stack node"),
                       fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),
                       state.recorder.options().stacks ? "full" : "none");

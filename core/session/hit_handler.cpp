@@ -82,9 +82,10 @@ std::string HitHandler::place(const Recorded& recorded, long tid) {
 // are told with it.
 std::int64_t HitHandler::told_together(const Object& object) const {
   std::int64_t count = 1;
-  for (std::size_t i = object.events.size() - 1; i > 0; --i, ++count) {
-    const Event& before = state_.history.event(object.events[i - 1]);
-    const bool next_to_it = object.events[i - 1].value + 1 == object.events[i].value;
+  EventId id = object.last_event;
+  for (EventId earlier; (earlier = state_.history.previous(id)).valid(); id = earlier, ++count) {
+    const Event before = state_.history.event(earlier);
+    const bool next_to_it = earlier.value + 1 == id.value;
     if (!next_to_it || !(before.unobserved || before.role == Role::alloc)) break;
   }
   return count;
@@ -99,9 +100,9 @@ HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
   const bool to_zero =
       event.role == Role::put && (recorded.outcome.to_zero || (recorded.before && *recorded.before == 1));
   // An unobserved change is recorded right before the event that revealed it.
-  const std::size_t position = object.events.size();
-  const bool moved = position >= 2 && state_.history.event(object.events[position - 2]).unobserved &&
-                     object.events[position - 2].value + 1 == recorded.outcome.event.value;
+  const EventId earlier = state_.history.previous(object.last_event);
+  const bool moved = earlier.valid() && state_.history.event(earlier).unobserved &&
+                     earlier.value + 1 == recorded.outcome.event.value;
   const auto fires = [&](const StopRule& rule, std::string what) {
     const bool counted = rule.kind == RuleKind::put_to_zero && recorded.before;
     firings.push_back(Firing{rule.number, std::move(what),
@@ -115,7 +116,7 @@ HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
         fires(rule, fmt::format("count above {}: {}, count {} -> {}, {}", rule.above, name,
                                 count_text(event.before), *event.after, place(recorded, tid)));
     } else if (rule.kind == RuleKind::event) {
-      const auto told = static_cast<std::int64_t>(position);
+      const auto told = std::int64_t{object.events};
       const bool here = rule.number_of_event <= told && rule.number_of_event > told - told_together(object);
       if (here && (rule.generation == 0 || rule.generation == object.generation))
         fires(rule, fmt::format("event {} of {} (generation {}): {}, count {} -> {}, {}",
@@ -131,7 +132,7 @@ HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
                               place(recorded, tid)));
     } else if (rule.kind == RuleKind::imbalance && moved &&
                !state_.families[object.family.index()].traits.blind) {
-      const Event& change = state_.history.event(object.events[position - 2]);
+      const Event& change = state_.history.event(earlier);
       fires(rule,
             fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
                         name, count_text(change.before), count_text(change.after), place(recorded, tid)));
@@ -147,7 +148,7 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
   std::int64_t net = 0;
   std::size_t born = 0;
   std::map<std::string, std::int64_t> by_object;
-  for (std::size_t i = call.first_inside.index(); i < state_.history.events().size(); ++i) {
+  for (std::size_t i = call.first_inside.index(); i < state_.history.event_count(); ++i) {
     const Event& event = state_.history.event(EventId(i));
     const Object& object = state_.history.object(event.object);
     if (state_.history.thread(event.thread).tid != tid || event.failed || !rule_applies(*found, object))

@@ -649,10 +649,9 @@ void Tracker::pause(DebuggerPort& port) {
   // What happens while nothing is armed is not seen: whoever lives now may be taken, put or freed meanwhile.
   for (std::size_t i = 0; i < state_.families.size(); ++i) state_.history.note_unseen(FamilyId(i));
   for (std::size_t i = 0; i < state_.history.objects().size(); ++i) {
-    Object& object = state_.history.object(ObjectId(i));
-    if (object.state != ObjectState::live) continue;
+    if (state_.history.object(ObjectId(i)).state != ObjectState::live) continue;
     state_.history.set_complete(ObjectId(i), false);
-    object.note = "recording was paused during its life";
+    state_.history.set_note(ObjectId(i), "recording was paused during its life");
   }
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const Site& site = state_.sites.get(SiteId(i));
@@ -708,7 +707,7 @@ void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
     Object& object = state_.history.object(ObjectId(i));
     if (object.family != id || object.state != ObjectState::live) continue;
     object.state = ObjectState::unknown;
-    object.note = "it lived when its family was untracked";
+    state_.history.set_note(ObjectId(i), "it lived when its family was untracked");
   }
   state_.recorder.forget_family(id);
   std::erase_if(return_points_, [&](Address address) {

@@ -14,7 +14,7 @@ class Fixture {
     Arrival arrival = make(Role::init, address);
     arrival.after = after;
     arrival.at_return = true;
-    arrival.first_inside = EventId(history.events().size());
+    arrival.first_inside = EventId(history.event_count());
     return ledger.apply(arrival);
   }
   Outcome get(Count before, std::vector<int> in_flight = {}) { return change(Role::get, before, in_flight); }
@@ -24,7 +24,8 @@ class Fixture {
     arrival.before = before;
     return ledger.apply(arrival);
   }
-  const Object& newest() { return history.object(history.newest_at(FamilyId(0U), kAddress)); }
+  ObjectId newest_id() { return history.newest_at(FamilyId(0U), kAddress); }
+  const Object& newest() { return history.object(newest_id()); }
 
   static constexpr Address kAddress = 0x1000;
   History history;
@@ -65,7 +66,7 @@ TEST_CASE("a clean life ends with the put that takes the count to zero") {
   CHECK(f.put(1).to_zero);
   CHECK(f.newest().state == ObjectState::dead);
   CHECK(f.newest().complete);
-  CHECK(f.newest().events.size() == 4);
+  CHECK(f.newest().events == 4);
   CHECK(f.history.findings().empty());
 }
 
@@ -93,7 +94,7 @@ TEST_CASE("a live object whose address is born again has an end that was not see
   f.init();
   f.init();
   CHECK(f.history.objects()[0].state == ObjectState::unknown);
-  CHECK_FALSE(f.history.objects()[0].note.empty());
+  CHECK_FALSE(f.history.note(ObjectId(0U)).empty());
 }
 
 TEST_CASE("an object first seen in mid-life is incomplete and starts from the counter") {
@@ -117,8 +118,8 @@ TEST_CASE("a counter that moved without a probe is recorded as an event of its o
   Fixture f;
   f.init();
   f.get(4);
-  REQUIRE(f.newest().events.size() == 3);
-  const Event& unseen = f.history.event(f.newest().events[1]);
+  REQUIRE(f.newest().events == 3);
+  const Event& unseen = f.history.event(f.history.events_of(f.newest_id())[1]);
   CHECK(unseen.unobserved);
   CHECK(unseen.before == Count(1));
   CHECK(unseen.after == Count(4));
@@ -242,7 +243,7 @@ TEST_CASE("a reference taken inside the constructor belongs to the life that it 
   arrival.role = Role::init;
   arrival.address = Fixture::kAddress;
   arrival.thread = f.history.thread(1, "main");
-  arrival.first_inside = EventId(f.history.events().size());
+  arrival.first_inside = EventId(f.history.event_count());
   arrival.at_return = true;
   arrival.after = 2;
   f.get(1);
@@ -261,13 +262,13 @@ TEST_CASE("a constructor around a constructor tells one birth") {
   outer.role = Role::init;
   outer.address = Fixture::kAddress;
   outer.thread = f.history.thread(1, "main");
-  outer.first_inside = EventId(f.history.events().size());
+  outer.first_inside = EventId(f.history.event_count());
   outer.at_return = true;
   outer.after = 1;
   f.init();
   CHECK_FALSE(f.ledger.apply(outer).event.valid());
   CHECK(f.history.objects().size() == 1);
-  CHECK(f.newest().events.size() == 1);
+  CHECK(f.newest().events == 1);
 }
 
 TEST_CASE("objects born with count zero get their first reference without blame") {

@@ -1,0 +1,34 @@
+// One event: one execution of a probe, or a change of a counter that no probe saw.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/types.h"
+#include "probes/family.h"
+
+namespace refhist {
+
+/// A count that may be unknown.
+using Count = std::optional<std::int64_t>;
+
+/// How the count after an event is known.
+enum class CountSource : std::uint8_t { unknown, derived, read };
+
+struct Event {
+  std::uint64_t time_ns = 0;  ///< since the history began
+  ObjectId object;
+  SiteId site;
+  ThreadIndex thread;
+  StackId stack;  ///< invalid when stacks were not recorded
+  Role role = Role::get;
+  CountSource after_source = CountSource::unknown;
+  bool unobserved = false;    ///< no call: the counter was found changed; before/after tell from what to what
+  bool failed = false;        ///< a try_get that got nothing
+  bool during_death = false;  ///< inside the object's own last put
+  Count before;
+  Count after;
+  bool operator==(const Event&) const = default;
+};
+
+}  // namespace refhist

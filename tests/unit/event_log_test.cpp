@@ -1,0 +1,85 @@
+#include "history/event_log.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace refhist {
+namespace {
+
+Event random_event(std::mt19937_64& random, std::uint64_t time_ns) {
+  const auto below = [&](std::uint64_t limit) { return static_cast<std::uint32_t>(random() % limit); };
+  const auto count = [&]() -> Count {
+    switch (below(4)) {
+      case 0:
+        return std::nullopt;
+      case 1:
+        return static_cast<std::int64_t>(random());
+      default:
+        return std::int64_t{below(5)} - 1;
+    }
+  };
+  Event event;
+  event.time_ns = time_ns + below(3) * random() % 1'000'000;  // an allocation is told after what came later
+  event.object = ObjectId(below(300));
+  if (below(8) != 0) event.site = SiteId(below(40));
+  event.thread = ThreadIndex(below(3));
+  if (below(5) != 0) event.stack = StackId(below(2000));
+  event.role = static_cast<Role>(below(5));
+  event.after_source = static_cast<CountSource>(below(3));
+  event.unobserved = below(10) == 0;
+  event.failed = below(10) == 0;
+  event.during_death = below(10) == 0;
+  event.before = count();
+  event.after = below(3) == 0 || !event.before ? count() : Count(*event.before + below(3) - 1);
+  return event;
+}
+
+}  // namespace
+
+TEST_CASE("events come out of the log as they went in, in any order") {
+  std::mt19937_64 random(20261121);
+  EventLog log;
+  std::vector<Event> events;
+  std::vector<EventId> previous;
+  std::map<ObjectId, EventId> last;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    const Event event = random_event(random, i * 300);
+    previous.push_back(last[event.object]);
+    events.push_back(event);
+    last[event.object] = log.append(event, previous.back());
+    REQUIRE(last[event.object].index() == i);
+  }
+  REQUIRE(log.size() == events.size());
+  for (std::size_t n = 0; n < 2 * events.size(); ++n) {
+    const std::size_t i = n < events.size() ? n : random() % events.size();
+    const EventLog::Entry entry = log.at(EventId(i));
+    REQUIRE(entry.event == events[i]);
+    REQUIRE(entry.previous == previous[i]);
+  }
+}
+
+TEST_CASE("an ordinary event takes a dozen bytes") {
+  EventLog log;
+  std::map<std::uint32_t, EventId> last;
+  constexpr std::uint32_t kEvents = 1'000'000;
+  for (std::uint32_t i = 0; i < kEvents; ++i) {
+    Event event;
+    event.time_ns = std::uint64_t{i} * 110;
+    event.object = ObjectId(i * 7919U % 5000U);
+    event.site = SiteId(i % 2);
+    event.thread = ThreadIndex(0U);
+    event.stack = StackId(i * 31U % 3000U);
+    event.role = i % 2 == 0 ? Role::get : Role::put;
+    event.before = 1 + i % 3;
+    event.after = *event.before + (i % 2 == 0 ? 1 : -1);
+    EventId& before = last[event.object.value];
+    before = log.append(event, before);
+  }
+  CHECK(log.bytes() < 13 * std::size_t{kEvents});
+}
+
+}  // namespace refhist
