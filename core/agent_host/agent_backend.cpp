@@ -316,15 +316,27 @@ void AgentBackend::describe_again() {
   agent_->rules->name_families(watched);
 }
 
-void AgentBackend::replay() {
-  if (!agent_) return;
-  const std::vector<RecordBatch> batches = agent_->drain->take();
+void AgentBackend::apply(const std::vector<RecordBatch>& batches) {
   for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
-    std::vector<Recorded> recorded = agent_->replay->apply(batch, record);
+    const std::vector<Recorded>& recorded = agent_->replay->apply(batch, record);
     if ((record.flags & agent::kCandidate) == 0) return;
     on_candidate_(Candidate{batch.tid, SiteId(record.site), record.kind == agent::RecordKind::returned,
-                            (record.flags & agent::kLastPut) != 0, record.return_pc, std::move(recorded)});
+                            (record.flags & agent::kLastPut) != 0, record.return_pc, recorded});
   });
+}
+
+void AgentBackend::replay() {
+  forking_ = false;
+  if (agent_) apply(agent_->drain->take());
+}
+
+bool AgentBackend::replay_settled() {
+  if (!agent_ || forking_) return false;
+  std::vector<RecordBatch> batches = agent_->drain->take_settled();
+  if (batches.empty()) return false;
+  apply(batches);
+  agent_->drain->give_back(std::move(batches));
+  return true;
 }
 
 void AgentBackend::read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const {
@@ -476,7 +488,10 @@ std::string AgentBackend::leave_detached(long pid) {
   return why_not;
 }
 
-void AgentBackend::note_fork() { forked_at_ = __rdtsc(); }
+void AgentBackend::note_fork() {
+  forked_at_ = __rdtsc();
+  forking_ = true;
+}
 
 bool AgentBackend::still_there(DebuggerPort& port, const ProcessInfo& process) const {
   std::uint32_t enabled = 0;

@@ -82,6 +82,8 @@ class AgentBackend {
 
   /// Hands everything recorded so far to the recorder.
   void replay();
+  /// The same while the program runs, as far as the order is certain. False when there was nothing.
+  bool replay_settled();
   /// A thread is about to fork: what is recorded from now on may be the other side's.
   void note_fork();
   /// The user sees the program stopped: what it records before it is let go on is nothing.
@@ -177,9 +179,11 @@ class AgentBackend {
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);
+  void apply(const std::vector<RecordBatch>& batches);
 
   std::uint64_t stopped_at_ = 0;  // time stamps
   std::uint64_t forked_at_ = 0;
+  bool forking_ = false;  // which side the debugger goes on with is not known yet
 };
 
 }  // namespace refhist

@@ -3,20 +3,25 @@
 #include <fmt/core.h>
 #include <pthread.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
-#include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 namespace refhist {
 
 namespace {
 constexpr std::chrono::microseconds kShortestRest{100};
 constexpr std::chrono::microseconds kLongestRest{2000};
-constexpr unsigned kAhead = 16;            // records
-constexpr std::size_t kBatch = 1U << 16U;  // records; a new batch is begun beyond
+constexpr unsigned kAhead = 16;                  // records
+constexpr std::size_t kBatch = 1U << 16U;        // records; a new batch is begun beyond
+constexpr std::size_t kMostWaiting = 1U << 22U;  // records
+constexpr std::size_t kSpare = 8;                // batches
+constexpr std::chrono::milliseconds kGivesOn{100};
+// Time stamps. A thread's store that it has begun a record reaches us later than that by less than this.
+constexpr std::uint64_t kStoreDelay = 1U << 18U;
 
 std::uint32_t lap_of(std::uint64_t index) {
   return static_cast<std::uint32_t>(index / agent::kRingRecords) + 1;
@@ -49,7 +54,7 @@ void EventDrain::run() {
     bool found = false;
     {
       const std::lock_guard lock(mutex_);
-      found = drain_all();
+      found = !holds_back() && drain_all();
       release_ended();
       __atomic_fetch_add(&area_.shared().heartbeat, 1, __ATOMIC_RELAXED);
     }
@@ -80,9 +85,15 @@ bool EventDrain::drain_slot(unsigned index) {
       batch = &batches_.emplace_back();
       batch->tid = slot.tid;
       batch->thread_name = name_of(slot);
+      if (!spare_.empty()) {
+        batch->records = std::move(spare_.back());
+        spare_.pop_back();
+      }
       batch->records.reserve(std::min<std::uint64_t>(kBatch, std::max<std::uint64_t>(end - next, 64)));
     }
     batch->records.push_back(record);
+    nothing_before_[index] = std::max(nothing_before_[index], record.time);
+    ++waiting_;
     ++drained_;
   }
   __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
@@ -104,6 +115,7 @@ void EventDrain::release_ended() {
     // What it recorded right before its end may have come after the first look.
     if (slot.consumed != load(slot.reserved)) continue;
     lost_of_released_ += slot.lost;
+    nothing_before_[i] = 0;
     area_.forget_slot(i);
   }
 }
@@ -111,9 +123,94 @@ void EventDrain::release_ended() {
 std::vector<RecordBatch> EventDrain::take() {
   const std::lock_guard lock(mutex_);
   drain_all();
-  std::vector<RecordBatch> taken;
-  taken.swap(batches_);
-  return taken;
+  waiting_ = 0;
+  return std::exchange(batches_, {});
+}
+
+// Memory that the kernel must clear anew costs more than all the rest.
+void EventDrain::give_back(std::vector<RecordBatch> batches) {
+  const std::lock_guard lock(mutex_);
+  for (RecordBatch& batch : batches) {
+    if (spare_.size() == kSpare) return;
+    batch.records.clear();
+    spare_.push_back(std::move(batch.records));
+  }
+}
+
+// The program waits while its records are worked off, but never for somebody who does not work.
+bool EventDrain::holds_back() const {
+  return waiting_ > kMostWaiting && std::chrono::steady_clock::now() - gave_at_ < kGivesOn;
+}
+
+// `now`: read before the rings were looked at.
+std::uint64_t EventDrain::settled_before(std::uint64_t now) {
+  std::uint64_t horizon = now;
+  for (unsigned i = 0; i < highest_slot_; ++i) {
+    const agent::ThreadSlot& slot = area_.slot(i);
+    if (load(slot.taken) == 0) continue;
+    if (slot.consumed == load(slot.reserved)) {
+      nothing_before_[i] = std::max(nothing_before_[i], now);
+    } else {
+      // One that was taken since the last look has begun nothing before that.
+      nothing_before_[i] = std::max(nothing_before_[i], looked_at_);
+      horizon = std::min(horizon, nothing_before_[i]);
+    }
+  }
+  looked_at_ = now;
+  for (const RecordBatch& batch : batches_) {
+    for (const agent::Record& record : batch.records) {
+      if ((record.flags & agent::kCandidate) != 0) horizon = std::min(horizon, record.time);
+    }
+  }
+  return horizon;
+}
+
+// Takes what is older than the horizon out of `batches_`.
+std::vector<RecordBatch> EventDrain::split(std::uint64_t horizon) {
+  std::vector<RecordBatch> settled;
+  std::vector<RecordBatch> rest;
+  for (RecordBatch& batch : batches_) {
+    std::vector<agent::Record>& records = batch.records;
+    const auto later = std::stable_partition(
+        records.begin(), records.end(), [&](const agent::Record& record) { return record.time < horizon; });
+    if (later != records.end()) {
+      rest.push_back(RecordBatch{batch.tid, batch.thread_name, {later, records.end()}});
+      records.erase(later, records.end());
+    }
+    waiting_ -= records.size();
+    if (!records.empty()) settled.push_back(std::move(batch));
+  }
+  batches_ = std::move(rest);
+  return settled;
+}
+
+bool EventDrain::all_traced(const std::vector<RecordBatch>& batches) const {
+  const auto traced = [&](long tid, bool& there) {
+    std::ifstream status(fmt::format("/proc/{}/task/{}/status", pid_, tid));
+    there = status.is_open();
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("TracerPid:")) return line.find_first_of("123456789") != std::string::npos;
+    }
+    return false;
+  };
+  bool there = false;
+  if (!traced(pid_, there)) return false;
+  std::vector<long> tids;
+  for (const RecordBatch& batch : batches) tids.push_back(batch.tid);
+  std::sort(tids.begin(), tids.end());
+  tids.erase(std::unique(tids.begin(), tids.end()), tids.end());
+  return std::all_of(tids.begin(), tids.end(), [&](long tid) { return traced(tid, there) || !there; });
+}
+
+std::vector<RecordBatch> EventDrain::take_settled() {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now = __rdtsc() - kStoreDelay;
+  drain_all();
+  const std::uint64_t horizon = settled_before(now);
+  if (batches_.empty() || !all_traced(batches_)) return {};
+  std::vector<RecordBatch> settled = split(horizon);
+  if (!settled.empty()) gave_at_ = std::chrono::steady_clock::now();
+  return settled;
 }
 
 std::uint64_t EventDrain::lost() const {

@@ -1,10 +1,15 @@
 // Takes the records out of the rings while the program runs, and keeps them in memory until the session asks.
 // One thread of this process; it calls nothing of the debugger.
+//
+// While the program runs, a thread may be about to write a record that is older than what the others have
+// written since. `take_settled` gives only what nothing older can come before.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,13 +38,23 @@ class EventDrain {
   /// Everything recorded so far that nobody has taken yet, by time over all threads. Looks into the rings
   /// itself first.
   std::vector<RecordBatch> take();
+  /// What may be handed on while the program runs: older than all that is still to come, and than the first
+  /// record whose thread asks for a decision. Nothing once a thread of these records is not traced any more:
+  /// it may have run on after the debugger has let go of it.
+  std::vector<RecordBatch> take_settled();
+  /// Room for records to come.
+  void give_back(std::vector<RecordBatch> batches);
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::uint64_t drained() const { return drained_; }
 
  private:
   void run();
+  [[nodiscard]] bool holds_back() const;
   bool drain_all();
+  std::uint64_t settled_before(std::uint64_t now);
+  std::vector<RecordBatch> split(std::uint64_t horizon);
+  [[nodiscard]] bool all_traced(const std::vector<RecordBatch>& batches) const;
   bool drain_slot(unsigned index);
   void release_ended();
   [[nodiscard]] std::string name_of(const agent::ThreadSlot& slot) const;
@@ -48,6 +63,12 @@ class EventDrain {
   long pid_;
   mutable std::mutex mutex_;  // one drainer at a time, and the batches
   std::vector<RecordBatch> batches_;
+  std::size_t waiting_ = 0;  // records in `batches_`
+  std::vector<std::vector<agent::Record>> spare_;
+  /// No record that this slot still has in progress, or has not begun, is older (time stamp).
+  std::array<std::uint64_t, agent::kThreadSlots> nothing_before_{};
+  std::uint64_t looked_at_ = 0;  // time stamp of the last look at the slots
+  std::chrono::steady_clock::time_point gave_at_{};
   std::uint64_t lost_of_released_ = 0;
   std::atomic<std::uint64_t> drained_ = 0;
   std::atomic<bool> ending_ = false;
@@ -55,7 +76,8 @@ class EventDrain {
   std::thread thread_;
 };
 
-/// The records of all batches in order of time, each with its batch. Calls `visit(batch, record)`.
+/// The records of all batches in order of time, each with its batch. Calls `visit(batch, record)`. Batches of
+/// one thread stand in the order in which it made them.
 template <class Visit>
 void for_each_by_time(const std::vector<RecordBatch>& batches, Visit&& visit) {
   struct Place {
@@ -79,12 +101,26 @@ void for_each_by_time(const std::vector<RecordBatch>& batches, Visit&& visit) {
     return;
   }
   std::vector<Place> places;
+  std::vector<std::size_t> runs{0};  // where stretches that are in order begin
   places.reserve(count);
   for (const RecordBatch& batch : batches) {
-    for (const agent::Record& record : batch.records) places.push_back({&batch, &record});
+    for (const agent::Record& record : batch.records) {
+      if (!places.empty() && record.time < places.back().record->time) runs.push_back(places.size());
+      places.push_back({&batch, &record});
+    }
   }
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place& a, const Place& b) { return a.record->time < b.record->time; });
+  runs.push_back(places.size());
+  const auto earlier = [](const Place& a, const Place& b) { return a.record->time < b.record->time; };
+  const auto at = [&](std::size_t place) { return places.begin() + static_cast<std::ptrdiff_t>(place); };
+  while (runs.size() > 2) {
+    std::vector<std::size_t> merged;
+    for (std::size_t i = 0; i < runs.size(); i += 2) {
+      merged.push_back(runs[i]);
+      if (i + 2 < runs.size()) std::inplace_merge(at(runs[i]), at(runs[i + 1]), at(runs[i + 2]), earlier);
+    }
+    if (merged.back() != places.size()) merged.push_back(places.size());
+    runs = std::move(merged);
+  }
   for (const Place& place : places) visit(*place.batch, *place.record);
 }
 

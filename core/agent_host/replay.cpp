@@ -126,9 +126,11 @@ const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& rec
   return stack;
 }
 
-std::vector<Recorded> Replay::apply(const RecordBatch& batch, agent::Record record) {
+const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, agent::Record record) {
   if (const Address original = modules_.original(record.return_pc); original != 0)
     record.return_pc = original;
+  recorded_.clear();
+  watched_.clear();
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
   const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time),
@@ -138,10 +140,12 @@ std::vector<Recorded> Replay::apply(const RecordBatch& batch, agent::Record reco
     registers[kRip] = record.return_pc;
     registers[kRsp] = record.sp + sizeof(Address);
     registers[kRax] = record.object;
-    return recorder_.on_return(view, batch.tid, registers).recorded;
+    recorder_.on_return(view, batch.tid, registers, recorded_, watched_);
+    return recorded_;
   }
   std::optional<Address> arm_return;
-  return recorder_.on_entry(view, batch.tid, entry_registers(site, record), id, arm_return);
+  recorder_.on_entry(view, batch.tid, entry_registers(site, record), id, recorded_, arm_return);
+  return recorded_;
 }
 
 }  // namespace refhist

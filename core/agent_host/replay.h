@@ -43,8 +43,8 @@ class Replay {
         memory_(std::move(memory)),
         clock_(recorder.now()) {}
 
-  /// What the recorder made of it.
-  std::vector<Recorded> apply(const RecordBatch& batch, agent::Record record);
+  /// What the recorder made of it: valid until the next call.
+  const std::vector<Recorded>& apply(const RecordBatch& batch, agent::Record record);
   /// Addresses mean something else from now on.
   void modules_changed() { known_stacks_.clear(); }
 
@@ -58,6 +58,8 @@ class Replay {
   MemoryReader memory_;
   StampClock clock_;
   std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node
+  std::vector<Recorded> recorded_;
+  std::vector<PendingCall> watched_;
 };
 
 }  // namespace refhist

@@ -9,6 +9,14 @@ namespace {
 constexpr Address kSlot = 8;  // the return address
 }  // namespace
 
+ThreadCalls& CallTracker::thread(long tid) {
+  if (last_ == nullptr || last_->tid != tid) {
+    last_ = &threads_[tid];
+    last_->tid = tid;
+  }
+  return *last_;
+}
+
 void CallTracker::close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
                                  const SlotCheck& overwritten) {
   std::erase_if(thread.open, [&](const OpenCall& call) {
@@ -34,18 +42,16 @@ void CallTracker::add_pending(ThreadCalls& thread, PendingCall call) {
   thread.pending.push_back(std::move(call));
 }
 
-std::vector<PendingCall> CallTracker::take_returned(ThreadCalls& thread, Address return_pc,
-                                                    Address sp_after_return) {
-  std::vector<PendingCall> returned;
+std::optional<PendingCall> CallTracker::take_returned(ThreadCalls& thread, Address return_pc,
+                                                      Address sp_after_return) {
   const Address entry_sp = sp_after_return - kSlot;
   for (std::size_t i = thread.pending.size(); i-- > 0;) {
-    const PendingCall& call = thread.pending[i];
-    if (call.sp == entry_sp && call.return_pc == return_pc) {
-      returned.push_back(call);
-      thread.pending.erase(thread.pending.begin() + static_cast<std::ptrdiff_t>(i));
-    }
+    const PendingCall call = thread.pending[i];
+    if (call.sp != entry_sp || call.return_pc != return_pc) continue;
+    thread.pending.erase(thread.pending.begin() + static_cast<std::ptrdiff_t>(i));
+    return call;
   }
-  return returned;
+  return std::nullopt;
 }
 
 }  // namespace refhist

@@ -50,9 +50,12 @@ struct ThreadCalls {
 
 class CallTracker {
  public:
-  ThreadCalls& thread(long tid) { return threads_[tid]; }
+  ThreadCalls& thread(long tid);
   std::unordered_map<long, ThreadCalls>& threads() { return threads_; }
-  void clear() { threads_.clear(); }
+  void clear() {
+    threads_.clear();
+    last_ = nullptr;
+  }
 
   /// Does this place of the thread's stack no longer hold that return address?
   using SlotCheck = std::function<bool(Address slot, Address return_pc)>;
@@ -62,12 +65,13 @@ class CallTracker {
   static void close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
                              const SlotCheck& overwritten);
   static void add_pending(ThreadCalls& thread, PendingCall call);
-  /// The calls that end with this return, innermost first, taken out of the list.
-  static std::vector<PendingCall> take_returned(ThreadCalls& thread, Address return_pc,
-                                                Address sp_after_return);
+  /// The innermost call that ends with this return, taken out of the list.
+  static std::optional<PendingCall> take_returned(ThreadCalls& thread, Address return_pc,
+                                                  Address sp_after_return);
 
  private:
   std::unordered_map<long, ThreadCalls> threads_;
+  ThreadCalls* last_ = nullptr;  // that was asked for
 };
 
 }  // namespace refhist

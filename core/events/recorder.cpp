@@ -44,6 +44,27 @@ struct Recorder::Call {
   Count before;
 };
 
+class Recorder::Surroundings final : public Circumstances {
+ public:
+  Surroundings(Recorder& recorder, const ProgramView& access, long tid)
+      : access(access), tid(tid), recorder_(recorder) {}
+
+  [[nodiscard]] std::vector<int> in_flight(ObjectId object) const override {
+    return recorder_.changes_in_flight(access, tid, object);
+  }
+  [[nodiscard]] bool memory_gone(FamilyId family, Address address) const override {
+    const ObjectId last = recorder_.history_.newest_at(family, address);
+    return recorder_.allocator_tracked_ && last.valid() && recorder_.freed_by_allocator(last) &&
+           recorder_.allocations_.covering(address) == nullptr;
+  }
+
+  const ProgramView& access;
+  const long tid;
+
+ private:
+  Recorder& recorder_;
+};
+
 std::uint64_t Recorder::now() const {
   const auto passed = std::chrono::steady_clock::now() - start_;
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(passed).count());
@@ -77,19 +98,19 @@ ThreadIndex Recorder::thread_index(const ProgramView& access, long tid) {
   return history_.thread(tid, access.thread_name(tid, thread_names_));
 }
 
-StackId Recorder::capture_stack(const ProgramView& access, const Registers& registers,
-                                std::vector<RawFrame>& frames) {
+const RecordedStack& Recorder::capture_stack(const ProgramView& access, const Registers& registers,
+                                             RecordedStack& walked) {
   if (const RecordedStack* recorded = access.stack()) {
-    frames = recorded->frames;
     if (recorded->truncated) ++truncated_;
-    return recorded->id;
+    return *recorded;
   }
   const auto read = [&](Address address, void* out, std::size_t size) {
     return access.read_memory(address, out, size, true);
   };
-  const bool whole = unwinder_.unwind(registers, read, UnwindOptions{}, frames);
-  if (!whole) ++truncated_;
-  return intern(frames, !whole);
+  walked.truncated = !unwinder_.unwind(registers, read, UnwindOptions{}, walked.frames);
+  if (walked.truncated) ++truncated_;
+  walked.id = intern(walked.frames, walked.truncated);
+  return walked;
 }
 
 StackId Recorder::intern(std::span<const RawFrame> frames, bool truncated) {
@@ -194,8 +215,7 @@ bool Recorder::freed_by_allocator(ObjectId id) const {
   });
 }
 
-Arrival Recorder::make_arrival(const ProgramView& access, FamilyId family, SiteId id, Address object,
-                               long tid) {
+Arrival Recorder::make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object) {
   Arrival arrival;
   arrival.family = family;
   arrival.traits = families_[family.index()].traits;
@@ -203,14 +223,9 @@ Arrival Recorder::make_arrival(const ProgramView& access, FamilyId family, SiteI
   arrival.role = sites_.get(id).role;
   arrival.address = object;
   arrival.size = families_[family.index()].object_size;
-  arrival.thread = thread_index(access, tid);
-  arrival.time_ns = time_of(access);
-  arrival.in_flight = [this, &access, tid](ObjectId which) { return changes_in_flight(access, tid, which); };
-  arrival.memory_gone = [this, family, object] {
-    const ObjectId last = history_.newest_at(family, object);
-    return allocator_tracked_ && last.valid() && freed_by_allocator(last) &&
-           allocations_.covering(object) == nullptr;
-  };
+  arrival.thread = thread_index(around.access, around.tid);
+  arrival.time_ns = time_of(around.access);
+  arrival.around = &around;
   const bool birth =
       arrival.role == Role::init || arrival.role == Role::alloc || arrival.role == Role::realloc;
   if (!birth || allocations_.count() == 0) return arrival;
@@ -223,13 +238,12 @@ Arrival Recorder::make_arrival(const ProgramView& access, FamilyId family, SiteI
   return arrival;
 }
 
-Arrival Recorder::arrival_for(const ProgramView& access, ObjectId object, SiteId site, StackId stack,
-                              long tid) {
+Arrival Recorder::arrival_for(const Surroundings& around, ObjectId object, SiteId site, StackId stack) {
   const FamilyId family = history_.object(object).family;
   const Address address = history_.object(object).address;
-  Arrival arrival = make_arrival(access, family, site, address, tid);
+  Arrival arrival = make_arrival(around, family, site, address);
   arrival.stack = stack;
-  arrival.before = read_count(access, family, address);
+  arrival.before = read_count(around.access, family, address);
   return arrival;
 }
 
@@ -242,18 +256,16 @@ void Recorder::leave_out(const ProgramView& access, const Site& site, const Regi
   ledger_.adjust(site.family, object, direction(site.role));
 }
 
-std::vector<Recorded> Recorder::on_entry(const ProgramView& access, long tid, const Registers& registers,
-                                         SiteId site_id, std::optional<Address>& arm_return) {
+void Recorder::on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site_id,
+                        std::vector<Recorded>& recorded, std::optional<Address>& arm_return) {
   Site& site = sites_.get(site_id);
   ++site.hits;
   Call call{site_id, 0, registers.sp(), 0, std::nullopt};
   access.read_word(call.sp, call.return_pc);
   if (excluded(call.return_pc)) {
-    leave_out(access, site, registers);
-    return {};
+    return leave_out(access, site, registers);
   }
   ThreadCalls& thread = calls_.thread(tid);
-  thread.tid = tid;
   if (site.object.from == ObjectSource::From::argument) {
     call.object = argument(registers, site.object.argument);
     const bool pointer_later = site.object.indirect && site.watches_return();
@@ -262,14 +274,14 @@ std::vector<Recorded> Recorder::on_entry(const ProgramView& access, long tid, co
     }
     if (call.object == 0 && site.role != Role::realloc) {
       ++families_[site.family.index()].null_puts;
-      return {};
+      return;
     }
     if (!pointer_later && !families_[site.family.index()].family.allocator) {
       call.before = read_count(access, site.family, call.object);
-      if (part_of_outer_call(thread, call)) return {};
+      if (part_of_outer_call(thread, call)) return;
     }
   }
-  return on_probe(access, thread, registers, call, arm_return);
+  on_probe(access, thread, registers, call, recorded, arm_return);
 }
 
 std::uint64_t Recorder::time_of(const ProgramView& access) const {
@@ -294,43 +306,43 @@ PendingCall Recorder::make_pending(const ProgramView& access, const Call& call, 
   return pending;
 }
 
-std::vector<Recorded> Recorder::on_probe(const ProgramView& access, ThreadCalls& thread,
-                                         const Registers& registers, Call& call,
-                                         std::optional<Address>& arm_return) {
+void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers,
+                        Call& call, std::vector<Recorded>& recorded, std::optional<Address>& arm_return) {
   const Site& site = sites_.get(call.site);
-  std::vector<RawFrame> frames;
-  const StackId stack = options_.stacks ? capture_stack(access, registers, frames) : StackId();
-  CallTracker::close_finished(thread, call.sp, frames, [&](Address slot, Address return_pc) {
+  RecordedStack none;
+  const RecordedStack& walked = options_.stacks ? capture_stack(access, registers, none) : none;
+  const StackId stack = walked.id;
+  CallTracker::close_finished(thread, call.sp, walked.frames, [&](Address slot, Address return_pc) {
     return access.overwritten(slot, return_pc);
   });
+  const Surroundings around(*this, access, thread.tid);
   if (site.watches_return()) {
     CallTracker::add_pending(thread, make_pending(access, call, site, registers, stack));
     arm_return = call.return_pc;
-    return {};
+    return;
   }
-  if (site.role == Role::pool_destroy) return destroy_pool(access, thread.tid, call.site, stack, call.object);
+  if (site.role == Role::pool_destroy) return destroy_pool(around, call.site, stack, call.object, recorded);
   if (families_[site.family.index()].family.allocator) {
     const std::uint64_t size = site.size_argument == 0 ? 1 : argument(registers, site.size_argument);
-    return give_back(access, thread.tid, call.site, stack, call.object, call.object + size);
+    return give_back(around, call.site, stack, call.object, call.object + size, recorded);
   }
-  Arrival arrival = make_arrival(access, site.family, call.site, call.object, thread.tid);
+  Arrival arrival = make_arrival(around, site.family, call.site, call.object);
   arrival.stack = stack;
   if (site.role != Role::init && site.role != Role::alloc) arrival.before = call.before;
-  Recorded recorded{call.site, call.object, call.before, ledger_.apply(arrival)};
-  if (!recorded.outcome.object.valid()) {
+  Outcome outcome = ledger_.apply(arrival);
+  if (!outcome.object.valid()) {
     ++families_[site.family.index()].unborn_calls;
-    return {};
+    return;
   }
   if (direction(site.role) != 0) {
-    thread.open.push_back(OpenCall{call.site, recorded.outcome.object, call.object, call.sp, call.return_pc,
+    thread.open.push_back(OpenCall{call.site, outcome.object, call.object, call.sp, call.return_pc,
                                    direction(site.role), call.before});
   }
-  return {recorded};
+  recorded.push_back(Recorded{call.site, call.object, call.before, std::move(outcome)});
 }
 
-std::vector<Recorded> Recorder::give_back(const ProgramView& access, long tid, SiteId site, StackId stack,
-                                          Address begin, Address end) {
-  std::vector<Recorded> recorded;
+void Recorder::give_back(const Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
+                         std::vector<Recorded>& recorded) {
   for (const Block& block : allocations_.take_range(begin, end)) {
     end = std::max(end, block.begin + std::max<std::uint64_t>(block.size, 1));
   }
@@ -339,27 +351,24 @@ std::vector<Recorded> Recorder::give_back(const ProgramView& access, long tid, S
     const bool here =
         object.state == ObjectState::live || (object.state == ObjectState::dead && !object.freed);
     if (!here || history_.newest_at(object.family, object.address) != id) continue;
-    const Arrival arrival = arrival_for(access, id, site, stack, tid);
+    const Arrival arrival = arrival_for(around, id, site, stack);
     recorded.push_back(Recorded{site, object.address, arrival.before, ledger_.apply(arrival)});
   }
-  return recorded;
 }
 
-std::vector<Recorded> Recorder::destroy_pool(const ProgramView& access, long tid, SiteId site, StackId stack,
-                                             Address pool) {
-  std::vector<Recorded> recorded;
+void Recorder::destroy_pool(const Surroundings& around, SiteId site, StackId stack, Address pool,
+                            std::vector<Recorded>& recorded) {
   const auto found = pools_.find(pool);
-  if (found == pools_.end()) return recorded;
+  if (found == pools_.end()) return;
   for (const ObjectId id : found->second) {
     if (history_.object(id).state != ObjectState::live) continue;
-    const Arrival arrival = arrival_for(access, id, site, stack, tid);
+    const Arrival arrival = arrival_for(around, id, site, stack);
     recorded.push_back(Recorded{site, arrival.address, arrival.before, ledger_.apply(arrival)});
   }
   pools_.erase(found);
-  return recorded;
 }
 
-void Recorder::move_objects(const ProgramView& access, long tid, const PendingCall& call, const Block& from,
+void Recorder::move_objects(const Surroundings& around, const PendingCall& call, const Block& from,
                             Address to) {
   for (const ObjectId id :
        history_.starting_in(from.begin, from.begin + std::max<std::uint64_t>(from.size, 1))) {
@@ -370,32 +379,33 @@ void Recorder::move_objects(const ProgramView& access, long tid, const PendingCa
       history_.object(id).size = to + call.size - address;
       continue;
     }
-    Arrival arrival = make_arrival(access, object.family, call.site, address, tid);
+    Arrival arrival = make_arrival(around, object.family, call.site, address);
     arrival.stack = call.stack;
     ledger_.move(id, address, arrival);
   }
 }
 
-std::vector<Recorded> Recorder::allocation_returned(const ProgramView& access, long tid,
-                                                    const PendingCall& call, Address result) {
+void Recorder::allocation_returned(const Surroundings& around, const PendingCall& call, Address result,
+                                   std::vector<Recorded>& recorded) {
   const Site& site = sites_.get(call.site);
   Address begin = result;
-  if (site.object.indirect && !access.read_word(call.argument, begin)) return {};
+  if (site.object.indirect && !around.access.read_word(call.argument, begin)) return;
   const bool failed =
       begin == 0 || begin >= ~Address{4095} || !succeeded(site.success, result);  // NULL, MAP_FAILED
   const bool again = site.role == Role::realloc && call.argument != 0;
   if (failed) {
     // realloc(p, 0) gives p back; any other failure leaves it as it was.
-    if (!again || call.size != 0) return {};
-    return give_back(access, tid, call.site, call.stack, call.argument, call.argument + 1);
+    if (again && call.size == 0)
+      give_back(around, call.site, call.stack, call.argument, call.argument + 1, recorded);
+    return;
   }
   Block old{call.argument, 1, {}, {}, {}, 0};
   if (again) {
     if (const auto known = allocations_.take(call.argument)) old = *known;
   }
-  allocations_.add(Block{begin, call.size, call.site, thread_index(access, tid), call.stack, call.time_ns});
-  if (again) move_objects(access, tid, call, old, begin);
-  return {};
+  const ThreadIndex thread = thread_index(around.access, around.tid);
+  allocations_.add(Block{begin, call.size, call.site, thread, call.stack, call.time_ns});
+  if (again) move_objects(around, call, old, begin);
 }
 
 void Recorder::on_watched_entry(const ProgramView& access, long tid, const Registers& registers, int watch,
@@ -406,52 +416,50 @@ void Recorder::on_watched_entry(const ProgramView& access, long tid, const Regis
   access.read_word(pending.sp, pending.return_pc);
   pending.first_inside = EventId(history_.event_count());
   ThreadCalls& thread = calls_.thread(tid);
-  thread.tid = tid;
   CallTracker::add_pending(thread, pending);
   arm_return = pending.return_pc;
 }
 
-std::optional<Recorded> Recorder::finish(const ProgramView& access, long tid, const PendingCall& call,
-                                         Address result) {
+void Recorder::finish(const Surroundings& around, const PendingCall& call, Address result,
+                      std::vector<Recorded>& recorded) {
+  const ProgramView& access = around.access;
   const Site& site = sites_.get(call.site);
   const bool good = succeeded(site.success, result);
   Address object = call.argument;
   if (site.object.from == ObjectSource::From::result) object = result;
-  if (site.object.indirect && good && !access.read_word(call.argument, object)) return std::nullopt;
+  if (site.object.indirect && good && !access.read_word(call.argument, object)) return;
   if (object == 0 || (!good && (site.object.from == ObjectSource::From::result || site.object.indirect))) {
-    return std::nullopt;
+    return;
   }
-  Arrival arrival = make_arrival(access, site.family, call.site, object, tid);
+  Arrival arrival = make_arrival(around, site.family, call.site, object);
   arrival.stack = call.stack;
   arrival.before = call.before;
   arrival.after = read_count(access, site.family, object);
   arrival.failed = !good;
   arrival.at_return = true;
   arrival.first_inside = call.first_inside;
-  const Recorded recorded{call.site, object, call.before, ledger_.apply(arrival)};
-  if (call.pool != 0 && recorded.outcome.object.valid()) pools_[call.pool].push_back(recorded.outcome.object);
-  return recorded;
+  Outcome outcome = ledger_.apply(arrival);
+  if (call.pool != 0 && outcome.object.valid()) pools_[call.pool].push_back(outcome.object);
+  recorded.push_back(Recorded{call.site, object, call.before, std::move(outcome)});
 }
 
-Recorder::Returned Recorder::on_return(const ProgramView& access, long tid, const Registers& registers) {
-  Returned returned;
+void Recorder::on_return(const ProgramView& access, long tid, const Registers& registers,
+                         std::vector<Recorded>& recorded, std::vector<PendingCall>& watched) {
   ThreadCalls& thread = calls_.thread(tid);
-  for (const PendingCall& call : CallTracker::take_returned(thread, registers.pc(), registers.sp())) {
+  const Surroundings around(*this, access, tid);
+  while (const auto call = CallTracker::take_returned(thread, registers.pc(), registers.sp())) {
     // A get or put inside the call, at or below its frame, has taken effect by now.
-    std::erase_if(thread.open, [&](const OpenCall& open) { return open.sp <= call.sp; });
-    if (call.watch >= 0) {
-      returned.watched.push_back(call);
-    } else if (families_[sites_.get(call.site).family.index()].family.allocator) {
-      for (Recorded& recorded : allocation_returned(access, tid, call, registers[kRax])) {
-        returned.recorded.push_back(std::move(recorded));
-      }
-    } else if (sites_.get(call.site).role == Role::pool_create) {
+    std::erase_if(thread.open, [&](const OpenCall& open) { return open.sp <= call->sp; });
+    if (call->watch >= 0) {
+      watched.push_back(*call);
+    } else if (families_[sites_.get(call->site).family.index()].family.allocator) {
+      allocation_returned(around, *call, registers[kRax], recorded);
+    } else if (sites_.get(call->site).role == Role::pool_create) {
       pools_[registers[kRax]].clear();
-    } else if (auto recorded = finish(access, tid, call, registers[kRax])) {
-      returned.recorded.push_back(std::move(*recorded));
+    } else {
+      finish(around, *call, registers[kRax], recorded);
     }
   }
-  return returned;
 }
 
 }  // namespace refhist

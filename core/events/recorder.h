@@ -51,19 +51,18 @@ class Recorder {
   RecordingOptions& options() { return options_; }
   [[nodiscard]] const RecordingOptions& options() const { return options_; }
 
-  /// A thread stands at the entry of a probe. `arm_return` receives the address where the call's return must
-  /// be seen, if it must.
-  std::vector<Recorded> on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site,
-                                 std::optional<Address>& arm_return);
+  /// A thread stands at the entry of a probe. What was recorded is appended. `arm_return` receives the
+  /// address where the call's return must be seen, if it must.
+  void on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site,
+                std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
   /// A thread enters a function watched with --after: its return must be seen.
   void on_watched_entry(const ProgramView& access, long tid, const Registers& registers, int watch,
                         std::optional<Address>& arm_return);
 
-  struct Returned {
-    std::vector<Recorded> recorded;
-    std::vector<PendingCall> watched;  ///< calls watched with --after that ended here
-  };
-  Returned on_return(const ProgramView& access, long tid, const Registers& registers);
+  /// A thread has come back to where a call of a probe returns. Appends what was recorded, and to `watched`
+  /// the calls watched with --after that ended here.
+  void on_return(const ProgramView& access, long tid, const Registers& registers,
+                 std::vector<Recorded>& recorded, std::vector<PendingCall>& watched);
 
   /// What the object's counter reads now, where neither the events nor calls that have begun explain it.
   [[nodiscard]] Count unexplained_count(const ProgramView& access, ObjectId id);
@@ -85,34 +84,36 @@ class Recorder {
   [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
   ThreadIndex thread_index(const ProgramView& access, long tid);
   /// Walks and interns the stack.
-  StackId capture_stack(const ProgramView& access, const Registers& registers, std::vector<RawFrame>& frames);
+  /// That of the event where it has one; else `walked` receives it.
+  const RecordedStack& capture_stack(const ProgramView& access, const Registers& registers,
+                                     RecordedStack& walked);
   StackId intern(std::span<const RawFrame> frames, bool truncated);
   [[nodiscard]] std::uint64_t now() const;
 
  private:
-  struct Call;  // what is known at an entry
-  std::vector<Recorded> on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers,
-                                 Call& call, std::optional<Address>& arm_return);
+  struct Call;         // what is known at an entry
+  class Surroundings;  // of an event: the program, and the calls that have begun
+  void on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers, Call& call,
+                std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
   PendingCall make_pending(const ProgramView& access, const Call& call, const Site& site,
                            const Registers& registers, StackId stack) const;
   [[nodiscard]] std::uint64_t time_of(const ProgramView& access) const;
-  std::vector<Recorded> give_back(const ProgramView& access, long tid, SiteId site, StackId stack,
-                                  Address begin, Address end);
-  std::vector<Recorded> destroy_pool(const ProgramView& access, long tid, SiteId site, StackId stack,
-                                     Address pool);
-  std::vector<Recorded> allocation_returned(const ProgramView& access, long tid, const PendingCall& call,
-                                            Address result);
-  void move_objects(const ProgramView& access, long tid, const PendingCall& call, const Block& from,
-                    Address to);
-  Arrival arrival_for(const ProgramView& access, ObjectId object, SiteId site, StackId stack, long tid);
+  void give_back(const Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
+                 std::vector<Recorded>& recorded);
+  void destroy_pool(const Surroundings& around, SiteId site, StackId stack, Address pool,
+                    std::vector<Recorded>& recorded);
+  void allocation_returned(const Surroundings& around, const PendingCall& call, Address result,
+                           std::vector<Recorded>& recorded);
+  void move_objects(const Surroundings& around, const PendingCall& call, const Block& from, Address to);
+  Arrival arrival_for(const Surroundings& around, ObjectId object, SiteId site, StackId stack);
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   [[nodiscard]] bool freed_by_allocator(ObjectId id) const;
-  Arrival make_arrival(const ProgramView& access, FamilyId family, SiteId id, Address object, long tid);
+  Arrival make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
-  std::optional<Recorded> finish(const ProgramView& access, long tid, const PendingCall& call,
-                                 Address result);
+  void finish(const Surroundings& around, const PendingCall& call, Address result,
+              std::vector<Recorded>& recorded);
   Count read_count(const ProgramView& access, FamilyId family, Address object) const;
 
   History& history_;

@@ -32,7 +32,7 @@ class EventLog {
 
  private:
   static constexpr std::size_t kBlock = 32;           // events
-  static constexpr std::size_t kPage = 1U << 18U;     // bytes; a block lies in one page
+  static constexpr std::size_t kPage = 1U << 16U;     // bytes; a block lies in one page
   static constexpr std::size_t kLongestEvent = 64;    // bytes
   static constexpr std::size_t kRecentOrigins = 512;  // a power of two
 

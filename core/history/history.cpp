@@ -77,12 +77,16 @@ const std::string& History::note(ObjectId id) const {
 }
 
 ThreadIndex History::thread(long tid, const std::string& name) {
+  const auto is = [&](const Thread& thread) {
+    return thread.tid == tid && (name.empty() || thread.name == name);
+  };
+  if (last_thread_.valid() && is(threads_[last_thread_.index()])) return last_thread_;
   const auto [entry, added] = newest_thread_.try_emplace(tid, ThreadIndex(threads_.size()));
-  const bool same = !added && (name.empty() || threads_[entry->second.index()].name == name);
-  if (same) return entry->second;
-  entry->second = ThreadIndex(threads_.size());
+  last_thread_ = entry->second;
+  if (!added && is(threads_[last_thread_.index()])) return last_thread_;
+  last_thread_ = entry->second = ThreadIndex(threads_.size());
   threads_.push_back(Thread{tid, name});
-  return entry->second;
+  return last_thread_;
 }
 
 ObjectId History::newest_at(FamilyId family, Address address) const {

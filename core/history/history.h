@@ -123,6 +123,7 @@ class History {
   std::vector<Finding> findings_;
   std::vector<Thread> threads_;
   std::unordered_map<long, ThreadIndex> newest_thread_;  // by tid
+  ThreadIndex last_thread_;                              // that was asked for
   std::map<Address, ObjectId> newest_;                   // of some family; those of others are beside it
   std::unordered_map<ObjectId, std::string> notes_;
   struct Doubts {

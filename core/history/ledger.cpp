@@ -13,7 +13,7 @@ constexpr std::size_t kMaxInFlight =
 bool is_put(Role role) { return role == Role::put; }
 
 std::vector<int> in_flight(const Arrival& arrival, ObjectId id) {
-  return arrival.in_flight ? arrival.in_flight(id) : std::vector<int>{};
+  return arrival.around != nullptr ? arrival.around->in_flight(id) : std::vector<int>{};
 }
 
 std::string where_died(const Object& object) {
@@ -215,7 +215,8 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
   }
   // An unseen birth at this address can only be ruled out where nothing of the family was ever unseen.
   const bool births_seen = arrival.traits.births_seen && !history_.births_in_doubt(arrival.family);
-  const bool no_memory = object.freed && arrival.memory_gone && arrival.memory_gone();
+  const bool no_memory = object.freed && arrival.around != nullptr &&
+                         arrival.around->memory_gone(arrival.family, arrival.address);
   const bool certain = no_memory || (births_seen && (memory || object.freed || !arrival.traits.blind));
   if (certain) {
     if (!memory && !object.freed) {

@@ -8,7 +8,6 @@
 // when no subset of the calls in flight explains it.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +34,16 @@ struct Memory {
   std::uint64_t size = 0;  ///< bytes from the object's address to the end of the block
 };
 
+/// What the ledger asks of the moment of an event, only when it matters.
+class Circumstances {
+ public:
+  virtual ~Circumstances() = default;
+  /// Changes (+1, -1) of the object that may not have reached memory yet.
+  [[nodiscard]] virtual std::vector<int> in_flight(ObjectId object) const = 0;
+  /// True when the allocator is tracked and has nothing handed out at the address.
+  [[nodiscard]] virtual bool memory_gone(FamilyId family, Address address) const = 0;
+};
+
 /// One execution of a probe.
 struct Arrival {
   FamilyId family;
@@ -43,9 +52,6 @@ struct Arrival {
   Role role = Role::get;
   Address address = 0;
   std::uint64_t size = 0;  ///< alloc: bytes; 0 unknown
-  /// True when the allocator is tracked and has nothing handed out at the address. Asked only when it
-  /// matters.
-  std::function<bool()> memory_gone;
   std::optional<Memory> memory;
   ThreadIndex thread;
   std::uint64_t time_ns = 0;
@@ -55,8 +61,7 @@ struct Arrival {
   bool failed = false;     ///< try_get without success
   bool at_return = false;  ///< `after` speaks, not `before`
   EventId first_inside;    ///< for calls watched to their return: the next event id at their entry
-  /// Changes (+1, -1) of the object that may not have reached memory yet.
-  std::function<std::vector<int>(ObjectId)> in_flight;
+  const Circumstances* around = nullptr;  ///< null: nothing is in flight, nothing is known of the memory
 };
 
 struct Outcome {

@@ -329,14 +329,17 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
                         const Registers& registers) {
   const Address pc = registers.pc();
   if (tracker_.is_return_point(pc)) {
-    const Recorder::Returned returned = state_.recorder.on_return(access, tid, registers);
-    for (const Recorded& recorded : returned.recorded) seen_by_breakpoint(recorded, tid);
-    for (const PendingCall& call : returned.watched) judge_watched(call, tid);
+    std::vector<Recorded> seen;
+    std::vector<PendingCall> watched;
+    state_.recorder.on_return(access, tid, registers, seen, watched);
+    for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
+    for (const PendingCall& call : watched) judge_watched(call, tid);
   }
   const SiteId site = state_.sites.at(pc);
   if (!site.valid() || !state_.recording || tracker_.through_agent(port, site, tid, registers)) return;
   std::optional<Address> arm_return;
-  const std::vector<Recorded> seen = state_.recorder.on_entry(access, tid, registers, site, arm_return);
+  std::vector<Recorded> seen;
+  state_.recorder.on_entry(access, tid, registers, site, seen, arm_return);
   if (arm_return) tracker_.arm_return(port, *arm_return);
   for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
 }

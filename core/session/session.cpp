@@ -11,6 +11,7 @@
 #include "commands/command.h"
 #include "commands/long_work.h"
 #include "session/hit_handler.h"
+#include "session/live_replay.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
 
@@ -29,6 +30,7 @@ class Session::Impl {
   SessionState state_;
   Tracker tracker_{state_};
   HitHandler hits_{state_, tracker_};
+  LiveReplay live_{mutex_, [this] { return replay_live(); }};
 
  private:
   /// Long loops in the core tell the user what they do and hear Ctrl-C as long as the result lives.
@@ -40,7 +42,23 @@ class Session::Impl {
   void give_way(DebuggerPort& port);
   void begin_process(DebuggerPort& port);
   void end_process(ProcessEnd end);
+  bool replay_live();
+  /// Once there is an agent, its records are worked off while the program runs.
+  void look_live() {
+    if (state_.agent.attached()) live_.begin();
+  }
 };
+
+// On the thread of LiveReplay, with the mutex held.
+bool Session::Impl::replay_live() {
+  try {
+    return state_.agent.replay_settled();
+  } catch (const std::exception& error) {
+    ++state_.lost_hits;
+    state_.warnings.push_back(fmt::format("events were lost: {}", error.what()));
+    return false;
+  }
+}
 
 void Session::Impl::run_command(DebuggerPort& port, std::string_view line, CommandResult& result) {
   std::string_view rest = trim(line);
@@ -65,6 +83,7 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
     const std::lock_guard lock(mutex_);
     state_.agent.replay();
     run_command(port, line, result);
+    look_live();
   } catch (const std::exception& error) {
     result.ok = false;
     result.text = error.what();
@@ -77,7 +96,9 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
   const Interruption listening = listen(port, LongWork::For::program);
   try {
     if (!state_.alive) begin_process(port);
-    return hits_.handle(port, tid, pc);
+    const bool stop = hits_.handle(port, tid, pc);
+    look_live();
+    return stop;
   } catch (const std::exception& error) {
     // The user's program goes on; what we failed to record is said in every report.
     ++state_.lost_hits;
@@ -152,6 +173,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         } else {
           begin_process(port);
         }
+        look_live();
         return;
       case Notice::stopped:
         if (!state_.alive) return;

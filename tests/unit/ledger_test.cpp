@@ -2,10 +2,21 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
 #include <vector>
 
 namespace refhist {
 namespace {
+
+class Flying final : public Circumstances {
+ public:
+  explicit Flying(std::vector<int> changes) : changes_(std::move(changes)) {}
+  [[nodiscard]] std::vector<int> in_flight(ObjectId) const override { return changes_; }
+  [[nodiscard]] bool memory_gone(FamilyId, Address) const override { return false; }
+
+ private:
+  std::vector<int> changes_;
+};
 
 /// A family "thing" whose births are all seen, at one address, as the recorder would report it.
 class Fixture {
@@ -46,7 +57,8 @@ class Fixture {
   Outcome change(Role role, Count before, std::vector<int> in_flight) {
     Arrival arrival = make(role, kAddress);
     arrival.before = before;
-    arrival.in_flight = [in_flight](ObjectId) { return in_flight; };
+    const Flying around(std::move(in_flight));
+    arrival.around = &around;
     return ledger.apply(arrival);
   }
 };

@@ -1,0 +1,51 @@
+#include "session/live_replay.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+namespace refhist {
+
+namespace {
+// Between two steps whoever waits for the mutex gets it.
+constexpr std::chrono::microseconds kShortestRest{500};
+constexpr std::chrono::microseconds kLongestRest{20000};
+}  // namespace
+
+LiveReplay::LiveReplay(std::recursive_mutex& mutex, std::function<bool()> step)
+    : mutex_(mutex), step_(std::move(step)) {}
+
+LiveReplay::~LiveReplay() {
+  ending_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void LiveReplay::begin() {
+  if (thread_.joinable()) return;
+  // The debugger's signals are for its own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void LiveReplay::run() {
+  auto rest = kShortestRest;
+  while (!ending_) {
+    bool found = false;
+    {
+      // Whoever holds the mutex works the records off himself.
+      const std::unique_lock lock(mutex_, std::try_to_lock);
+      found = lock && step_();
+    }
+    rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
+    std::this_thread::sleep_for(rest);
+  }
+}
+
+}  // namespace refhist
