@@ -40,14 +40,16 @@ uint64_t outermost_entry(uint64_t entry_sp) {
 }
 
 // Count and time are of one moment: when a signal handler has recorded events in between, they are read anew.
-Moment read_now(const ThreadSlot& thread, const Site& site, uint64_t object, bool wanted) {
+Moment read_now(Activation& activation, const Site& site, uint64_t object, bool wanted) {
+  const ThreadSlot& thread = activation.thread();
+  const bool alone = __atomic_load_n(&activation.shared()->slot_hint, __ATOMIC_RELAXED) <= 1;
   const bool counts = wanted && site.counter_size != 0 && plausible(object);
   Moment reading{};
   uint64_t before = 0;
   do {
     before = __atomic_load_n(&thread.finished, __ATOMIC_RELAXED);
     if (counts) reading.count = load(object + static_cast<uint64_t>(site.counter_offset), site.counter_size);
-    reading.time = time_stamp();
+    reading.time = alone ? time_stamp() : ordered_time_stamp();
   } while (before != __atomic_load_n(&thread.finished, __ATOMIC_RELAXED));
   reading.has_count = counts;
   return reading;
@@ -95,7 +97,7 @@ Moment at_entry(Activation& activation, const Site& site, const Record& record, 
   if (watched && site.effect == Effect::move_block) watch.forget_block();
   if (watched && site.at_return != 0) watch.begun();
   if (!watched || site.at_return != 0 || site.effect == Effect::none)
-    return read_now(activation.thread(), site, record.object, site.counts_at_entry != 0);
+    return read_now(activation, site, record.object, site.counts_at_entry != 0);
   Moment moment{};
   flags |= watch.at_entry(moment);
   return moment;
@@ -104,7 +106,7 @@ Moment at_entry(Activation& activation, const Site& site, const Record& record, 
 Moment at_return(Activation& activation, const Site& site, const Record& record, uint64_t object,
                  uint8_t& flags) {
   const bool watched = site.watch != 0 && object != 0 && site.at_return != 0;
-  if (!watched) return read_now(activation.thread(), site, object, true);
+  if (!watched) return read_now(activation, site, object, true);
   Moment moment{};
   const WatchedCall call = watched_call(activation, record, object);
   RuleWatch watch(activation.shared(), activation.thread(), site, call);

@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kGettid = 186;
 constexpr int64_t kPrctl = 157;
 constexpr uint64_t kGetName = 16;
+constexpr uint64_t kAhead = 8;        // records
 constexpr unsigned kSpins = 200;      // pauses before the first sleep
 constexpr unsigned kSleeps = 20000;   // of 100 us: two seconds, then the event is counted as lost
 constexpr unsigned kPatience = 5000;  // sleeps without a sign of life from the debugger
@@ -153,6 +154,8 @@ bool Activation::begin_record(uint64_t& index) {
   // One instruction, so that a signal handler on this thread takes the next place or the one before.
   index = 1;
   __asm__ volatile("xaddq %0, %1" : "+r"(index), "+m"(slot_->reserved)::"cc", "memory");
+  // The debugger has read that cache line: it comes back before it is written.
+  __asm__ volatile("prefetchw %0" ::"m"(record(index + kAhead)));
   return true;
 }
 

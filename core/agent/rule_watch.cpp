@@ -48,7 +48,7 @@ Moment RuleWatch::look() const {
   moment.has_count = wanted && site_.counter_size != 0 && plausible(call_.object);
   if (moment.has_count)
     moment.count = load(call_.object + static_cast<uint64_t>(site_.counter_offset), site_.counter_size);
-  moment.time = time_stamp();
+  moment.time = ordered_time_stamp();
   return moment;
 }
 

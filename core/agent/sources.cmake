@@ -3,8 +3,8 @@ set(REFHIST_AGENT_SOURCES agent/agent.cpp agent/agent_threads.cpp agent/object_t
 add_library(refhist_agent MODULE ${REFHIST_AGENT_SOURCES})
 target_include_directories(refhist_agent PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(
-  refhist_agent PRIVATE ${REFHIST_AGENT_FLAGS} -g0 -mfsgsbase -mcx16 -fno-threadsafe-statics -fcf-protection=none)
-target_link_options(refhist_agent PRIVATE -nostdlib -nostartfiles -Wl,--no-undefined -Wl,--build-id=none -Wl,-z,norelro
+  refhist_agent PRIVATE ${REFHIST_AGENT_FLAGS} -flto -g0 -mfsgsbase -mcx16 -fno-threadsafe-statics -fcf-protection=none)
+target_link_options(refhist_agent PRIVATE -flto -nostdlib -nostartfiles -Wl,--no-undefined -Wl,--build-id=none -Wl,-z,norelro
                     -Wl,-z,noseparate-code -Wl,--hash-style=sysv)
 set(REFHIST_AGENT_FILE "${CMAKE_CURRENT_BINARY_DIR}/refhist_agent.so")
 set_target_properties(refhist_agent PROPERTIES PREFIX "" SUFFIX ".so" CXX_VISIBILITY_PRESET hidden)

@@ -96,6 +96,7 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     agent.replay = std::make_unique<Replay>(
         context_.recorder, context_.sites, context_.modules,
         [this](std::uint32_t node, std::vector<RawFrame>& frames) { read_stack(node, frames); },
+        context_.families,
         [pid = process.pid](Address address, void* out, std::size_t size) {
           return read_process(pid, address, out, size);
         });
@@ -316,7 +317,12 @@ void AgentBackend::describe_again() {
   agent_->rules->name_families(watched);
 }
 
-void AgentBackend::apply(const std::vector<RecordBatch>& batches) {
+void AgentBackend::name_threads(std::vector<RecordBatch>& batches) {
+  for (RecordBatch& batch : batches) batch.thread = context_.recorder.thread(batch.tid, batch.thread_name);
+}
+
+void AgentBackend::apply(std::vector<RecordBatch>& batches) {
+  name_threads(batches);
   for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
     const std::vector<Recorded>& recorded = agent_->replay->apply(batch, record);
     if ((record.flags & agent::kCandidate) == 0) return;
@@ -327,7 +333,10 @@ void AgentBackend::apply(const std::vector<RecordBatch>& batches) {
 
 void AgentBackend::replay() {
   forking_ = false;
-  if (agent_) apply(agent_->drain->take());
+  if (!agent_) return;
+  std::vector<RecordBatch> batches = agent_->drain->take();
+  apply(batches);
+  agent_->drain->give_back(std::move(batches));
 }
 
 bool AgentBackend::replay_settled() {
@@ -461,7 +470,8 @@ void AgentBackend::modules_changed() {
 }
 
 void AgentBackend::replay_until(std::uint64_t stamp) {
-  const std::vector<RecordBatch> batches = agent_->drain->take();
+  std::vector<RecordBatch> batches = agent_->drain->take();
+  name_threads(batches);
   for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
     if (stamp == 0 || record.time < stamp) agent_->replay->apply(batch, record);
   });

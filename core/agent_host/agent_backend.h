@@ -179,7 +179,8 @@ class AgentBackend {
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);
-  void apply(const std::vector<RecordBatch>& batches);
+  void apply(std::vector<RecordBatch>& batches);
+  void name_threads(std::vector<RecordBatch>& batches);
 
   std::uint64_t stopped_at_ = 0;  // time stamps
   std::uint64_t forked_at_ = 0;

@@ -15,11 +15,11 @@ namespace refhist {
 namespace {
 constexpr std::chrono::microseconds kShortestRest{100};
 constexpr std::chrono::microseconds kLongestRest{2000};
-constexpr unsigned kAhead = 16;                  // records
-constexpr std::size_t kBatch = 1U << 16U;        // records; a new batch is begun beyond
-constexpr std::size_t kMostWaiting = 1U << 22U;  // records
-constexpr std::size_t kSpare = 8;                // batches
-constexpr std::chrono::milliseconds kGivesOn{100};
+constexpr unsigned kAhead = 16;                      // records
+constexpr std::size_t kBatch = 1U << 16U;            // records; a new batch is begun beyond
+constexpr std::size_t kMostWaiting = 1U << 22U;      // records
+constexpr std::size_t kSpare = 8;                    // batches
+constexpr std::chrono::milliseconds kPatience{500};  // less than that of the program
 // Time stamps. A thread's store that it has begun a record reaches us later than that by less than this.
 constexpr std::uint64_t kStoreDelay = 1U << 18U;
 
@@ -91,11 +91,11 @@ bool EventDrain::drain_slot(unsigned index) {
       }
       batch->records.reserve(std::min<std::uint64_t>(kBatch, std::max<std::uint64_t>(end - next, 64)));
     }
-    batch->records.push_back(record);
-    nothing_before_[index] = std::max(nothing_before_[index], record.time);
-    ++waiting_;
-    ++drained_;
+    batch->add(record);
+    nothing_before_[index] = std::max(nothing_before_[index], batch->newest);
   }
+  waiting_ += next - slot.consumed;
+  drained_ += next - slot.consumed;
   __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
   return true;
 }
@@ -137,9 +137,14 @@ void EventDrain::give_back(std::vector<RecordBatch> batches) {
   }
 }
 
-// The program waits while its records are worked off, but never for somebody who does not work.
-bool EventDrain::holds_back() const {
-  return waiting_ > kMostWaiting && std::chrono::steady_clock::now() - gave_at_ < kGivesOn;
+// The program waits while its records are worked off, but not for long where nobody works.
+bool EventDrain::holds_back() {
+  const auto now = std::chrono::steady_clock::now();
+  if (waiting_ <= kMostWaiting) {
+    holding_since_ = now;
+    return false;
+  }
+  return now - std::max(gave_at_, holding_since_) < kPatience;
 }
 
 // `now`: read before the rings were looked at.
@@ -157,11 +162,7 @@ std::uint64_t EventDrain::settled_before(std::uint64_t now) {
     }
   }
   looked_at_ = now;
-  for (const RecordBatch& batch : batches_) {
-    for (const agent::Record& record : batch.records) {
-      if ((record.flags & agent::kCandidate) != 0) horizon = std::min(horizon, record.time);
-    }
-  }
+  for (const RecordBatch& batch : batches_) horizon = std::min(horizon, batch.asks_at);
   return horizon;
 }
 
@@ -170,16 +171,21 @@ std::vector<RecordBatch> EventDrain::split(std::uint64_t horizon) {
   std::vector<RecordBatch> settled;
   std::vector<RecordBatch> rest;
   for (RecordBatch& batch : batches_) {
-    std::vector<agent::Record>& records = batch.records;
-    const auto later = std::stable_partition(
-        records.begin(), records.end(), [&](const agent::Record& record) { return record.time < horizon; });
-    if (later != records.end()) {
-      rest.push_back(RecordBatch{batch.tid, batch.thread_name, {later, records.end()}});
-      records.erase(later, records.end());
+    if (batch.newest < horizon) {
+      settled.push_back(std::move(batch));
+      continue;
     }
-    waiting_ -= records.size();
-    if (!records.empty()) settled.push_back(std::move(batch));
+    RecordBatch older;
+    RecordBatch newer;
+    for (RecordBatch* part : {&older, &newer}) {
+      part->tid = batch.tid;
+      part->thread_name = batch.thread_name;
+    }
+    for (const agent::Record& record : batch.records) (record.time < horizon ? older : newer).add(record);
+    if (!older.records.empty()) settled.push_back(std::move(older));
+    rest.push_back(std::move(newer));
   }
+  for (const RecordBatch& batch : settled) waiting_ -= batch.records.size();
   batches_ = std::move(rest);
   return settled;
 }

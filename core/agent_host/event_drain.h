@@ -26,6 +26,17 @@ struct RecordBatch {
   long tid = 0;
   std::string thread_name;  ///< as it was when the batch was taken, or when the thread was first seen
   std::vector<agent::Record> records;
+  bool in_order = true;                       ///< by time
+  std::uint64_t newest = 0;                   ///< time of the newest record
+  std::uint64_t asks_at = ~std::uint64_t{0};  ///< time of the oldest record whose thread asks for a decision
+  ThreadIndex thread;                         ///< in the history; for whoever hands the records on
+
+  void add(const agent::Record& record) {
+    in_order = in_order && record.time >= newest;
+    newest = std::max(newest, record.time);
+    if ((record.flags & agent::kCandidate) != 0) asks_at = std::min(asks_at, record.time);
+    records.push_back(record);
+  }
 };
 
 class EventDrain {
@@ -50,7 +61,7 @@ class EventDrain {
 
  private:
   void run();
-  [[nodiscard]] bool holds_back() const;
+  bool holds_back();
   bool drain_all();
   std::uint64_t settled_before(std::uint64_t now);
   std::vector<RecordBatch> split(std::uint64_t horizon);
@@ -67,8 +78,9 @@ class EventDrain {
   std::vector<std::vector<agent::Record>> spare_;
   /// No record that this slot still has in progress, or has not begun, is older (time stamp).
   std::array<std::uint64_t, agent::kThreadSlots> nothing_before_{};
-  std::uint64_t looked_at_ = 0;  // time stamp of the last look at the slots
-  std::chrono::steady_clock::time_point gave_at_{};
+  std::uint64_t looked_at_ = 0;                      // time stamp of the last look at the slots
+  std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled
+  std::chrono::steady_clock::time_point holding_since_{};
   std::uint64_t lost_of_released_ = 0;
   std::atomic<std::uint64_t> drained_ = 0;
   std::atomic<bool> ending_ = false;
@@ -86,13 +98,12 @@ void for_each_by_time(const std::vector<RecordBatch>& batches, Visit&& visit) {
   };
   std::size_t count = 0;
   bool in_order = true;  // as it is when one thread runs
-  std::uint64_t last = 0;
+  std::uint64_t newest = 0;
   for (const RecordBatch& batch : batches) {
+    if (batch.records.empty()) continue;
     count += batch.records.size();
-    for (const agent::Record& record : batch.records) {
-      in_order = in_order && record.time >= last;
-      last = record.time;
-    }
+    in_order = in_order && batch.in_order && batch.records.front().time >= newest;
+    newest = batch.newest;
   }
   if (in_order) {
     for (const RecordBatch& batch : batches) {

@@ -68,6 +68,7 @@ class RecordView final : public ProgramView {
   [[nodiscard]] std::string thread_name(long, ThreadNames&) const override { return batch_.thread_name; }
   [[nodiscard]] bool thread_lives(long) const override { return true; }
   [[nodiscard]] std::size_t read_memory(Address, void*, std::size_t, bool) const override { return 0; }
+  [[nodiscard]] ThreadIndex thread() const override { return batch_.thread; }
   [[nodiscard]] std::optional<std::uint64_t> time_ns() const override { return time_ns_; }
   [[nodiscard]] const RecordedStack* stack() const override { return &stack_; }
 
@@ -116,6 +117,13 @@ std::uint64_t StampClock::nanoseconds(std::uint64_t stamp) const {
 
 const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& record) {
   const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
+  RecentStack& recent = recent_stacks_[(record.stack ^ record.site << 7U) % recent_stacks_.size()];
+  if (recent.stack == nullptr || recent.key != key) recent = RecentStack{key, &known_stack(site, record)};
+  return *recent.stack;
+}
+
+const RecordedStack& Replay::known_stack(const Site& site, const agent::Record& record) {
+  const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
   const auto [entry, added] = known_stacks_.try_emplace(key);
   RecordedStack& stack = entry->second;
   if (!added) return stack;
@@ -126,6 +134,28 @@ const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& rec
   return stack;
 }
 
+// Most records: at the entry of a get or put whose object and counter they have.
+bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site) {
+  const bool ordinary = record.kind == agent::RecordKind::entry &&
+                        (record.flags & (agent::kHasCount | agent::kCandidate)) == agent::kHasCount &&
+                        (site.role == Role::get || site.role == Role::put) &&
+                        site.object.from == ObjectSource::From::argument && !site.object.indirect &&
+                        site.success == Success::always;
+  const TrackedFamily& family = families_[site.family.index()];
+  if (!ordinary || !family.counter || family.family.allocator) return false;
+  Recorder::OrdinaryCall call;
+  call.site = SiteId(record.site);
+  call.object = record.object;
+  call.sp = record.sp;
+  call.return_pc = record.return_pc;
+  call.before = ProgramAccess::count_from(record.count, *family.counter, family.family.counter);
+  call.tid = batch.tid;
+  call.thread = batch.thread;
+  call.time_ns = clock_.nanoseconds(record.time);
+  call.stack = &stack_of(site, record);
+  return recorder_.on_ordinary_entry(call);
+}
+
 const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, agent::Record record) {
   if (const Address original = modules_.original(record.return_pc); original != 0)
     record.return_pc = original;
@@ -133,6 +163,7 @@ const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, agent::Reco
   watched_.clear();
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
+  if (apply_ordinary(batch, record, site)) return recorded_;
   const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time),
                         stack_of(site, record), memory_);
   if (record.kind == agent::RecordKind::returned) {

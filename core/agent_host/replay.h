@@ -1,6 +1,7 @@
 // Hands the agent's records to the recorder as if the program stood stopped at each of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -35,29 +36,41 @@ class Replay {
   using MemoryReader = std::function<bool(Address address, void* out, std::size_t size)>;
 
   Replay(Recorder& recorder, const SiteTable& sites, const ModuleMap& modules, StackReader stacks,
-         MemoryReader memory)
+         const std::vector<TrackedFamily>& families, MemoryReader memory)
       : recorder_(recorder),
         sites_(sites),
         modules_(modules),
         stacks_(std::move(stacks)),
+        families_(families),
         memory_(std::move(memory)),
         clock_(recorder.now()) {}
 
   /// What the recorder made of it: valid until the next call.
   const std::vector<Recorded>& apply(const RecordBatch& batch, agent::Record record);
   /// Addresses mean something else from now on.
-  void modules_changed() { known_stacks_.clear(); }
+  void modules_changed() {
+    known_stacks_.clear();
+    recent_stacks_ = {};
+  }
 
  private:
   const RecordedStack& stack_of(const Site& site, const agent::Record& record);
+  const RecordedStack& known_stack(const Site& site, const agent::Record& record);
+  bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site);
 
   Recorder& recorder_;
   const SiteTable& sites_;
   const ModuleMap& modules_;
   StackReader stacks_;
+  const std::vector<TrackedFamily>& families_;
   MemoryReader memory_;
   StampClock clock_;
   std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node
+  struct RecentStack {
+    std::uint64_t key = 0;
+    const RecordedStack* stack = nullptr;
+  };
+  std::array<RecentStack, 1024> recent_stacks_{};  // by the low bits of the node and the site
   std::vector<Recorded> recorded_;
   std::vector<PendingCall> watched_;
 };

@@ -43,6 +43,8 @@ class ProgramView {
   [[nodiscard]] virtual std::size_t read_memory(Address address, void* out, std::size_t size,
                                                 bool once) const = 0;
 
+  /// The thread of the event, if whoever tells of it knows.
+  [[nodiscard]] virtual ThreadIndex thread() const { return {}; }
   /// When it happened, if that is not now: nanoseconds of the recorder's clock.
   [[nodiscard]] virtual std::optional<std::uint64_t> time_ns() const { return std::nullopt; }
   /// The stack, if it was recorded with the event.

@@ -95,7 +95,8 @@ bool Recorder::awaits_return_to(Address address) {
 }
 
 ThreadIndex Recorder::thread_index(const ProgramView& access, long tid) {
-  return history_.thread(tid, access.thread_name(tid, thread_names_));
+  const ThreadIndex known = access.thread();
+  return known.valid() ? known : history_.thread(tid, access.thread_name(tid, thread_names_));
 }
 
 const RecordedStack& Recorder::capture_stack(const ProgramView& access, const Registers& registers,
@@ -282,6 +283,30 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
     }
   }
   on_probe(access, thread, registers, call, recorded, arm_return);
+}
+
+bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
+  if (!options_.stacks || !options_.excluded.empty()) return false;
+  Site& site = sites_.get(call.site);
+  Event event;
+  event.object = history_.newest_at(site.family, call.object);
+  if (!event.object.valid()) return false;
+  ThreadCalls& thread = calls_.thread(call.tid);
+  if (part_of_outer_call(thread, Call{call.site, call.object, call.sp, call.return_pc, call.before}))
+    return false;
+  event.time_ns = call.time_ns;
+  event.site = call.site;
+  event.thread = call.thread;
+  event.stack = call.stack->id;
+  event.role = site.role;
+  event.before = call.before;
+  if (!ledger_.apply_ordinary(event)) return false;
+  ++site.hits;
+  if (call.stack->truncated) ++truncated_;
+  CallTracker::close_finished(thread, call.sp, call.stack->frames, [](Address, Address) { return false; });
+  thread.open.push_back(OpenCall{call.site, event.object, call.object, call.sp, call.return_pc,
+                                 direction(site.role), call.before});
+  return true;
 }
 
 std::uint64_t Recorder::time_of(const ProgramView& access) const {

@@ -55,6 +55,20 @@ class Recorder {
   /// address where the call's return must be seen, if it must.
   void on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site,
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
+  /// The entry of a get or put, with all that is known of it.
+  struct OrdinaryCall {
+    SiteId site;
+    Address object = 0;
+    Address sp = 0;
+    Address return_pc = 0;
+    std::int64_t before = 0;
+    long tid = 0;
+    ThreadIndex thread;
+    std::uint64_t time_ns = 0;
+    const RecordedStack* stack = nullptr;
+  };
+  /// The same as on_entry, sooner, for a call that is nothing special. False, and nothing done, for others.
+  bool on_ordinary_entry(const OrdinaryCall& call);
   /// A thread enters a function watched with --after: its return must be seen.
   void on_watched_entry(const ProgramView& access, long tid, const Registers& registers, int watch,
                         std::optional<Address>& arm_return);
@@ -83,6 +97,7 @@ class Recorder {
   [[nodiscard]] std::uint64_t truncated_stacks() const { return truncated_; }
   [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
   ThreadIndex thread_index(const ProgramView& access, long tid);
+  ThreadIndex thread(long tid, const std::string& name) { return history_.thread(tid, name); }
   /// Walks and interns the stack.
   /// That of the event where it has one; else `walked` receives it.
   const RecordedStack& capture_stack(const ProgramView& access, const Registers& registers,

@@ -75,6 +75,10 @@ class Ledger {
  public:
   explicit Ledger(History& history) : history_(history) {}
   Outcome apply(const Arrival& arrival);
+  /// A get or put of a live object whose counter agrees and that this call does not end: most events. `event`
+  /// needs object, `before` and what is known of the call. False, and nothing done, when it is not such a
+  /// one.
+  bool apply_ordinary(Event& event);
   /// A get or put that is left out of the history on the user's wish: only the count follows it.
   void adjust(FamilyId family, Address address, int delta);
   /// realloc has moved the object: it lives on, as another object, at the new address. Returns that.

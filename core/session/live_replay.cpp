@@ -1,6 +1,7 @@
 #include "session/live_replay.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -35,6 +36,10 @@ void LiveReplay::begin() {
 }
 
 void LiveReplay::run() {
+  // The program and the thread that empties its rings come first. What is left over waits in memory; where
+  // that becomes much, the program waits, and this thread runs.
+  const sched_param none{};
+  pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
   auto rest = kShortestRest;
   while (!ending_) {
     bool found = false;
