@@ -25,27 +25,42 @@ int times(const std::map<std::string, int>& counts, const std::string& place) {
 
 }  // namespace
 
+LeakFinder::LeakFinder(const History& history, const SiteTable& sites, FrameNamer& namer)
+    : history_(history), sites_(sites), namer_(namer) {
+  for (const Finding& finding : history.findings()) blamed_.insert(finding.object);
+}
+
+const LeakFinder::Owner& LeakFinder::owner_of(const Event& event) {
+  const auto [entry, added] = owners_.try_emplace(std::uint64_t{event.site.value} << 32U | event.stack.value);
+  Owner& owner = entry->second;
+  if (!added) return owner;
+  owner.frame = namer_.owner(event);
+  owner.place = owner.frame.function.empty() ? FrameNamer::text(owner.frame) : owner.frame.function;
+  return owner;
+}
+
 LeakFinder::Profile LeakFinder::profile(ObjectId id) {
   const FamilyId family = history_.object(id).family;
   Profile result;
   for (const EventId number : history_.events_of(id)) {
     const Event& event = history_.event(number);
     if (!acquires(event) && !gives_back(event)) continue;
-    const NamedFrame owner = namer_.owner(event);
-    const std::string place = owner.function.empty() ? FrameNamer::text(owner) : owner.function;
+    const Owner& owner = owner_of(event);
     const bool put = gives_back(event);
-    ++(put ? result.put : result.acquired)[place];
-    (put ? put_places_ : get_places_).try_emplace({family.value, place}, owner);
+    ++(put ? result.put : result.acquired)[owner.place];
+    (put ? put_places_ : get_places_).try_emplace({family.value, owner.place}, owner.frame);
   }
   return result;
 }
 
-std::string LeakFinder::birth_key(const Object& object) {
-  if (!object.born.valid()) return fmt::format("{}/unseen", object.family.value);
-  const Event& born = history_.event(object.born);
-  const NamedFrame owner = namer_.owner(born);
+const std::string& LeakFinder::birth_key(const Object& object) {
+  const Event born = object.born.valid() ? history_.event(object.born) : Event();
+  const auto [entry, added] = birth_keys_.try_emplace({object.family, born.site, born.stack});
+  std::string& key = entry->second;
+  if (!added) return key;
+  if (!object.born.valid()) return key = fmt::format("{}/unseen", object.family.value);
   const std::string maker = born.site.valid() ? sites_.get(born.site).function : std::string();
-  return fmt::format("{}/{}/{}", object.family.value, maker, FrameNamer::text(owner));
+  return key = fmt::format("{}/{}/{}", object.family.value, maker, FrameNamer::text(owner_of(born).frame));
 }
 
 NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, bool put) {
@@ -74,8 +89,7 @@ std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Pro
     const Event& event = history_.event(id);
     if (!acquires(event)) continue;
     all.push_back(id);
-    const NamedFrame owner = namer_.owner(event);
-    if (may_be(owner.function.empty() ? FrameNamer::text(owner) : owner.function)) chosen.push_back(id);
+    if (may_be(owner_of(event).place)) chosen.push_back(id);
   }
   return chosen.empty() || clean.empty() ? all : chosen;
 }
@@ -152,10 +166,8 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
 
 bool LeakFinder::released_clean(ObjectId id) const {
   const Object& object = history_.object(id);
-  const auto& findings = history_.findings();
   return object.state == ObjectState::dead && object.complete && !object.moved_unobserved &&
-         std::none_of(findings.begin(), findings.end(),
-                      [&](const Finding& finding) { return finding.object == id; });
+         !blamed_.contains(id);
 }
 
 std::string LeakFinder::why_unknown(const Object& object, const Count& counter) {
@@ -172,7 +184,7 @@ std::string LeakFinder::why_unknown(const Object& object, const Count& counter) 
 std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
   struct Birthplace {
     std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
-    std::vector<Profile> clean;
+    std::vector<ObjectId> clean;
   };
   std::map<std::string, Birthplace> places;
   for (std::size_t i = 0; i < history_.objects().size(); ++i) {
@@ -190,11 +202,15 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       place.outstanding[{profile(id), unseen || object.moved_unobserved || !object.base_known, kind}]
           .push_back(id);
     } else if (released_clean(id)) {
-      place.clean.push_back(profile(id));
+      place.clean.push_back(id);
     }
   }
   std::vector<LeakGroup> groups;
   for (auto& [key, place] : places) {
+    std::vector<Profile> clean;
+    if (!place.outstanding.empty()) {
+      for (const ObjectId id : place.clean) clean.push_back(profile(id));
+    }
     for (auto& [kind, objects] : place.outstanding) {
       LeakGroup group;
       group.objects = std::move(objects);
@@ -203,13 +219,13 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       group.reach_known = std::get<2>(kind) >= 0;
       if (group.reach_known) group.reach = static_cast<Reach>(std::get<2>(kind) / 2);
       if (first.born.valid()) {
-        const Event& born = history_.event(first.born);
-        group.born = namer_.owner(born);
+        const Event born = history_.event(first.born);
+        group.born = owner_of(born).frame;
         if (born.site.valid()) group.born_by = sites_.get(born.site).function;
       }
       const auto reached = reach.find(group.objects.front());
       group.consequence = reached != reach.end() && reached->second.held_by_leak;
-      name_suspects(group, std::get<0>(kind), place.clean);
+      name_suspects(group, std::get<0>(kind), clean);
       if (std::get<1>(kind)) {
         group.verdict = Verdict::undecidable;
         group.suspects.clear();

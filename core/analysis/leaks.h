@@ -4,6 +4,9 @@
 
 #include <map>
 #include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analysis/frame_namer.h"
@@ -39,8 +42,7 @@ using ReachByObject = std::map<ObjectId, ReachOfObject>;
 
 class LeakFinder {
  public:
-  LeakFinder(const History& history, const SiteTable& sites, FrameNamer& namer)
-      : history_(history), sites_(sites), namer_(namer) {}
+  LeakFinder(const History& history, const SiteTable& sites, FrameNamer& namer);
 
   /// Outstanding objects in groups, largest first. `reach` may be empty (not scanned).
   std::vector<LeakGroup> find(const ReachByObject& reach);
@@ -58,7 +60,13 @@ class LeakFinder {
   Profile profile(ObjectId id);
   [[nodiscard]] bool released_clean(ObjectId id) const;
   static std::string why_unknown(const Object& object, const Count& counter);
-  std::string birth_key(const Object& object);
+  /// Where a reference was taken or given back.
+  struct Owner {
+    NamedFrame frame;
+    std::string place;  ///< its function, or what is known of it
+  };
+  const Owner& owner_of(const Event& event);
+  const std::string& birth_key(const Object& object);
   void name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked,
                                             const std::vector<Profile>& clean,
@@ -70,6 +78,9 @@ class LeakFinder {
   FrameNamer& namer_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
+  std::unordered_set<ObjectId> blamed_;              // objects with findings
+  std::unordered_map<std::uint64_t, Owner> owners_;  // by site and stack
+  std::map<std::tuple<FamilyId, SiteId, StackId>, std::string> birth_keys_;
 };
 
 }  // namespace refhist

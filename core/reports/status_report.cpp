@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 #include "base/text.h"
 #include "reports/findings.h"
@@ -36,16 +37,16 @@ struct Totals {
   std::size_t incomplete = 0;
 };
 
-Totals totals_of(const SessionState& state, FamilyId family) {
-  Totals totals;
+std::vector<Totals> totals_by_family(const SessionState& state) {
+  std::vector<Totals> by_family(state.families.size());
   for (const Object& object : state.history.objects()) {
-    if (object.family != family) continue;
+    Totals& totals = by_family[object.family.index()];
     ++totals.objects;
     totals.events += object.events;
     if (object.state == ObjectState::live) ++totals.live;
     if (!object.complete) ++totals.incomplete;
   }
-  return totals;
+  return by_family;
 }
 
 // An allocator's, followed by default: a breakpoint there would cost too much.
@@ -76,9 +77,8 @@ std::string site_line(const SessionState& state, const Site& site) {
   return text + "\n";
 }
 
-std::string family_text(const SessionState& state, FamilyId id, bool all_sites) {
+std::string family_text(const SessionState& state, FamilyId id, const Totals& totals, bool all_sites) {
   const TrackedFamily& tracked = state.families[id.index()];
-  const Totals totals = totals_of(state, id);
   if (tracked.untracked) {
     if (totals.objects == 0) return {};
     return fmt::format("{} (untracked): {} and {} kept\n", tracked.family.name,
@@ -167,7 +167,9 @@ std::string allocator_line(const SessionState& state) {
 std::string status_report(SessionState& state, DebuggerPort& port, bool all_sites) {
   std::string text = process_line(state, port);
   if (!state.tracks_any()) text += "nothing is tracked: refhist track FAMILY\n";
-  for (std::size_t i = 0; i < state.families.size(); ++i) text += family_text(state, FamilyId(i), all_sites);
+  const std::vector<Totals> totals = totals_by_family(state);
+  for (std::size_t i = 0; i < totals.size(); ++i)
+    text += family_text(state, FamilyId(i), totals[i], all_sites);
   for (const StopRule& rule : state.rules.all()) {
     text += fmt::format("rule {}: {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
                         rule.enabled ? "" : " (disabled)");
