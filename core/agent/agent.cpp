@@ -5,6 +5,7 @@
 #include "agent/agent_threads.h"
 #include "agent/instructions.h"
 #include "agent/rule_watch.h"
+#include "agent/walker_shared.h"
 
 namespace refhist::agent {
 
@@ -49,7 +50,7 @@ Moment read_now(Activation& activation, const Site& site, uint64_t object, bool 
   do {
     before = __atomic_load_n(&thread.finished, __ATOMIC_RELAXED);
     if (counts) reading.count = load(object + static_cast<uint64_t>(site.counter_offset), site.counter_size);
-    reading.time = alone ? time_stamp() : ordered_time_stamp();
+    reading.time = time_of_event(*activation.shared(), !alone);
   } while (before != __atomic_load_n(&thread.finished, __ATOMIC_RELAXED));
   reading.has_count = counts;
   return reading;
@@ -201,6 +202,46 @@ extern "C" __attribute__((used)) void refhist_agent_end(const Site* site, const 
   const uint64_t object = *reinterpret_cast<const uint64_t*>(saved + 1);
   const WatchedCall call{object, 0, 0, 0, 0};
   RuleWatch(activation.shared(), activation.thread(), *site, call).ended();
+}
+
+namespace {
+void count_instead_of_time(Shared& shared) {
+  if (__atomic_load_n(&shared.no_stamps, __ATOMIC_RELAXED) != 0) return;
+  __atomic_store_n(&shared.last_stamp, ordered_time_stamp(), __ATOMIC_RELAXED);
+  __atomic_store_n(&shared.no_stamps, 1U, __ATOMIC_RELEASE);
+}
+
+// From now on a system call of ours might end the program, and reading the time stamp counter in strict mode.
+void confine(bool strict) {
+  auto* shared = reinterpret_cast<Shared*>(refhist_agent_config.shared);
+  __atomic_store_n(&shared->confined, 1U, __ATOMIC_RELAXED);
+  auto* walk = reinterpret_cast<WalkerShared*>(reinterpret_cast<char*>(shared) + shared->walk);
+  __atomic_store_n(&walk->no_system_calls, 1U, __ATOMIC_RELAXED);
+  if (strict) count_instead_of_time(*shared);
+}
+
+void before_prctl(uint64_t operation, uint64_t argument) {
+  constexpr uint64_t kSetSeccomp = 22;
+  constexpr uint64_t kStrict = 1;
+  constexpr uint64_t kSetTsc = 26;
+  if (operation == kSetSeccomp) confine(argument == kStrict);
+  if (operation == kSetTsc) count_instead_of_time(*reinterpret_cast<Shared*>(refhist_agent_config.shared));
+}
+}  // namespace
+
+// The C library's prctl and syscall are about to be called: is it for a filter?
+extern "C" __attribute__((used)) uint64_t refhist_agent_prctl(const Site*, const Saved* saved, uint64_t) {
+  before_prctl(saved->rdi, saved->rsi);
+  return 0;
+}
+
+extern "C" __attribute__((used)) uint64_t refhist_agent_syscall(const Site*, const Saved* saved, uint64_t) {
+  constexpr uint64_t kPrctl = 157;
+  constexpr uint64_t kSeccomp = 317;
+  constexpr uint64_t kStrict = 0;
+  if (saved->rdi == kSeccomp) confine(saved->rsi == kStrict);
+  if (saved->rdi == kPrctl) before_prctl(saved->rsi, saved->rdx);
+  return 0;
 }
 
 // Stands in for the dynamic linker's _dl_find_object where it is asked about our code: exceptions and thread

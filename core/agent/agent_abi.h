@@ -171,8 +171,15 @@ struct Shared {
   uint32_t objects_full;  ///< events on objects that had no room in that table
   uint32_t watched;       ///< how many of `families` there are; more than kWatchedFamilies: not all are named
   uint16_t families[16];  ///< that stop rules look at
+  uint32_t confined;      ///< the program filters its system calls (seccomp): the agent makes none
+  uint32_t no_stamps;     ///< the program may not read the time stamp counter: `last_stamp` counts on instead
+  uint64_t last_stamp;
 };
 constexpr uint32_t kWatchedFamilies = 16;
+
+inline bool is_confined(const Shared& shared) {
+  return __atomic_load_n(&shared.confined, __ATOMIC_RELAXED) != 0;
+}
 
 /// The registers as a stub saves them, lowest address first.
 struct Saved {

@@ -29,7 +29,9 @@ T* at(Shared* shared, uint64_t offset) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(shared) + offset);
 }
 
-bool on_signal_stack() {
+// Taken for true where it cannot be asked: then a level too many is counted, at worst.
+bool on_signal_stack(bool confined) {
+  if (confined) return true;
   constexpr int64_t kSigaltstack = 131;
   constexpr uint32_t kOnStack = 1;
   struct {
@@ -61,7 +63,8 @@ Activation::Activation(const volatile Config& config, uint64_t sp) : config_(con
 void Activation::enter_level() {
   outer_level_ = slot_->level;
   // Further out than the outermost one, and not on a signal stack: that one was left by a longjmp.
-  if (outer_level_ != 0 && sp_ > slot_->oldest_sp && !on_signal_stack()) outer_level_ = 0;
+  if (outer_level_ != 0 && sp_ > slot_->oldest_sp && !on_signal_stack(is_confined(*shared_)))
+    outer_level_ = 0;
   if (outer_level_ == 0) slot_->oldest_sp = sp_;
   slot_->level = outer_level_ + 1;
 }
@@ -98,7 +101,8 @@ bool Activation::find_slot() {
 
 bool Activation::take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uint32_t tid) {
   auto* slots = at<ThreadSlot>(shared_, shared_->slots);
-  const auto kernel_tid = static_cast<int32_t>(system_call(kGettid));
+  const bool confined = is_confined(*shared_);
+  const auto kernel_tid = static_cast<int32_t>(confined ? tid : system_call(kGettid));
   if (entry.slot != 0 && slots[entry.slot - 1].taken != 0 && slots[entry.slot - 1].tid == kernel_tid) {
     entry.tid = tid;  // the same thread: the C library has only now written its id
     slot_ = slots + (entry.slot - 1);
@@ -113,7 +117,8 @@ bool Activation::take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uin
     slot_ = slots + i;
     slot_->level = 0;
     slot_->tid = kernel_tid;
-    system_call(kPrctl, kGetName, reinterpret_cast<uint64_t>(slot_->name));
+    slot_->name[0] = 0;
+    if (!confined) system_call(kPrctl, kGetName, reinterpret_cast<uint64_t>(slot_->name));
     entry.slot = i + 1;
     entry.tid = tid;
     return true;
@@ -130,7 +135,7 @@ bool Activation::wait_for_room() {
     if (i < kSpins) {
       pause();
     } else {
-      sleep_a_little();
+      sleep_a_little(is_confined(*shared_));
     }
     const unsigned slept = i < kSpins ? 0 : i - kSpins;
     if (slept % kPatience != 0) continue;

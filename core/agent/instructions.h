@@ -28,10 +28,16 @@ inline uint64_t time_stamp() {
 
 inline void pause() { __asm__ volatile("pause"); }
 
-inline void sleep_a_little() {
+/// 100 us, or about that where no system call may be made.
+inline void sleep_a_little(bool confined) {
   constexpr int64_t kNanosleep = 35;
-  const uint64_t time[2] = {0, 100000};  // 100 us
-  system_call(kNanosleep, reinterpret_cast<uint64_t>(time));
+  constexpr unsigned kPauses = 2000;
+  const uint64_t time[2] = {0, 100000};
+  if (!confined) {
+    system_call(kNanosleep, reinterpret_cast<uint64_t>(time));
+    return;
+  }
+  for (unsigned i = 0; i < kPauses; ++i) pause();
 }
 
 /// False for a pointer that no program can have read or written through: the probed function itself would

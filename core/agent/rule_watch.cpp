@@ -48,7 +48,7 @@ Moment RuleWatch::look() const {
   moment.has_count = wanted && site_.counter_size != 0 && plausible(call_.object);
   if (moment.has_count)
     moment.count = load(call_.object + static_cast<uint64_t>(site_.counter_offset), site_.counter_size);
-  moment.time = ordered_time_stamp();
+  moment.time = time_of_event(*shared_, true);
   return moment;
 }
 
@@ -298,7 +298,7 @@ void RuleWatch::wait_for_holder(ObjectEntry& entry) const {
     if (i < kSpins) {
       pause();
     } else {
-      sleep_a_little();
+      sleep_a_little(is_confined(*shared_));
     }
   }
   // Its thread has ended there.
@@ -332,7 +332,7 @@ bool RuleWatch::is_last_put(ObjectEntry& entry, unsigned own) {
     if (i < kSpins) {
       pause();
     } else {
-      sleep_a_little();
+      sleep_a_little(is_confined(*shared_));
     }
   }
   if (references(look()) == 1) return true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/agent_abi.h"
+#include "agent/instructions.h"
 #include "agent/object_table.h"
 
 namespace refhist::agent {
@@ -22,6 +23,13 @@ struct Moment {
   uint64_t count;  ///< the counter's bytes
   bool has_count;
 };
+
+/// `ordered`: against the events of other threads.
+inline uint64_t time_of_event(Shared& shared, bool ordered) {
+  if (__atomic_load_n(&shared.no_stamps, __ATOMIC_RELAXED) != 0)
+    return __atomic_add_fetch(&shared.last_stamp, 1U, __ATOMIC_RELAXED);
+  return ordered ? ordered_time_stamp() : time_stamp();
+}
 
 class RuleWatch {
  public:

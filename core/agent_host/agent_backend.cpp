@@ -104,7 +104,10 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk().shared());
     agent_ = std::move(agent);
     context_.modules.translate_generated([this](Address pc) { return original(pc); });
-    hook_unwinder(port);
+    const AgentImage& image = AgentImage::get();
+    agent_->passes_unwinder = hook(port, "_dl_find_object", image.find_object());
+    hook(port, "prctl", image.prctl());
+    hook(port, "syscall", image.syscall());
     publish(port);
   } catch (const Error& error) {
     // LLDB cannot run anything in the program at every hit.
@@ -200,14 +203,15 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   }
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
-  if (watches && !agent_->unwinder) return "its result is needed and the program's unwinder could not pass";
+  if (watches && !agent_->passes_unwinder)
+    return "its result is needed and the program's unwinder could not pass";
   if (watches && planned.patch->sp_delta != 0)
     return "its result is needed and a breakpoint stands at its beginning";
   agent::Site described = describe_site(site, id, context_.families[site.family.index()], watch);
   const bool counted =
       described.effect == agent::Effect::put || (described.effect == agent::Effect::get && watches);
   const bool ends = counted && watch.flags != 0 && !site.object.indirect &&
-                    site.object.from == ObjectSource::From::argument && agent_->unwinder &&
+                    site.object.from == ObjectSource::From::argument && agent_->passes_unwinder &&
                     planned.patch->sp_delta == 0;
   const bool no_stack_arguments =
       (watches || ends) && stack_arguments(port, known, request.function, 0) == StackArguments::no;
@@ -255,10 +259,11 @@ void AgentBackend::disarm(DebuggerPort& port, SiteId id) {
 
 void AgentBackend::disarm_all(DebuggerPort& port) {
   while (!armed_.empty()) disarm(port, armed_.begin()->first);
-  if (!agent_ || !agent_->unwinder) return;
-  const Patch& patch = *agent_->unwinder;
-  write(port, patch.at, std::span(patch.original).first(jump_bytes(0, 0).size()));
-  agent_->unwinder.reset();
+  if (!agent_) return;
+  for (const Hook& hook : agent_->hooks)
+    write(port, hook.patch.at, std::span(hook.patch.original).first(jump_bytes(0, 0).size()));
+  agent_->hooks.clear();
+  agent_->passes_unwinder = false;
 }
 
 std::vector<SiteId> AgentBackend::covered_by_breakpoints(DebuggerPort& port) const {
@@ -373,23 +378,32 @@ Address AgentBackend::original(Address pc) const {
   return 0;
 }
 
-void AgentBackend::hook_unwinder(DebuggerPort& port) {
+bool AgentBackend::stands_in(DebuggerPort& port, const Patch& patch) {
+  const std::vector<ThreadInfo> threads = port.threads();
+  return std::any_of(threads.begin(), threads.end(), [&](const ThreadInfo& thread) {
+    const auto registers = port.registers(thread.tid);
+    return registers && patch.at < registers->pc() && registers->pc() < patch.at + patch.length;
+  });
+}
+
+// `handler`: its place in the agent's image. False when the function is not there or cannot be patched.
+bool AgentBackend::hook(DebuggerPort& port, const std::string& name, Address handler) {
   for (const LoadedModule* module : context_.modules.loaded()) {
-    for (const FunctionSymbol& function : module->module->functions_named("_dl_find_object")) {
+    for (const FunctionSymbol& function : module->module->functions_named(name)) {
       const Address address = function.address + module->bias;
       const KnownCode& known = code_of(*module);
       const PatchResult planned = plan_patch(known.code.request(address, function.size), known.targets);
       CodePiece* piece = piece_near(module->begin, module->end);
-      if (!planned.patch || piece == nullptr) return;
+      if (!planned.patch || piece == nullptr || stands_in(port, *planned.patch)) return false;
       std::string why_not;
-      const auto stub = write_hook(*piece, piece->agent_find_object(), *planned.patch, why_not);
-      if (!stub || !write(port, planned.patch->at, jump_bytes(planned.patch->at, stub->begin))) return;
+      const auto stub = write_hook(*piece, piece->in_agent(handler), *planned.patch, why_not);
+      if (!stub || !write(port, planned.patch->at, jump_bytes(planned.patch->at, stub->begin))) return false;
       agent_->stubs.push_back(Written{*stub, function.name, module->id, function.address, address});
-      agent_->unwinder = *planned.patch;
-      agent_->unwinder_stub = stub->begin;
-      return;
+      agent_->hooks.push_back(Hook{*planned.patch, stub->begin});
+      return true;
     }
   }
+  return false;
 }
 
 void AgentBackend::publish_rules() {
@@ -491,7 +505,7 @@ std::string AgentBackend::leave_detached(long pid) {
                     {patch.original.begin(), patch.original.begin() + jump.size()}});
   };
   for (const auto& [id, armed] : armed_) add(armed.patch, armed.stub.begin);
-  if (agent_->unwinder) add(*agent_->unwinder, agent_->unwinder_stub);
+  for (const Hook& hook : agent_->hooks) add(hook.patch, hook.stub);
   const std::string why_not = write_code_of_detached(pid, code);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
   agent_->drain->take();

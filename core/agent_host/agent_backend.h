@@ -116,6 +116,11 @@ class AgentBackend {
     AgentWatch watch;
     bool tells_end = false;
   };
+  /// A function of the C library that tells the agent of its calls.
+  struct Hook {
+    Patch patch;
+    Address stub = 0;
+  };
   /// A stub stays in the program for good; threads may stand in it.
   struct Written {
     Stub stub;
@@ -131,8 +136,8 @@ class AgentBackend {
     std::unique_ptr<Replay> replay;
     std::unique_ptr<RuleTable> rules;
     std::vector<Written> stubs;
-    std::optional<Patch> unwinder;  // of _dl_find_object
-    Address unwinder_stub = 0;
+    bool passes_unwinder = false;  // the program's: exceptions pass through stubs
+    std::vector<Hook> hooks;
     std::size_t published = 0;                           // of `stubs`
     std::vector<std::pair<std::string, Address>> files;  // shown to the debugger: path, bias
   };
@@ -159,7 +164,8 @@ class AgentBackend {
   StackArguments imported_stack_arguments(DebuggerPort& port, const KnownCode& known, Address slot,
                                           unsigned depth);
   [[nodiscard]] bool in_own_code(Address pc) const;
-  void hook_unwinder(DebuggerPort& port);
+  static bool stands_in(DebuggerPort& port, const Patch& patch);
+  bool hook(DebuggerPort& port, const std::string& name, Address handler);
   /// What the program has at this place of a stub; 0 for the stub's own instructions.
   [[nodiscard]] Address original(Address pc) const;
   void read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const;

@@ -74,6 +74,8 @@ AgentImage::AgentImage() {
   returned_ = symbol(file, "refhist_agent_return");
   ended_ = symbol(file, "refhist_agent_end");
   find_object_ = symbol(file, "refhist_agent_find_object");
+  prctl_ = symbol(file, "refhist_agent_prctl");
+  syscall_ = symbol(file, "refhist_agent_syscall");
   config_ = symbol(file, "refhist_agent_config");
   const Elf64_Shdr* frames = section_named(file, ".eh_frame");
   if (frames == nullptr) fail("the embedded agent has no call frame information");

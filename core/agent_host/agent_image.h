@@ -21,6 +21,8 @@ class AgentImage {
   [[nodiscard]] Address returned() const { return returned_; }
   [[nodiscard]] Address ended() const { return ended_; }
   [[nodiscard]] Address find_object() const { return find_object_; }
+  [[nodiscard]] Address prctl() const { return prctl_; }
+  [[nodiscard]] Address syscall() const { return syscall_; }
   [[nodiscard]] Address config() const { return config_; }
   /// Its .eh_frame, and where that lies in the image.
   [[nodiscard]] std::span<const std::uint8_t> frames() const;
@@ -34,6 +36,8 @@ class AgentImage {
   Address returned_ = 0;
   Address ended_ = 0;
   Address find_object_ = 0;
+  Address prctl_ = 0;
+  Address syscall_ = 0;
   Address config_ = 0;
   Address frames_at_ = 0;
   std::uint64_t frames_size_ = 0;

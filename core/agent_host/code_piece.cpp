@@ -31,7 +31,6 @@ bool CodePiece::reaches(Address begin, Address end) const {
 }
 
 Address CodePiece::agent_entry() const { return address_ + AgentImage::get().entry(); }
-Address CodePiece::agent_find_object() const { return address_ + AgentImage::get().find_object(); }
 Address CodePiece::agent_end() const { return address_ + AgentImage::get().ended(); }
 Address CodePiece::stop_page() const { return end() - agent::kFrameBytes - agent::kStopBytes; }
 Address CodePiece::agent_return() const { return address_ + AgentImage::get().returned(); }
