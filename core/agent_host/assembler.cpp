@@ -39,6 +39,14 @@ void Assembler::move(Gpr to, Gpr from) {
   byte(0xc0 | (number(from) & 7U) << 3U | (number(to) & 7U));
 }
 
+void Assembler::load_from_stack(Gpr to, std::int32_t offset) {
+  byte(kRexW | (number(to) >= 8 ? 4U : 0U));
+  byte(0x8b);
+  byte(0x84 | (number(to) & 7U) << 3U);
+  byte(0x24);
+  for (unsigned shift = 0; shift < 32; shift += 8) byte(static_cast<std::uint32_t>(offset) >> shift & 0xffU);
+}
+
 void Assembler::load_address(Gpr to, Address address) {
   byte(kRexW | (number(to) >= 8 ? 4U : 0U));
   byte(0x8d);

@@ -18,10 +18,11 @@ class Assembler {
   void push(Gpr reg);
   void pop(Gpr reg);
   void move(Gpr to, Gpr from);
-  void load_address(Gpr to, Address address);  ///< lea to, [rip + ...]
-  void move_stack(std::int32_t bytes);         ///< lea rsp, [rsp + bytes]: leaves the flags alone
-  void save_flags();                           ///< into rax, which is lost
-  void restore_flags();                        ///< from rax
+  void load_from_stack(Gpr to, std::int32_t offset);  ///< mov to, [rsp + offset]
+  void load_address(Gpr to, Address address);         ///< lea to, [rip + ...]
+  void move_stack(std::int32_t bytes);                ///< lea rsp, [rsp + bytes]: leaves the flags alone
+  void save_flags();                                  ///< into rax, which is lost
+  void restore_flags();                               ///< from rax
   void call(Address target);
   void jump(Address target);
   void ret();

@@ -89,12 +89,16 @@ void FrameWriter::advance(std::uint32_t offset) {
   at_ = offset;
 }
 
-void FrameWriter::plain_row(const FrameRow& row) {
+void FrameWriter::plain_row(const FrameRow& row, const std::vector<PushedRegister>& pushed) {
   advance(row.offset);
   bytes_.push_back(DW_CFA_def_cfa);
   leb(kRsp);
   leb(static_cast<std::uint64_t>(row.cfa));
   for (const unsigned reg : kCalleeSaved) bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_restore | reg));
+  for (const PushedRegister& reg : pushed) {
+    bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_offset | reg.number));
+    leb(static_cast<std::uint64_t>(reg.below_cfa) / 8);
+  }
 }
 
 void FrameWriter::original_row(const UnwindRule& rule) {
@@ -117,7 +121,7 @@ void FrameWriter::add(const Stub& stub, const OriginalRule& original) {
   begin_entry(stub.begin, stub.end);
   const auto plain_rows = [&](std::uint32_t first, std::uint32_t last) {
     for (const FrameRow& row : stub.rows) {
-      if (first <= row.offset && row.offset < last) plain_row(row);
+      if (first <= row.offset && row.offset < last) plain_row(row, stub.pushed);
     }
   };
   plain_rows(0, stub.relocated);

@@ -6,6 +6,7 @@
 
 #include "agent_host/assembler.h"
 #include "patching/relocator.h"
+#include "port/registers.h"
 
 namespace refhist {
 
@@ -56,10 +57,17 @@ class StubAssembler {
     code_.restore_flags();
     pop(Gpr::rax);
   }
-  void call_agent(Address site, Address function) {
+  /// `pushed`: registers of the caller's that are on the stack, perhaps with the frame pointer.
+  void call_agent(Address site, Address function, const std::vector<PushedRegister>& pushed = {}) {
     code_.load_address(Gpr::rdi, site);
     code_.move(Gpr::rsi, Gpr::rsp);
-    code_.move(Gpr::rdx, Gpr::rbp);
+    const auto rbp = std::find_if(pushed.begin(), pushed.end(),
+                                  [](const PushedRegister& reg) { return reg.number == kRbp; });
+    if (rbp == pushed.end()) {
+      code_.move(Gpr::rdx, Gpr::rbp);
+    } else {
+      code_.load_from_stack(Gpr::rdx, cfa_ - rbp->below_cfa);
+    }
     code_.call(function);
   }
 
@@ -134,10 +142,11 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   stub.site = *place;
   stub.sp_bias = descriptor.sp_bias;
   stub.begin = *place + sizeof descriptor;
+  stub.pushed = patch.pushed;
   StubAssembler code(stub.begin, kWord + patch.sp_delta);
   if (red_zone != 0) code.lower_stack(red_zone);
   code.save_registers();
-  code.call_agent(*place, piece.agent_entry());
+  code.call_agent(*place, piece.agent_entry(), patch.pushed);
   std::optional<std::size_t> back;
   if (site.watch != 0) back = code.code().jump_forward_if_set();
   const auto leave = [&] {

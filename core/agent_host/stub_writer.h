@@ -30,6 +30,7 @@ struct Stub {
   /// Of the moved instructions: (offset from begin, offset from the function).
   std::vector<std::pair<std::uint32_t, std::uint32_t>> boundaries;
   std::vector<FrameRow> rows;  ///< for all but the moved instructions
+  std::vector<PushedRegister> pushed;
 };
 
 /// Who is told when the call returns; then it is made from the stub.

@@ -8,6 +8,7 @@
 #include "patching/indirect_jumps.h"
 #include "patching/movable.h"
 #include "patching/relocator.h"
+#include "port/registers.h"
 
 namespace refhist {
 namespace {
@@ -31,6 +32,9 @@ class Planner {
   std::string cover_padding(Address from, Address at, Address& last) const;
   /// Empty when the instruction can be left in place before the patch; then sp_delta counts it.
   std::string skip(const DecodedInstruction& instruction);
+  [[nodiscard]] bool is_pushed(ZydisRegister reg) const;
+  [[nodiscard]] bool changes_only_pushed(const DecodedInstruction& instruction) const;
+  [[nodiscard]] bool stores_in_frame(const DecodedInstruction& instruction) const;
   [[nodiscard]] bool kept_inside() const;
   std::string why_not_safe(const std::vector<DecodedInstruction>& covered) const;
 
@@ -40,6 +44,7 @@ class Planner {
   CodeRange code_;
   InstructionDecoder decoder_;
   Patch patch_;
+  bool has_frame_ = false;  // rbp points at where the caller's rbp was pushed
 };
 
 std::span<const std::uint8_t> Planner::joined() {
@@ -135,29 +140,49 @@ bool is_register(const ZydisDecodedOperand& operand, ZydisRegister reg) {
   return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && operand.reg.value == reg;
 }
 
-/// Registers that carry nothing of a call's arguments and that the callee preserves.
-bool is_preserved(ZydisRegister reg) {
+std::optional<unsigned> dwarf_number(ZydisRegister reg) {
   switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)) {
     case ZYDIS_REGISTER_RBX:
+      return kRbx;
     case ZYDIS_REGISTER_RBP:
+      return kRbp;
     case ZYDIS_REGISTER_R12:
+      return kR12;
     case ZYDIS_REGISTER_R13:
+      return kR13;
     case ZYDIS_REGISTER_R14:
+      return kR14;
     case ZYDIS_REGISTER_R15:
-      return true;
+      return kR15;
     default:
-      return false;
+      return std::nullopt;
   }
 }
 
+/// Registers that carry nothing of a call's arguments and that the caller gets back: they were pushed.
+bool Planner::is_pushed(ZydisRegister reg) const {
+  const auto number = dwarf_number(reg);
+  return number && std::any_of(patch_.pushed.begin(), patch_.pushed.end(),
+                               [&](const PushedRegister& pushed) { return pushed.number == *number; });
+}
+
+/// An argument into the function's own frame, below what the frame pointer points at.
+bool Planner::stores_in_frame(const DecodedInstruction& instruction) const {
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  const ZydisDecodedOperand& from = instruction.operands[1];
+  return has_frame_ && to.type == ZYDIS_OPERAND_TYPE_MEMORY && to.mem.base == ZYDIS_REGISTER_RBP &&
+         to.mem.index == ZYDIS_REGISTER_NONE && to.mem.disp.value < 0 &&
+         from.type != ZYDIS_OPERAND_TYPE_MEMORY;
+}
+
 /// rsp into the frame pointer, an argument into a register that outlives calls, a test of an argument.
-bool changes_only_preserved(const DecodedInstruction& instruction) {
+bool Planner::changes_only_pushed(const DecodedInstruction& instruction) const {
   for (unsigned i = 0; i < instruction.raw.operand_count_visible; ++i) {
     const ZydisDecodedOperand& operand = instruction.operands[i];
     const bool memory =
         operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
     const bool written = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-    if (memory || (written && !is_preserved(operand.reg.value))) return false;
+    if (memory || (written && !is_pushed(operand.reg.value))) return false;
   }
   return true;
 }
@@ -171,7 +196,11 @@ std::string Planner::skip(const DecodedInstruction& instruction) {
       return {};
     case ZYDIS_MNEMONIC_PUSH:
       harmless = instruction.raw.operand_width == 64 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
-      if (harmless) patch_.sp_delta += 8;
+      if (!harmless) break;
+      patch_.sp_delta += 8;
+      if (const auto number = dwarf_number(operands[0].reg.value);
+          number && !is_pushed(operands[0].reg.value))
+        patch_.pushed.push_back({*number, patch_.sp_delta + 8});
       break;
     case ZYDIS_MNEMONIC_SUB:
       harmless = is_register(operands[0], ZYDIS_REGISTER_RSP) &&
@@ -179,13 +208,17 @@ std::string Planner::skip(const DecodedInstruction& instruction) {
       if (harmless) patch_.sp_delta += static_cast<std::int32_t>(operands[1].imm.value.s);
       break;
     case ZYDIS_MNEMONIC_MOV:
+      harmless = changes_only_pushed(instruction) || stores_in_frame(instruction);
+      if (harmless && is_register(operands[0], ZYDIS_REGISTER_RBP))
+        has_frame_ = is_register(operands[1], ZYDIS_REGISTER_RSP);
+      break;
     case ZYDIS_MNEMONIC_MOVZX:
     case ZYDIS_MNEMONIC_MOVSXD:
     case ZYDIS_MNEMONIC_LEA:
     case ZYDIS_MNEMONIC_XOR:
     case ZYDIS_MNEMONIC_TEST:
     case ZYDIS_MNEMONIC_CMP:
-      harmless = changes_only_preserved(instruction);
+      harmless = changes_only_pushed(instruction) && !is_register(operands[0], ZYDIS_REGISTER_RBP);
       break;
     default:
       break;

@@ -37,6 +37,12 @@ struct PatchRequest {
   std::vector<Address> keep;            ///< addresses that must not be overwritten: breakpoints of the user
 };
 
+/// A register of the caller's that the function has pushed before the patch.
+struct PushedRegister {
+  unsigned number = 0;         ///< DWARF's
+  std::int32_t below_cfa = 0;  ///< bytes
+};
+
 struct Patch {
   Address function = 0;                ///< its entry
   Address at = 0;                      ///< where the jump is written
@@ -44,6 +50,7 @@ struct Patch {
   std::int32_t sp_delta = 0;           ///< bytes that rsp lies below its value at the entry
   bool red_zone_live = false;          ///< code of the function has run before `at`, other than endbr64
   std::vector<std::uint8_t> original;  ///< the `length` bytes at `at`
+  std::vector<PushedRegister> pushed;  ///< where `at` is not the entry
   bool falls_through = true;           ///< control can leave the last covered instruction downwards
 };
 

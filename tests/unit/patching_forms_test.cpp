@@ -9,6 +9,7 @@
 #include "patching/patch.h"
 #include "patching/relocator.h"
 #include "patching_check.h"
+#include "port/registers.h"
 
 using namespace refhist;
 using namespace refhist_test;
@@ -288,9 +289,9 @@ TEST_CASE("patching: a kept byte moves the patch to a later place") {
     CHECK(moved(subject).at == kEntry);
   }
   SUBCASE("inside an instruction that the jump covers is: it would never be hit") {
-    Subject long_last(Bytes{0x48, 0x89, 0xe5, 0x48, 0x81, 0xec, 0, 1, 0, 0} + kRet);
-    long_last.keep = {kEntry + 9};
-    CHECK(moved(long_last).at == kEntry + 10);
+    Subject long_last(Bytes{0x48, 0x81, 0xec, 0, 1, 0, 0} + kRet);
+    long_last.keep = {kEntry + 6};
+    CHECK(moved(long_last).at == kEntry + 7);
   }
   SUBCASE("not past an instruction that changes an argument") {
     Subject changes(Bytes{0x48, 0x89, 0xf7, 0x89, 0xf8} + kNops5 + kRet);  // mov rdi,rsi; mov eax,edi
@@ -298,9 +299,31 @@ TEST_CASE("patching: a kept byte moves the patch to a later place") {
     CHECK(refused(changes).find("cannot run before the probe") != std::string::npos);
   }
   SUBCASE("saving an argument for later is harmless") {
-    Subject saves(Bytes{0x48, 0x89, 0xfb, 0x41, 0x89, 0xf4} + kNops5 + kRet);  // mov rbx,rdi; mov r12d,esi
-    saves.keep = {kEntry};
-    CHECK(moved(saves).at == kEntry + 3);
+    // push rbx; push r12; mov rbx,rdi; mov r12d,esi
+    Subject saves(Bytes{0x53, 0x41, 0x54, 0x48, 0x89, 0xfb, 0x41, 0x89, 0xf4} + kNops5 + kRet);
+    saves.keep = {kEntry + 3};
+    const Patch patch = moved(saves);
+    CHECK(patch.at == kEntry + 6);
+    REQUIRE(patch.pushed.size() == 2);
+    CHECK(patch.pushed[0].number == kRbx);
+    CHECK(patch.pushed[0].below_cfa == 16);
+    CHECK(patch.pushed[1].number == kR12);
+    CHECK(patch.pushed[1].below_cfa == 24);
+  }
+  SUBCASE("not past a change of what the caller gets back and was not pushed") {
+    Subject lost(Bytes{0x48, 0x89, 0xfb} + kNops5 + kRet);  // mov rbx,rdi
+    lost.keep = {kEntry};
+    CHECK(refused(lost).find("cannot run before the probe") != std::string::npos);
+  }
+  SUBCASE("storing an argument in the own frame is harmless") {
+    // push rbp; mov rbp,rsp; mov [rbp-8],rdi
+    const Bytes frame{0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0xf8};
+    Subject stores(frame + kNops5 + kRet);
+    stores.keep = {kEntry + 4};
+    CHECK(moved(stores).at == kEntry + 8);
+    Subject elsewhere(Bytes{0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0x10} + kNops5 + kRet);  // [rbp+16]
+    elsewhere.keep = {kEntry + 4};
+    CHECK(refused(elsewhere).find("cannot run before the probe") != std::string::npos);
   }
   SUBCASE("not where a loop comes back") {
     // push rbx; then a loop to entry+1

@@ -86,6 +86,6 @@ class GdbDebugger(Debugger):
         """The program gets this signal without a stop."""
         return self.command(f"handle {name} nostop noprint pass")
 
-    def break_at_address(self, function):
-        """A breakpoint on the function's first instruction; returns its number."""
-        return self.break_at(f"*{function}")
+    def break_at_address(self, function, offset=0):
+        """A breakpoint on the function's first instruction, or so many bytes behind it; returns its number."""
+        return self.break_at(f"*{function}+{offset}")

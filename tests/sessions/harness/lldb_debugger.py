@@ -109,9 +109,9 @@ class LldbDebugger(Debugger):
         """The program gets this signal without a stop."""
         return self.command(f"process handle {name} --stop false --notify false --pass true")
 
-    def break_at_address(self, function):
-        """A breakpoint on the function's first instruction; returns its number."""
-        text = self.command(f"breakpoint set --skip-prologue false --name {function}")
+    def break_at_address(self, function, offset=0):
+        """A breakpoint on the function's first instruction, or so many bytes behind it; returns its number."""
+        text = self.command(f"breakpoint set --skip-prologue false --address-slide {offset} --name {function}")
         return int(re.search(r"Breakpoint (\d+)", text).group(1))
 
     def expect_killed_by(self, signal):
