@@ -174,6 +174,7 @@ struct Shared {
   uint32_t confined;      ///< the program filters its system calls (seccomp): the agent makes none
   uint32_t no_stamps;     ///< the program may not read the time stamp counter: `last_stamp` counts on instead
   uint64_t last_stamp;
+  uint32_t unattended;  ///< nobody has taken records for long: what finds no room is lost without waiting
 };
 constexpr uint32_t kWatchedFamilies = 16;
 

@@ -127,11 +127,17 @@ bool Activation::take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uin
   return false;
 }
 
+bool Activation::has_room() const {
+  const uint64_t used = slot_->reserved - __atomic_load_n(&slot_->consumed, __ATOMIC_ACQUIRE);
+  return used < kRingRecords - kRingSlack;
+}
+
 bool Activation::wait_for_room() {
+  if (has_room()) return true;
+  if (__atomic_load_n(&shared_->unattended, __ATOMIC_RELAXED) != 0) return false;
   uint64_t heartbeat = 0;
   for (unsigned i = 0; i < kSpins + kSleeps; ++i) {
-    const uint64_t used = slot_->reserved - __atomic_load_n(&slot_->consumed, __ATOMIC_ACQUIRE);
-    if (used < kRingRecords - kRingSlack) return true;
+    if (has_room()) return true;
     if (i < kSpins) {
       pause();
     } else {
@@ -141,8 +147,8 @@ bool Activation::wait_for_room() {
     if (slept % kPatience != 0) continue;
     const uint64_t now = __atomic_load_n(&shared_->heartbeat, __ATOMIC_RELAXED);
     if (slept != 0 && now == heartbeat) {
-      // Nobody will ever take a record again: the program goes on as if the agent were not there.
-      __atomic_store_n(&reinterpret_cast<Control*>(config_.control)->enabled, 0U, __ATOMIC_RELAXED);
+      // The debugger stands still, or is gone. It says that it is back.
+      __atomic_store_n(&shared_->unattended, 1U, __ATOMIC_RELAXED);
       return false;
     }
     heartbeat = now;

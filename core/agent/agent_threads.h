@@ -31,6 +31,7 @@ class Activation {
  private:
   bool find_slot();
   bool take_slot(ThreadTableEntry& entry, uint64_t thread_pointer, uint32_t tid);
+  [[nodiscard]] bool has_room() const;
   bool wait_for_room();
   void enter_level();
 

@@ -326,7 +326,15 @@ void AgentBackend::name_threads(std::vector<RecordBatch>& batches) {
   for (RecordBatch& batch : batches) batch.thread = context_.recorder.thread(batch.tid, batch.thread_name);
 }
 
+// Before the records are handed on that came after the loss.
+void AgentBackend::note_lost() {
+  const std::uint64_t lost = agent_->drain->lost();
+  if (lost != known_lost_) context_.recorder.note_lost();
+  known_lost_ = lost;
+}
+
 void AgentBackend::apply(std::vector<RecordBatch>& batches) {
+  note_lost();
   name_threads(batches);
   for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
     const std::vector<Recorded>& recorded = agent_->replay->apply(batch, record);
@@ -485,6 +493,7 @@ void AgentBackend::modules_changed() {
 
 void AgentBackend::replay_until(std::uint64_t stamp) {
   std::vector<RecordBatch> batches = agent_->drain->take();
+  note_lost();
   name_threads(batches);
   for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
     if (stamp == 0 || record.time < stamp) agent_->replay->apply(batch, record);
@@ -538,6 +547,7 @@ void AgentBackend::begin_process() {
 void AgentBackend::forget() {
   replay();
   lost_before_ = lost();
+  known_lost_ = 0;
   undecided_before_ = undecided_puts();
   unwatched_before_ = unwatched_events();
   if (agent_) {

@@ -181,11 +181,13 @@ class AgentBackend {
   std::unordered_map<ModuleId, KnownCode> known_code_;
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there
+  std::uint64_t known_lost_ = 0;        // of the process that runs
   std::uint64_t lost_before_ = 0;       // in the agents of processes that have ended
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);
   void apply(std::vector<RecordBatch>& batches);
+  void note_lost();
   void name_threads(std::vector<RecordBatch>& batches);
 
   std::uint64_t stopped_at_ = 0;  // time stamps

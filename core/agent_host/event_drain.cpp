@@ -56,7 +56,9 @@ void EventDrain::run() {
       const std::lock_guard lock(mutex_);
       found = !holds_back() && drain_all();
       release_ended();
-      __atomic_fetch_add(&area_.shared().heartbeat, 1, __ATOMIC_RELAXED);
+      agent::Shared& shared = area_.shared();
+      __atomic_fetch_add(&shared.heartbeat, 1, __ATOMIC_RELAXED);
+      if (load(shared.unattended) != 0) __atomic_store_n(&shared.unattended, 0U, __ATOMIC_RELEASE);
     }
     rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
     std::this_thread::sleep_for(rest);

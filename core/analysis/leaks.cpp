@@ -170,7 +170,7 @@ bool LeakFinder::released_clean(ObjectId id) const {
          !blamed_.contains(id);
 }
 
-std::string LeakFinder::why_unknown(const Object& object, const Count& counter) {
+std::string LeakFinder::why_unknown(const Object& object, const Count& counter) const {
   if (!object.base_known)
     return "the count is unknown: the counter cannot be read and the birth was not seen";
   if (counter)
@@ -178,6 +178,8 @@ std::string LeakFinder::why_unknown(const Object& object, const Count& counter) 
         "the counter reads {} where the events say {}: it was changed unseen, or the memory is used for "
         "something else",
         *counter, object.ledger);
+  if (history_.lost() && !object.moved_unobserved)
+    return "events were lost, and its counter was not read: it may have been put unseen";
   return "the count moved without an event: references were taken or given back unseen";
 }
 
@@ -198,7 +200,8 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       const int kind = found == reach.end()
                            ? -1
                            : 2 * static_cast<int>(found->second.reach) + (found->second.held_by_leak ? 1 : 0);
-      const bool unseen = found != reach.end() && found->second.counter;
+      const bool counted = found != reach.end() && found->second.counted;
+      const bool unseen = counted ? found->second.counter.has_value() : history_.lost();
       place.outstanding[{profile(id), unseen || object.moved_unobserved || !object.base_known, kind}]
           .push_back(id);
     } else if (released_clean(id)) {

@@ -59,7 +59,7 @@ class LeakFinder {
   };
   Profile profile(ObjectId id);
   [[nodiscard]] bool released_clean(ObjectId id) const;
-  static std::string why_unknown(const Object& object, const Count& counter);
+  [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   /// Where a reference was taken or given back.
   struct Owner {
     NamedFrame frame;

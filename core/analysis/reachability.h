@@ -55,6 +55,7 @@ struct ReachOfObject {
   std::string where;   ///< "register rbx of thread 12", "stack of thread 12", "conn_table+16 (a.out)"
   bool held_by_leak = false;            ///< from_leaked, and an unreachable tracked object leads to it
   ObjectId holder_object;               ///< the tracked object the holder lies in, if any
+  bool counted = false;                 ///< its counter was read then
   std::optional<std::int64_t> counter;  ///< what its counter read then, where the events say otherwise
 };
 

@@ -138,7 +138,9 @@ void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& resul
       continue;
     }
     if (!reached.freed) {
-      kept.counter = state.recorder.unexplained_count(access, reached.object);
+      const Recorder::CounterLook look = state.recorder.look_at_counter(access, reached.object);
+      kept.counted = look.count.has_value();
+      if (!look.explained) kept.counter = look.count;
       continue;
     }
     state.history.object(reached.object).state = ObjectState::unknown;

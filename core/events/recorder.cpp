@@ -169,12 +169,12 @@ Count Recorder::read_count(const ProgramView& access, FamilyId family, Address o
   return access.read_count(*tracked.counter, tracked.family.counter, object);
 }
 
-Count Recorder::unexplained_count(const ProgramView& access, ObjectId id) {
+Recorder::CounterLook Recorder::look_at_counter(const ProgramView& access, ObjectId id) {
   const Object& object = history_.object(id);
   const Count memory = read_count(access, object.family, object.address);
   const bool told = !memory || !object.base_known || *memory == object.ledger ||
                     explained_by(object.ledger, *memory, changes_in_flight(access, -1, id));
-  return told ? std::nullopt : memory;
+  return {memory, told};
 }
 
 std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid, ObjectId object) {

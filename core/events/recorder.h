@@ -78,8 +78,14 @@ class Recorder {
   void on_return(const ProgramView& access, long tid, const Registers& registers,
                  std::vector<Recorded>& recorded, std::vector<PendingCall>& watched);
 
-  /// What the object's counter reads now, where neither the events nor calls that have begun explain it.
-  [[nodiscard]] Count unexplained_count(const ProgramView& access, ObjectId id);
+  /// What the object's counter reads now; nothing when it cannot be read.
+  struct CounterLook {
+    Count count;
+    bool explained = true;  ///< by the events, or by calls that have begun
+  };
+  [[nodiscard]] CounterLook look_at_counter(const ProgramView& access, ObjectId id);
+  /// Events of any family may be missing from now on.
+  void note_lost() { history_.note_lost(); }
 
   /// A fork's other side is followed: its threads are new, its memory is the same.
   void forget_threads() { calls_.clear(); }

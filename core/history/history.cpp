@@ -147,6 +147,7 @@ void History::set_complete(ObjectId id, bool complete) {
 }
 
 bool History::births_in_doubt(FamilyId family) const {
+  if (lost_) return true;
   return family.index() < doubts_.size() &&
          (doubts_[family.index()].incomplete != 0 || doubts_[family.index()].unseen);
 }

@@ -82,6 +82,9 @@ class History {
   void set_complete(ObjectId id, bool complete);
   /// Something of the family happened without an event.
   void note_unseen(FamilyId family) { doubts_of(family).unseen = true; }
+  /// Events were lost: anything may have happened to any object.
+  void note_lost() { lost_ = true; }
+  [[nodiscard]] bool lost() const { return lost_; }
   /// May births of the family be unseen? Then an object may be another one than that before at its address.
   [[nodiscard]] bool births_in_doubt(FamilyId family) const;
 
@@ -132,6 +135,7 @@ class History {
   };
   Doubts& doubts_of(FamilyId family);
   std::vector<Doubts> doubts_;  // by family
+  bool lost_ = false;
   StackTable stacks_;
 };
 

@@ -168,8 +168,8 @@ std::vector<std::string> caveats(SessionState& state) {
         fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
   if (state.agent.lost() != 0) {
     lines.push_back(
-        fmt::format("{} in the program not recorded (too many at once, or more than 1024 threads): totals "
-                    "and ledgers may be short",
+        fmt::format("{} in the program not recorded (too many at once, more than 1024 threads, or the "
+                    "debugger stood still): totals and ledgers may be short",
                     plural(state.agent.lost(), "event")));
   }
   if (state.agent.undecided_puts() != 0) {

@@ -48,6 +48,13 @@ class Terminal:
     def press_control_c(self):
         os.write(self._fd, b"\x03")
 
+    def stop(self):
+        """The debugger stands still, all its threads."""
+        os.kill(self._pid, signal.SIGSTOP)
+
+    def go_on(self):
+        os.kill(self._pid, signal.SIGCONT)
+
     def read_until(self, pattern):
         """Returns what stands before the first match of the regular expression; the match is consumed."""
         expression = re.compile(pattern)

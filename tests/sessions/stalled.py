@@ -1,0 +1,51 @@
+"""The debugger stands still for longer than the program waits for it, and the user presses Ctrl-C meanwhile: the program
+goes on to its end, what was lost is said, and nobody is accused for it."""
+
+import os
+import time
+
+from harness.checks import check, contains, equal
+from harness.shapes import check_findings, hits
+
+IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
+PAIRS = 10_000_000
+STANDSTILL = 1.5  # seconds; the agent waits half a second
+
+
+def begin(d):
+    d.track_conn()
+    d.type_run(str(PAIRS), d.ready_path())
+    d.wait_ready()
+
+
+def test_the_debugger_stands_still(d):
+    if not IN_AGENT:
+        return  # the program stands still with it
+    begin(d)
+    d.terminal.stop()
+    time.sleep(STANDSTILL)
+    d.terminal.go_on()
+    d.wait_for_stop()
+    d.expect_exit(9)
+    status = d.refhist_json("status")
+    lost = status["totals"]["lost_events"]
+    calls = hits(status)
+    equal(sum(calls.values()) + lost, 2 * PAIRS + 3, "recorded and lost")  # with conn_new, the last put, conn_free
+    check(lost > 0, "the program waited")
+    contains(d.refhist("status"), f"{lost} events in the program not recorded")
+    status, findings = check_findings(d, "--fail-on leak,imbalance")
+    equal((status, findings), (0, []), "findings")
+
+
+def test_control_c_meanwhile(d):
+    if not IN_AGENT:
+        return
+    begin(d)
+    d.terminal.stop()
+    d.terminal.press_control_c()
+    time.sleep(STANDSTILL)
+    d.terminal.go_on()
+    d.wait_for_stop()
+    if d.state()["state"] == "stopped":  # it may have come to its end before the signal was passed on
+        d.cont()
+    d.expect_exit(9)
