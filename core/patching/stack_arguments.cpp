@@ -19,6 +19,61 @@ constexpr std::size_t kMostDepths = 4;  // different rsp at one instruction
 constexpr std::size_t kLongestTable = 4096;
 constexpr unsigned kTableLoadReach = 8;  // instructions between the load of a table's entry and the jump
 
+ZydisRegister whole(ZydisRegister reg) {
+  return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+}
+
+/// How many entries the jump table has that is about to be used: `cmp index, N; ja` stands a few instructions
+/// before the load of the entry.
+class TableBound {
+ public:
+  void clear() { *this = TableBound(); }
+  void see(const DecodedInstruction& instruction) {
+    ++since_;
+    const ZydisDecodedOperand& first = instruction.operands[0];
+    const ZydisDecodedOperand& second = instruction.operands[1];
+    switch (instruction.raw.mnemonic) {
+      case ZYDIS_MNEMONIC_CMP:
+        compared_ = first.type == ZYDIS_OPERAND_TYPE_REGISTER && second.type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+        if (!compared_) return;
+        index_ = whole(first.reg.value);
+        last_ = second.imm.value.u;
+        since_ = 0;
+        return;
+      case ZYDIS_MNEMONIC_JNBE:
+        bounded_ = compared_ && since_ == 1;
+        return;
+      case ZYDIS_MNEMONIC_MOVZX:
+        // Of the index itself, to its full width.
+        if (first.type == ZYDIS_OPERAND_TYPE_REGISTER && second.type == ZYDIS_OPERAND_TYPE_REGISTER &&
+            whole(second.reg.value) == index_)
+          index_ = whole(first.reg.value);
+        return;
+      case ZYDIS_MNEMONIC_MOVSXD:
+        entries_ = 0;
+        if (bounded_ && since_ <= kReach && second.type == ZYDIS_OPERAND_TYPE_MEMORY &&
+            second.mem.index == index_)
+          entries_ = last_ + 1;
+        return;
+      default:
+        if (first.type == ZYDIS_OPERAND_TYPE_REGISTER && whole(first.reg.value) == index_ &&
+            (first.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
+          bounded_ = false;
+    }
+  }
+  /// 0 when it is not known.
+  [[nodiscard]] std::uint64_t entries() const { return entries_; }
+
+ private:
+  static constexpr unsigned kReach = 6;  // instructions
+  ZydisRegister index_ = ZYDIS_REGISTER_NONE;
+  std::uint64_t last_ = 0;
+  unsigned since_ = 0;
+  bool compared_ = false;
+  bool bounded_ = false;
+  std::uint64_t entries_ = 0;
+};
+
 class Walk {
  public:
   Walk(const CodeRange& function, const CodeAround& around) : function_(function), around_(around) {}
@@ -64,7 +119,8 @@ class Walk {
   StackArguments verdict_ = StackArguments::no;
   unsigned steps_ = 0;
   unsigned since_table_load_ = 0;  // on this path, in instructions
-  bool wrong_ = false;             // a call that does not return was followed: all again
+  TableBound bound_;
+  bool wrong_ = false;  // a call that does not return was followed: all again
   std::vector<Place> pending_;
   std::map<Address, Place> behind_calls_;  // what to follow when nothing else is left, lowest first
   std::unordered_map<Address, std::vector<Seen>> seen_;
@@ -118,6 +174,7 @@ void Walk::follow(Place place) {
   CodeRange code = code_at(place.address);
   if (place.call != 0 && !function_.contains(place.address)) code = code_at(place.call);
   since_table_load_ = kTableLoadReach;
+  bound_.clear();
   DecodedInstruction instruction;
   while (first_time(place)) {
     if (++steps_ > kStepBudget) return;
@@ -161,6 +218,7 @@ bool Walk::settle(const Place& place, const Seen& known) {
 
 bool Walk::step(const DecodedInstruction& instruction, StackState& state) {
   ++since_table_load_;
+  bound_.see(instruction);
   look_at_memory(instruction, state);
   if (instruction.is_call()) {
     note_call(instruction, state);
@@ -241,7 +299,9 @@ void Walk::jump_by_table(Address table, const StackState& state) {
   if (!around_.data_at || !around_.code_at) return;
   const auto bytes = around_.data_at(table).bytes;
   std::set<Address> targets;
-  for (std::size_t i = 0; i < kLongestTable && (i + 1) * 4 <= bytes.size(); ++i) {
+  const std::size_t most =
+      bound_.entries() != 0 && bound_.entries() < kLongestTable ? bound_.entries() : kLongestTable;
+  for (std::size_t i = 0; i < most && (i + 1) * 4 <= bytes.size(); ++i) {
     std::int32_t distance;
     std::memcpy(&distance, bytes.data() + i * 4, sizeof distance);
     const Address target = table + static_cast<Address>(std::int64_t{distance});
