@@ -69,7 +69,7 @@ def watch_by_hand(seen):
             pc = frame.pc()
             frames = []
             frame = frame.older()
-            while frame is not None and len(frames) < 63:
+            while frame is not None and len(frames) < 64:
                 if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):
                     frames.append(frame.pc())
                 frame = frame.older()
