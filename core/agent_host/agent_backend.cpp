@@ -430,8 +430,20 @@ void AgentBackend::publish_rules() {
   unplaced_modules_ = agent_->loaded.area->walk().publish(placed);
 }
 
+void AgentBackend::suit_options() {
+  if (!agent_) return;
+  const std::uint32_t frames = context_.recorder.options().stacks ? kFrames : 0;
+  for (CodePiece& piece : agent_->loaded.pieces) {
+    agent::Config config = piece.config();
+    if (config.stacks == frames) continue;
+    config.stacks = frames;
+    piece.set_config(config);
+  }
+}
+
 void AgentBackend::publish(DebuggerPort& port) {
   if (!agent_) return;
+  suit_options();
   describe_again();
   if (agent_->published == agent_->stubs.size()) {
     publish_rules();

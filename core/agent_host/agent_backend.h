@@ -89,6 +89,8 @@ class AgentBackend {
   /// The user sees the program stopped: what it records before it is let go on is nothing.
   void note_stopped();
   void modules_changed();
+  /// What the program captures follows the recorder's options.
+  void suit_options();
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
   void publish(DebuggerPort& port);
   /// The process is gone: what it has recorded is still taken.

@@ -83,6 +83,7 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
     const std::lock_guard lock(mutex_);
     state_.agent.replay();
     run_command(port, line, result);
+    state_.agent.suit_options();
     look_live();
   } catch (const std::exception& error) {
     result.ok = false;
