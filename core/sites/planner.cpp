@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "probes/function_pattern.h"
 #include "sites/clone_reader.h"
+#include "sites/indirect_functions.h"
 
 namespace refhist {
 
@@ -85,6 +86,22 @@ std::span<const FunctionSymbol> candidates(const Module& module, const std::stri
   return plain_name ? with_clones(functions, pattern) : std::span(functions);
 }
 
+/// The functions that an indirect one may stand for, in its place. False, with the reason, when they are not
+/// known.
+bool add_choices(Site& site, const Module& module, const FunctionSymbol& resolver,
+                 std::map<Address, Site>& by_address) {
+  const std::vector<FunctionExtent> choices = functions_to_choose(module, resolver);
+  if (choices.empty()) site.why_not = "an indirect function: which one runs is not seen from its code";
+  for (const FunctionExtent& choice : choices) {
+    Site chosen = site;
+    chosen.file_address = choice.address;
+    chosen.address = site.address - site.file_address + choice.address;
+    chosen.size = choice.size;
+    by_address.try_emplace(choice.address, std::move(chosen));
+  }
+  return !choices.empty();
+}
+
 void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, const LoadedModule& module,
                    std::map<Address, Site>& by_address) {
   const FunctionPattern pattern(probe.function);
@@ -98,7 +115,7 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
     site.size = function.size;
     site.function = demangled;
     site.clone = clone_kind(function.name);
-    if (function.ifunc) site.why_not = "an indirect function: the one that runs is chosen at load time";
+    if (function.ifunc && add_choices(site, *module.module, function, by_address)) continue;
     by_address.try_emplace(function.address,
                            std::move(site));  // an alias at the same address is the same code
   }

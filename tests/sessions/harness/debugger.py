@@ -335,7 +335,7 @@ class Debugger:
 
     def _check_backend(self):
         """With the agent, whatever could be recorded in the program was."""
-        if not self.case.load_refhist or self.backend == "breakpoint" or self.variant == "static":
+        if not self.case.load_refhist or self.backend == "breakpoint" or self.variant.startswith("static"):
             return
         try:
             sites = self.refhist_json("status")["sites"]

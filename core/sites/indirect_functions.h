@@ -1,0 +1,21 @@
+// Indirect functions (STT_GNU_IFUNC): the symbol names a resolver, which chooses the function that runs when
+// the library is loaded.
+#pragma once
+
+#include <vector>
+
+#include "symbols/module.h"
+
+namespace refhist {
+
+struct FunctionExtent {
+  Address address = 0;     ///< in the file
+  std::uint64_t size = 0;  ///< bytes, up to the next function that is known
+};
+
+/// The functions that the resolver may choose: all whose addresses its code takes. One of them
+/// runs whenever the indirect function is called. Empty when the code takes none, because another function
+/// chooses.
+std::vector<FunctionExtent> functions_to_choose(const Module& module, const FunctionSymbol& resolver);
+
+}  // namespace refhist
