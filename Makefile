@@ -35,6 +35,7 @@ docs: build
 bench: build
 	@python3 -B tests/bench/run.py $(BUILD)
 	@python3 -B tests/bench/agent.py $(BUILD)
+	@python3 -B tests/bench/programs.py $(BUILD)
 	@$(BUILD)/tests/bench/bench_stack_capture
 
 format:

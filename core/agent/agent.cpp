@@ -138,6 +138,8 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, 
   } else if (site->pool_argument != 0) {
     object = argument(*saved, site->pool_argument);
   }
+  // The counter's cache line comes while the stack is captured: the time stamp waits for it.
+  __builtin_prefetch(reinterpret_cast<const void*>(object + static_cast<uint64_t>(site->counter_offset)), 1);
   uint64_t extra = 0;
   if (site->size_argument != 0) {
     extra = argument(*saved, site->size_argument);
@@ -148,11 +150,11 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, 
   record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
   record.extra = extra;
   record.site = site->id;
+  activation.capture_stack(record, function_sp, rbp, flags);
   const Moment moment = at_entry(activation, *site, record, flags);
   if (moment.has_count) flags |= kHasCount;
   record.time = moment.time;
   record.count = moment.count;
-  activation.capture_stack(record, function_sp, rbp, flags);
   record.kind = RecordKind::entry;
   record.flags = flags;
   const bool published = publish(thread, record, index);
