@@ -20,6 +20,8 @@ bool SiteBreakpoints::place(lldb::SBTarget& target, Address address) {
   lldb::SBBreakpointLocation location = location_at(address);
   if (!location.IsValid()) {
     lldb::SBAddress place(address, target);
+    // LLDB would run the resolver in the program to find the function that is meant: not from within a hit.
+    if (place.GetSymbol().GetType() == lldb::eSymbolTypeResolver) return false;
     if (breakpoint_.AddLocation(place).Fail()) return false;
     location = breakpoint_.FindLocationByAddress(address);
     if (!location.IsValid()) return false;

@@ -35,6 +35,9 @@ std::vector<FunctionExtent> functions_to_choose(const Module& module, const Func
                           std::binary_search(code.starts().begin(), code.starts().end(), *target);
     if (function) targets.insert(*target);
   }
+  for (const FunctionSymbol& symbol : module.functions()) {
+    if (symbol.ifunc && targets.contains(symbol.address)) return {};  // that one chooses in turn
+  }
   std::vector<FunctionExtent> functions;
   for (const Address target : targets) {
     const std::uint64_t size = code.function_at(target).bytes.size();

@@ -7,6 +7,10 @@ from harness.shapes import hits
 
 
 def test_armed_around_standing_threads(d):
+    if d.name == "lldb":
+        # It steps a thread over a breakpoint while all others stand still. Here the instruction under the breakpoint
+        # waits for another thread: about every second session would never end, with or without refhist.
+        return
     process = d.spawn(d.ready_path())
     d.wait_ready()
     d.attach(process.pid)
