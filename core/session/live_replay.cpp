@@ -1,7 +1,8 @@
 #include "session/live_replay.h"
 
 #include <pthread.h>
-#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,7 @@ namespace {
 // Between two steps whoever waits for the mutex gets it.
 constexpr std::chrono::microseconds kShortestRest{500};
 constexpr std::chrono::microseconds kLongestRest{20000};
+constexpr int kNiceness = 10;
 }  // namespace
 
 LiveReplay::LiveReplay(std::recursive_mutex& mutex, std::function<bool()> step)
@@ -37,9 +39,9 @@ void LiveReplay::begin() {
 
 void LiveReplay::run() {
   // The program and the thread that empties its rings come first. What is left over waits in memory; where
-  // that becomes much, the program waits, and this thread runs.
-  const sched_param none{};
-  pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+  // that becomes much, the program waits, and this thread runs. Not SCHED_IDLE: whoever waits for the mutex
+  // would wait for a thread that hardly ever runs on a busy machine.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
   auto rest = kShortestRest;
   while (!ending_) {
     bool found = false;
