@@ -160,6 +160,16 @@ void LldbPort::show_code(const std::string& path, Address bias) {
   if (module.IsValid()) target_.SetModuleLoadAddress(module, static_cast<std::int64_t>(bias));
 }
 
+// LLDB 19's server resumes one thread after the other, and gives the program up when the first has ended it
+// meanwhile.
+void LldbPort::let_end(long tid) {
+  const std::uint32_t count = process_.GetNumThreads();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    lldb::SBThread thread = process_.GetThreadAtIndex(i);
+    if (static_cast<long>(thread.GetThreadID()) != tid) thread.Suspend();
+  }
+}
+
 Address LldbPort::evaluate(const std::string& expression) {
   has_evaluated_ = true;
   return evaluate_address(target_, process_, expression);

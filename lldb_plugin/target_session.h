@@ -32,9 +32,9 @@ class TargetSession {
   CommandResult execute(lldb::SBDebugger& debugger, const std::string& line);
   /// Tells the core what became of the process since the last time, and prepares for the next launch.
   void catch_up(ProcessObserver::Occasion occasion);
-  /// LLDB is about to end the process.
   /// LLDB is about to let go of the process.
   void expect_detach();
+  /// LLDB is about to end the process.
   void expect_kill() { observer_.expect_kill(); }
   /// The user is about to have an expression evaluated.
   void expect_leftovers() { leftovers_.expect(); }

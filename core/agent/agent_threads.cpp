@@ -133,7 +133,6 @@ bool Activation::has_room() const {
 }
 
 bool Activation::wait_for_room() {
-  if (has_room()) return true;
   if (__atomic_load_n(&shared_->unattended, __ATOMIC_RELAXED) != 0) return false;
   uint64_t heartbeat = 0;
   for (unsigned i = 0; i < kSpins + kSleeps; ++i) {
@@ -158,7 +157,7 @@ bool Activation::wait_for_room() {
 
 bool Activation::begin_record(uint64_t& index) {
   if (slot_ == nullptr) return false;
-  if (!wait_for_room()) {
+  if (!has_room() && !wait_for_room()) {
     ++slot_->lost;
     return false;
   }

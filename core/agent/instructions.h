@@ -8,8 +8,8 @@
 
 namespace refhist::agent {
 
-/// Taken after all loads before it: the order of two events on one object is the order of their time stamps.
-/// Not before the loads in front of it, so that the stamps of several threads tell their order.
+/// Taken after all loads before it: the order of two events on one object is the order of their time stamps,
+/// whichever threads they are of.
 inline uint64_t ordered_time_stamp() {
   uint32_t low = 0;
   uint32_t high = 0;

@@ -248,11 +248,14 @@ bool AgentBackend::arm_again(DebuggerPort& port, SiteId id, const AgentWatch& wa
   return true;
 }
 
+void AgentBackend::restore(DebuggerPort& port, const Patch& patch) {
+  write(port, patch.at, std::span(patch.original).first(jump_bytes(0, 0).size()));
+}
+
 void AgentBackend::disarm(DebuggerPort& port, SiteId id) {
   const auto found = armed_.find(id);
   if (found == armed_.end()) return;
-  const Patch& patch = found->second.patch;
-  write(port, patch.at, std::span(patch.original).first(jump_bytes(0, 0).size()));
+  restore(port, found->second.patch);
   rested_.erase(id);
   rested_.insert(armed_.extract(found));
 }
@@ -260,8 +263,7 @@ void AgentBackend::disarm(DebuggerPort& port, SiteId id) {
 void AgentBackend::disarm_all(DebuggerPort& port) {
   while (!armed_.empty()) disarm(port, armed_.begin()->first);
   if (!agent_) return;
-  for (const Hook& hook : agent_->hooks)
-    write(port, hook.patch.at, std::span(hook.patch.original).first(jump_bytes(0, 0).size()));
+  for (const Hook& hook : agent_->hooks) restore(port, hook.patch);
   agent_->hooks.clear();
   agent_->passes_unwinder = false;
 }
@@ -333,7 +335,7 @@ void AgentBackend::note_lost() {
   known_lost_ = lost;
 }
 
-void AgentBackend::apply(std::vector<RecordBatch>& batches) {
+void AgentBackend::work_off(std::vector<RecordBatch> batches) {
   note_lost();
   name_threads(batches);
   for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
@@ -342,22 +344,19 @@ void AgentBackend::apply(std::vector<RecordBatch>& batches) {
     on_candidate_(Candidate{batch.tid, SiteId(record.site), record.kind == agent::RecordKind::returned,
                             (record.flags & agent::kLastPut) != 0, record.return_pc, recorded});
   });
+  agent_->drain->give_back(std::move(batches));
 }
 
 void AgentBackend::replay() {
   forking_ = false;
-  if (!agent_) return;
-  std::vector<RecordBatch> batches = agent_->drain->take();
-  apply(batches);
-  agent_->drain->give_back(std::move(batches));
+  if (agent_) work_off(agent_->drain->take());
 }
 
 bool AgentBackend::replay_settled() {
   if (!agent_ || forking_) return false;
   std::vector<RecordBatch> batches = agent_->drain->take_settled();
   if (batches.empty()) return false;
-  apply(batches);
-  agent_->drain->give_back(std::move(batches));
+  work_off(std::move(batches));
   return true;
 }
 

@@ -172,6 +172,7 @@ class AgentBackend {
   [[nodiscard]] Address original(Address pc) const;
   void read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const;
   bool write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes);
+  void restore(DebuggerPort& port, const Patch& patch);
 
   AgentContext context_;
   CandidateHandler on_candidate_;
@@ -188,7 +189,7 @@ class AgentBackend {
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);
-  void apply(std::vector<RecordBatch>& batches);
+  void work_off(std::vector<RecordBatch> batches);
   void note_lost();
   void name_threads(std::vector<RecordBatch>& batches);
 

@@ -5,10 +5,12 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <utility>
+
+#include "base/quiet_thread.h"
+#include "base/task_status.h"
 
 namespace refhist {
 
@@ -34,13 +36,7 @@ T load(const T& value) {
 }  // namespace
 
 EventDrain::EventDrain(const SharedArea& area, long pid) : area_(area), pid_(pid) {
-  // The debugger's signals are for its own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_quiet_thread([this] { run(); });
 }
 
 EventDrain::~EventDrain() {
@@ -97,7 +93,6 @@ bool EventDrain::drain_slot(unsigned index) {
     nothing_before_[index] = std::max(nothing_before_[index], batch->newest);
   }
   waiting_ += next - slot.consumed;
-  drained_ += next - slot.consumed;
   __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
   return true;
 }
@@ -193,21 +188,14 @@ std::vector<RecordBatch> EventDrain::split(std::uint64_t horizon) {
 }
 
 bool EventDrain::all_traced(const std::vector<RecordBatch>& batches) const {
-  const auto traced = [&](long tid, bool& there) {
-    std::ifstream status(fmt::format("/proc/{}/task/{}/status", pid_, tid));
-    there = status.is_open();
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("TracerPid:")) return line.find_first_of("123456789") != std::string::npos;
-    }
-    return false;
-  };
-  bool there = false;
-  if (!traced(pid_, there)) return false;
+  const std::string tracer = task_status(pid_, "TracerPid");
+  if (tracer.empty() || tracer == "0") return false;
   std::vector<long> tids;
   for (const RecordBatch& batch : batches) tids.push_back(batch.tid);
   std::sort(tids.begin(), tids.end());
   tids.erase(std::unique(tids.begin(), tids.end()), tids.end());
-  return std::all_of(tids.begin(), tids.end(), [&](long tid) { return traced(tid, there) || !there; });
+  return std::all_of(tids.begin(), tids.end(),
+                     [&](long tid) { return task_status(pid_, "TracerPid", tid) != "0"; });
 }
 
 std::vector<RecordBatch> EventDrain::take_settled() {

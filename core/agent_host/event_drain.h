@@ -57,7 +57,6 @@ class EventDrain {
   void give_back(std::vector<RecordBatch> batches);
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
   [[nodiscard]] std::uint64_t lost() const;
-  [[nodiscard]] std::uint64_t drained() const { return drained_; }
 
  private:
   void run();
@@ -82,7 +81,6 @@ class EventDrain {
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled
   std::chrono::steady_clock::time_point holding_since_{};
   std::uint64_t lost_of_released_ = 0;
-  std::atomic<std::uint64_t> drained_ = 0;
   std::atomic<bool> ending_ = false;
   unsigned highest_slot_ = 0;  // slots ever seen taken: [0, highest)
   std::thread thread_;

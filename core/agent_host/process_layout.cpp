@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/task_status.h"
 
 namespace refhist {
 
@@ -17,14 +18,6 @@ constexpr Address kLowest = 0x10000;                                  // mmap_mi
 constexpr Address kHighest = Address{1} << 47;
 constexpr Address kStep = Address{1} << 20;
 constexpr Address kMargin = Address{1} << 20;  // kept free around: heaps and stacks grow
-
-int seccomp_mode(long pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("Seccomp:")) return std::stoi(line.substr(8));
-  }
-  return 0;
-}
 }  // namespace
 
 ProcessLayout::ProcessLayout(long pid) : pid_(pid), regions_(read_mapped_regions(pid)) {
@@ -32,7 +25,8 @@ ProcessLayout::ProcessLayout(long pid) : pid_(pid), regions_(read_mapped_regions
 }
 
 std::string ProcessLayout::obstacle() const {
-  if (seccomp_mode(pid_) != 0) return "the program filters its system calls (seccomp)";
+  if (const std::string mode = task_status(pid_, "Seccomp"); !mode.empty() && mode != "0")
+    return "the program filters its system calls (seccomp)";
   return {};
 }
 

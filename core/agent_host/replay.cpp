@@ -118,12 +118,12 @@ std::uint64_t StampClock::nanoseconds(std::uint64_t stamp) const {
 const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& record) {
   const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
   RecentStack& recent = recent_stacks_[(record.stack ^ record.site << 7U) % recent_stacks_.size()];
-  if (recent.stack == nullptr || recent.key != key) recent = RecentStack{key, &known_stack(site, record)};
+  if (recent.stack == nullptr || recent.key != key)
+    recent = RecentStack{key, &known_stack(key, site, record)};
   return *recent.stack;
 }
 
-const RecordedStack& Replay::known_stack(const Site& site, const agent::Record& record) {
-  const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
+const RecordedStack& Replay::known_stack(std::uint64_t key, const Site& site, const agent::Record& record) {
   const auto [entry, added] = known_stacks_.try_emplace(key);
   RecordedStack& stack = entry->second;
   if (!added) return stack;

@@ -55,7 +55,7 @@ class Replay {
 
  private:
   const RecordedStack& stack_of(const Site& site, const agent::Record& record);
-  const RecordedStack& known_stack(const Site& site, const agent::Record& record);
+  const RecordedStack& known_stack(std::uint64_t key, const Site& site, const agent::Record& record);
   bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site);
 
   Recorder& recorder_;

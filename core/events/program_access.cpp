@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "agent/site_values.h"
+#include "base/task_status.h"
 
 namespace refhist {
 
@@ -69,16 +70,6 @@ std::int64_t ProgramAccess::count_from(std::uint64_t raw, const MemberPlace& pla
   return agent::references(raw, place.size, spec.shift, spec.scale, spec.bias);
 }
 
-bool ProgramAccess::is_tracer(long pid) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> status(fopen(fmt::format("/proc/{}/status", pid).c_str(), "re"),
-                                                     fclose);
-  if (!status) return false;
-  char line[256];
-  while (fgets(line, sizeof line, status.get()) != nullptr) {
-    long tracer = 0;
-    if (sscanf(line, "TracerPid: %ld", &tracer) == 1) return tracer == static_cast<long>(gettid());
-  }
-  return false;
-}
+bool ProgramAccess::is_tracer(long pid) { return task_status(pid, "TracerPid") == std::to_string(gettid()); }
 
 }  // namespace refhist

@@ -104,8 +104,7 @@ class Recorder {
   [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
   ThreadIndex thread_index(const ProgramView& access, long tid);
   ThreadIndex thread(long tid, const std::string& name) { return history_.thread(tid, name); }
-  /// Walks and interns the stack.
-  /// That of the event where it has one; else `walked` receives it.
+  /// The stack of the event where it has one; else it is walked and interned, and `walked` receives it.
   const RecordedStack& capture_stack(const ProgramView& access, const Registers& registers,
                                      RecordedStack& walked);
   StackId intern(std::span<const RawFrame> frames, bool truncated);

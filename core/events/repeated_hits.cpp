@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <fstream>
 #include <string>
 
+#include "base/task_status.h"
 #include "symbols/mapped_region.h"
 
 namespace refhist {
@@ -19,12 +19,7 @@ bool near(Address a, Address b) { return (a > b ? a - b : b - a) <= kNear; }
 
 /// Whether the thread has any handler.
 bool catches_signals(long pid, long tid) {
-  std::ifstream status(fmt::format("/proc/{}/task/{}/status", pid, tid));
-  static constexpr std::string_view kCaught = "SigCgt:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(kCaught)) return line.find_first_of("123456789abcdef", kCaught.size()) != line.npos;
-  }
-  return false;
+  return task_status(pid, "SigCgt", tid).find_first_not_of('0') != std::string::npos;
 }
 }  // namespace
 

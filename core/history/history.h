@@ -116,8 +116,6 @@ class History {
   [[nodiscard]] const StackTable& stacks() const { return stacks_; }
 
   [[nodiscard]] std::size_t bytes() const;
-  /// Of `bytes`, what the events take.
-  [[nodiscard]] std::size_t event_bytes() const { return events_.bytes(); }
   void clear();
 
  private:

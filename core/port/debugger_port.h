@@ -105,6 +105,8 @@ class DebuggerPort {
   virtual bool catch_raw_exit(bool /*on*/) { return false; }
   /// False when the user has deleted or disabled what catches it.
   virtual bool raw_exit_caught() { return false; }
+  /// The thread ends the program as soon as it goes on. Others need not go on before.
+  virtual void let_end(long /*tid*/) {}
   /// A thread is reported at a breakpoint again, and nothing of it has changed: whether this is one hit, if
   /// the debugger knows it itself. Costs much.
   virtual std::optional<bool> is_hit_again(Address) { return std::nullopt; }

@@ -381,6 +381,7 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
     exit_process_ = state_.process.pid;
     exit_thread_ = tid;
     judge_exit(port, 0);
+    if (reason_.empty()) port.let_end(tid);
   }
   return !reason_.empty();
 }

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <utility>
+
+#include "base/quiet_thread.h"
 
 namespace refhist {
 
@@ -28,13 +29,7 @@ LiveReplay::~LiveReplay() {
 
 void LiveReplay::begin() {
   if (thread_.joinable()) return;
-  // The debugger's signals are for its own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_quiet_thread([this] { run(); });
 }
 
 void LiveReplay::run() {

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "patching/decoded_instruction.h"
-#include "patching/module_code.h"
 
 namespace refhist {
 
@@ -23,8 +22,8 @@ std::optional<Address> address_taken(const DecodedInstruction& instruction) {
 
 }  // namespace
 
-std::vector<FunctionExtent> functions_to_choose(const Module& module, const FunctionSymbol& resolver) {
-  const ModuleCode code(module, 0);
+std::vector<FunctionExtent> functions_to_choose(const Module& module, const ModuleCode& code,
+                                                const FunctionSymbol& resolver) {
   const CodeRange body = code.request(resolver.address, resolver.size).function;
   std::set<Address> targets;
   const InstructionDecoder decoder;

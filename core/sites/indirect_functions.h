@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "patching/module_code.h"
 #include "symbols/module.h"
 
 namespace refhist {
@@ -16,6 +17,8 @@ struct FunctionExtent {
 /// The functions that the resolver may choose: all whose addresses its code takes. One of them
 /// runs whenever the indirect function is called. Empty when the code takes none, because another function
 /// chooses.
-std::vector<FunctionExtent> functions_to_choose(const Module& module, const FunctionSymbol& resolver);
+/// `code`: of that module, with load bias 0.
+std::vector<FunctionExtent> functions_to_choose(const Module& module, const ModuleCode& code,
+                                                const FunctionSymbol& resolver);
 
 }  // namespace refhist

@@ -88,9 +88,9 @@ std::span<const FunctionSymbol> candidates(const Module& module, const std::stri
 
 /// The functions that an indirect one may stand for, in its place. False, with the reason, when they are not
 /// known.
-bool add_choices(Site& site, const Module& module, const FunctionSymbol& resolver,
+bool add_choices(Site& site, const Module& module, const ModuleCode& code, const FunctionSymbol& resolver,
                  std::map<Address, Site>& by_address) {
-  const std::vector<FunctionExtent> choices = functions_to_choose(module, resolver);
+  const std::vector<FunctionExtent> choices = functions_to_choose(module, code, resolver);
   if (choices.empty()) site.why_not = "an indirect function: which one runs is not seen from its code";
   for (const FunctionExtent& choice : choices) {
     Site chosen = site;
@@ -105,6 +105,7 @@ bool add_choices(Site& site, const Module& module, const FunctionSymbol& resolve
 void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, const LoadedModule& module,
                    std::map<Address, Site>& by_address) {
   const FunctionPattern pattern(probe.function);
+  std::optional<ModuleCode> code;  // read when the first indirect function is found
   for (const FunctionSymbol& function : candidates(*module.module, probe.function)) {
     const std::string demangled = demangle(function.name);
     if (!pattern.matches(function.name, demangled)) continue;
@@ -115,7 +116,10 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
     site.size = function.size;
     site.function = demangled;
     site.clone = clone_kind(function.name);
-    if (function.ifunc && add_choices(site, *module.module, function, by_address)) continue;
+    if (function.ifunc) {
+      if (!code) code.emplace(*module.module, 0);
+      if (add_choices(site, *module.module, *code, function, by_address)) continue;
+    }
     by_address.try_emplace(function.address,
                            std::move(site));  // an alias at the same address is the same code
   }

@@ -10,8 +10,10 @@ import os
 import sys
 import time
 
-# GDB has its own module loaded already. Importing proves nothing: both may find a folder or a package of the other's name.
-gdb = sys.modules.get("gdb")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from debugger import execute, gdb  # noqa: E402
+
 if gdb is None:
     import lldb
 
@@ -19,16 +21,6 @@ family = os.environ["REFHIST_SESSION_FAMILY"]
 arguments = os.environ["REFHIST_SESSION_ARGUMENTS"]
 result_file = os.environ["REFHIST_SESSION_RESULT"]
 seconds = {}
-
-
-def execute(command):
-    if gdb:
-        return gdb.execute(command, to_string=True)
-    result = lldb.SBCommandReturnObject()
-    lldb.debugger.GetCommandInterpreter().HandleCommand(command, result)
-    if not result.Succeeded():
-        raise RuntimeError(f"{command}: {result.GetError()}")
-    return result.GetOutput()
 
 
 def timed(name, command):

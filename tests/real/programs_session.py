@@ -2,7 +2,7 @@
 
 REFHIST_SESSION holds JSON: {"commands": […], "arguments": "…", "result": FILE, "events": bool, "by_hand": {ADDRESS: ROLE}}.
 RESULT becomes JSON: {"state": exit status or why there is none, "seconds": of the run, "status": refhist status --json,
-"leaks": …, "events": [[role, function address, [return addresses]]]}. With `by_hand`, events come from the debugger's own
+"events": [[role, function address, [return addresses]]]}. With `by_hand`, events come from the debugger's own
 breakpoints and its own unwinder, and refhist is not asked for anything. A call with a null pointer is none.
 """
 
@@ -11,35 +11,36 @@ import os
 import sys
 import time
 
-gdb = sys.modules.get("gdb")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from debugger import execute, gdb  # noqa: E402
+
 if gdb is None:
     import lldb
 
 session = json.loads(os.environ["REFHIST_SESSION"])
 
 
-def execute(command):
-    if gdb:
-        return gdb.execute(command, to_string=True)
-    result = lldb.SBCommandReturnObject()
-    lldb.debugger.GetCommandInterpreter().HandleCommand(command, result)
-    if not result.Succeeded():
-        raise RuntimeError(f"{command}: {result.GetError()}")
-    return result.GetOutput() or ""
+def set_up_gdb():
+    for setting in ("pagination off", "confirm off", "startup-with-shell on", "backtrace past-main on",
+                    "backtrace past-entry on", "print thread-events off", "breakpoint pending on"):
+        execute("set " + setting)
+    execute("handle SIGPIPE nostop noprint pass")
+
+
+def exit_status_in_gdb():
+    status = gdb.parse_and_eval("$_exitcode")
+    return "no exit status" if status.type.code == gdb.TYPE_CODE_VOID else int(status)
 
 
 def run():
     output = session["result"] + ".out"
     if gdb:
-        for setting in ("pagination off", "confirm off", "startup-with-shell on", "backtrace past-main on",
-                        "backtrace past-entry on", "print thread-events off"):
-            execute("set " + setting)
-        execute("handle SIGPIPE nostop noprint pass")
+        set_up_gdb()
         begin = time.perf_counter()
         execute(f"run {session['arguments']} >{output} 2>&1 </dev/null")
         seconds = time.perf_counter() - begin
-        status = gdb.parse_and_eval("$_exitcode")
-        return "no exit status" if status.type.code == gdb.TYPE_CODE_VOID else int(status), seconds
+        return exit_status_in_gdb(), seconds
     lldb.debugger.SetAsync(False)
     begin = time.perf_counter()
     execute(f"process launch -i /dev/null -o {output} -e {output} -- {session['arguments']}")
@@ -76,25 +77,15 @@ def watch_by_hand(seen):
             seen.append([session["by_hand"][str(pc)], pc, frames, False])
             return False
 
-    class Arm(gdb.Breakpoint):
-        def stop(self):
-            return True
-
     # The libraries are there before main; the addresses are those of the run before.
     execute(f"set args {session['arguments']} >{session['result']}.out 2>&1 </dev/null")
-    execute("set pagination off")
-    execute("set confirm off")
-    execute("set backtrace past-main on")
-    execute("set backtrace past-entry on")
-    execute("handle SIGPIPE nostop noprint pass")
-    execute("set breakpoint pending on")
-    Arm(session["begin"], temporary=True)
+    set_up_gdb()
+    gdb.Breakpoint(session["begin"], temporary=True)
     execute("run")
     for address in session["by_hand"]:
         Watch(f"*{address}", internal=True).silent = True
     execute("continue")
-    status = gdb.parse_and_eval("$_exitcode")
-    return "no exit status" if status.type.code == gdb.TYPE_CODE_VOID else int(status)
+    return exit_status_in_gdb()
 
 
 answer = {}
@@ -106,7 +97,6 @@ else:
         execute(command)
     answer["state"], answer["seconds"] = run()
     answer["status"] = json.loads(execute("refhist status --sites --json"))
-    answer["leaks"] = json.loads(execute("refhist leaks --json"))["leaks"]
     if session["events"]:
         answer["events"] = events_of(json.loads(execute("refhist objects --all --json"))["objects"])
 with open(session["result"], "w", encoding="utf-8") as file:

@@ -1,0 +1,20 @@
+#include "base/task_status.h"
+
+#include <fmt/core.h>
+
+#include <fstream>
+
+namespace refhist {
+
+std::string task_status(long pid, std::string_view field, long tid) {
+  std::ifstream status(tid == 0 ? fmt::format("/proc/{}/status", pid)
+                                : fmt::format("/proc/{}/task/{}/status", pid, tid));
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(field) || line[field.size()] != ':') continue;
+    const std::size_t value = line.find_first_not_of(" \t", field.size() + 1);
+    return value == std::string::npos ? std::string() : line.substr(value);
+  }
+  return {};
+}
+
+}  // namespace refhist
