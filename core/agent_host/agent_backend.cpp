@@ -338,7 +338,7 @@ void AgentBackend::note_lost() {
 void AgentBackend::work_off(std::vector<RecordBatch> batches) {
   note_lost();
   name_threads(batches);
-  for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
+  RecordOrder(batches).for_each([&](const RecordBatch& batch, const agent::Record& record) {
     const std::vector<Recorded>& recorded = agent_->replay->apply(batch, record);
     if ((record.flags & agent::kCandidate) == 0) return;
     on_candidate_(Candidate{batch.tid, SiteId(record.site), record.kind == agent::RecordKind::returned,
@@ -506,7 +506,7 @@ void AgentBackend::replay_until(std::uint64_t stamp) {
   std::vector<RecordBatch> batches = agent_->drain->take();
   note_lost();
   name_threads(batches);
-  for_each_by_time(batches, [&](const RecordBatch& batch, const agent::Record& record) {
+  RecordOrder(batches).for_each([&](const RecordBatch& batch, const agent::Record& record) {
     if (stamp == 0 || record.time < stamp) agent_->replay->apply(batch, record);
   });
 }

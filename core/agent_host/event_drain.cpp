@@ -18,9 +18,9 @@ namespace {
 constexpr std::chrono::microseconds kShortestRest{100};
 constexpr std::chrono::microseconds kLongestRest{2000};
 constexpr unsigned kAhead = 16;                      // records
-constexpr std::size_t kBatch = 1U << 16U;            // records; a new batch is begun beyond
+constexpr std::size_t kBatch = 1U << 12U;            // records; a new batch is begun beyond
 constexpr std::size_t kMostWaiting = 1U << 22U;      // records
-constexpr std::size_t kSpare = 8;                    // batches
+constexpr std::size_t kSpare = 256;                  // batches: 64 MiB
 constexpr std::chrono::milliseconds kPatience{500};  // less than that of the program
 // Time stamps. A thread's store that it has begun a record reaches us later than that by less than this.
 constexpr std::uint64_t kStoreDelay = 1U << 18U;
@@ -68,6 +68,33 @@ std::string EventDrain::name_of(const agent::ThreadSlot& slot) const {
   return {slot.name, strnlen(slot.name, sizeof slot.name)};  // it has ended: the name that it began with
 }
 
+RecordBatch EventDrain::new_batch() {
+  RecordBatch batch;
+  if (spare_.empty()) {
+    batch.records.reserve(kBatch);
+  } else {
+    batch.records = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  return batch;
+}
+
+// The thread's last one while there is room: memory that is written for the first time costs more than the
+// records.
+RecordBatch& EventDrain::batch_for(unsigned index) {
+  const agent::ThreadSlot& slot = area_.slot(index);
+  std::string name = name_of(slot);
+  if (open_[index] != 0) {
+    RecordBatch& last = batches_[open_[index] - 1];
+    if (last.tid == slot.tid && last.thread_name == name && last.records.size() < kBatch) return last;
+  }
+  RecordBatch& batch = batches_.emplace_back(new_batch());
+  batch.tid = slot.tid;
+  batch.thread_name = std::move(name);
+  open_[index] = static_cast<std::uint32_t>(batches_.size());
+  return batch;
+}
+
 bool EventDrain::drain_slot(unsigned index) {
   agent::ThreadSlot& slot = area_.slot(index);
   std::uint64_t next = slot.consumed;
@@ -79,19 +106,10 @@ bool EventDrain::drain_slot(unsigned index) {
     __builtin_prefetch(&area_.record(index, next + kAhead));
     const agent::Record& record = area_.record(index, next);
     if (load(record.lap) != lap_of(next)) break;
-    if (batch == nullptr || batch->records.size() == kBatch) {
-      batch = &batches_.emplace_back();
-      batch->tid = slot.tid;
-      batch->thread_name = name_of(slot);
-      if (!spare_.empty()) {
-        batch->records = std::move(spare_.back());
-        spare_.pop_back();
-      }
-      batch->records.reserve(std::min<std::uint64_t>(kBatch, std::max<std::uint64_t>(end - next, 64)));
-    }
+    if (batch == nullptr || batch->records.size() == kBatch) batch = &batch_for(index);
     batch->add(record);
-    nothing_before_[index] = std::max(nothing_before_[index], batch->newest);
   }
+  nothing_before_[index] = std::max(nothing_before_[index], batch->newest);
   waiting_ += next - slot.consumed;
   __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
   return true;
@@ -121,17 +139,19 @@ std::vector<RecordBatch> EventDrain::take() {
   const std::lock_guard lock(mutex_);
   drain_all();
   waiting_ = 0;
+  open_ = {};
   return std::exchange(batches_, {});
 }
 
-// Memory that the kernel must clear anew costs more than all the rest.
+void EventDrain::recycle(std::vector<agent::Record> records) {
+  if (spare_.size() == kSpare) return;
+  records.clear();
+  spare_.push_back(std::move(records));
+}
+
 void EventDrain::give_back(std::vector<RecordBatch> batches) {
   const std::lock_guard lock(mutex_);
-  for (RecordBatch& batch : batches) {
-    if (spare_.size() == kSpare) return;
-    batch.records.clear();
-    spare_.push_back(std::move(batch.records));
-  }
+  for (RecordBatch& batch : batches) recycle(std::move(batch.records));
 }
 
 // The program waits while its records are worked off, but not for long where nobody works.
@@ -168,22 +188,20 @@ std::vector<RecordBatch> EventDrain::split(std::uint64_t horizon) {
   std::vector<RecordBatch> settled;
   std::vector<RecordBatch> rest;
   for (RecordBatch& batch : batches_) {
-    if (batch.newest < horizon) {
+    if (batch.newest >= horizon) {
+      RecordBatch later = new_batch();
+      batch.cut(horizon, later);
+      rest.push_back(std::move(later));
+    }
+    if (batch.records.empty()) {
+      recycle(std::move(batch.records));
+    } else {
       settled.push_back(std::move(batch));
-      continue;
     }
-    RecordBatch older;
-    RecordBatch newer;
-    for (RecordBatch* part : {&older, &newer}) {
-      part->tid = batch.tid;
-      part->thread_name = batch.thread_name;
-    }
-    for (const agent::Record& record : batch.records) (record.time < horizon ? older : newer).add(record);
-    if (!older.records.empty()) settled.push_back(std::move(older));
-    rest.push_back(std::move(newer));
   }
   for (const RecordBatch& batch : settled) waiting_ -= batch.records.size();
   batches_ = std::move(rest);
+  open_ = {};
   return settled;
 }
 
