@@ -48,6 +48,8 @@ class LldbPort : public DebuggerPort {
 
   bool place_breakpoint(Address address) override;
   void remove_breakpoint(Address address) override { breakpoints_.remove(address); }
+  /// LLDB 19 takes a thread that has stepped onto the second for one that the user wants to see.
+  [[nodiscard]] bool can_stop_behind() const override { return false; }
   bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
 
   std::vector<Address> user_breakpoints() override;

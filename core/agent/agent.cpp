@@ -116,35 +116,50 @@ Moment at_return(Activation& activation, const Site& site, const Record& record,
   return moment;
 }
 
-}  // namespace
+/// A call of the agent at an entry, or at the instruction of an inlined copy.
+struct Arrival {
+  const Site* site;
+  const Saved* saved;
+  uint64_t rbp;
+  uint64_t counter;  // for inlined copies only
+  uint64_t operand;
+};
 
-// Returns what ask_debugger does; 0 when it need not be asked.
-extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, const Saved* saved,
-                                                              uint64_t rbp) {
-  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
-  uint64_t index = 0;
-  if (!activation.begin_record(index)) return 0;
-  ThreadSlot& thread = activation.thread();
-  Record& record = activation.record(index);
-  const uint64_t stub_sp = reinterpret_cast<uint64_t>(saved) + sizeof(Saved);
-  const uint64_t function_sp = stub_sp + static_cast<uint64_t>(int64_t{site->sp_bias});
-  const uint64_t entry_sp = outermost_entry(function_sp);
-
-  uint64_t object = 0;
-  uint8_t flags = 0;
-  if (site->object_argument != 0) {
-    object = argument(*saved, site->object_argument);
-    if (site->pointer_at_entry != 0) object = plausible(object) ? load(object, 8) : 0;
-  } else if (site->pool_argument != 0) {
-    object = argument(*saved, site->pool_argument);
+// The object, and what the record has in `extra`.
+uint64_t object_of(const Arrival& at, uint64_t& extra) {
+  const Site* site = at.site;
+  if (site->inlined != 0) {
+    extra = at.operand;
+    return at.counter - static_cast<uint64_t>(site->counter_offset);
   }
+  if (site->size_argument != 0) {
+    extra = argument(*at.saved, site->size_argument);
+    if (site->times_argument != 0) extra *= argument(*at.saved, site->times_argument);
+  }
+  if (site->object_argument != 0) {
+    const uint64_t object = argument(*at.saved, site->object_argument);
+    if (site->pointer_at_entry == 0) return object;
+    return plausible(object) ? load(object, 8) : 0;
+  }
+  return site->pool_argument != 0 ? argument(*at.saved, site->pool_argument) : 0;
+}
+
+// All of the record but its publication. The flags are for decide.
+uint8_t fill(Activation& activation, Record& record, const Arrival& at) {
+  const Site* site = at.site;
+  const uint64_t stub_sp = reinterpret_cast<uint64_t>(at.saved) + sizeof(Saved);
+  uint64_t function_sp = stub_sp + static_cast<uint64_t>(int64_t{site->sp_bias});
+  uint64_t rbp = at.rbp;
+  if (site->by_frame_pointer != 0) {
+    function_sp = rbp + sizeof(uint64_t);
+    rbp = load(rbp, sizeof(uint64_t));
+  }
+  const uint64_t entry_sp = outermost_entry(function_sp);
+  uint64_t extra = 0;
+  const uint64_t object = object_of(at, extra);
   // The counter's cache line comes while the stack is captured: the time stamp waits for it.
   __builtin_prefetch(reinterpret_cast<const void*>(object + static_cast<uint64_t>(site->counter_offset)), 1);
-  uint64_t extra = 0;
-  if (site->size_argument != 0) {
-    extra = argument(*saved, site->size_argument);
-    if (site->times_argument != 0) extra *= argument(*saved, site->times_argument);
-  }
+  uint8_t flags = 0;
   record.object = object;
   record.sp = entry_sp;
   record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
@@ -157,8 +172,54 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, 
   record.count = moment.count;
   record.kind = RecordKind::entry;
   record.flags = flags;
-  const bool published = publish(thread, record, index);
+  return flags;
+}
+
+}  // namespace
+
+// Returns what ask_debugger does; 0 when it need not be asked.
+extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, const Saved* saved,
+                                                              uint64_t rbp, uint64_t counter,
+                                                              uint64_t operand) {
+  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  uint64_t index = 0;
+  if (!activation.begin_record(index)) return 0;
+  Record& record = activation.record(index);
+  const uint8_t flags = fill(activation, record, Arrival{site, saved, rbp, counter, operand});
+  const bool published = publish(activation.thread(), record, index);
   return (flags & kCandidate) != 0 ? decide(activation, *site, record, published) : 0;
+}
+
+/// A record that is published once the instruction has run.
+struct Attempt {
+  Record* record;  ///< nullptr: none
+  uint64_t index;
+};
+
+// Before a compare-and-exchange: the event has its place and time before it takes effect.
+extern "C" __attribute__((used)) Attempt refhist_agent_attempt(const Site* site, const Saved* saved,
+                                                               uint64_t rbp, uint64_t counter,
+                                                               uint64_t operand) {
+  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  uint64_t index = 0;
+  if (!activation.begin_record(index)) return {nullptr, 0};
+  Record& record = activation.record(index);
+  fill(activation, record, Arrival{site, saved, rbp, counter, operand});
+  record.count = saved->rax;  // what the counter is if this succeeds
+  return {&record, index};
+}
+
+// Behind it.
+extern "C" __attribute__((used)) void refhist_agent_attempted(Record* record, const Saved* saved,
+                                                              uint64_t index) {
+  constexpr uint64_t kZero = 1U << 14U;  // the flag, in what the stub saves
+  if (record == nullptr) return;
+  if ((saved->flags & kZero) == 0) record->kind = RecordKind::nothing;
+  auto* shared = reinterpret_cast<Shared*>(refhist_agent_config.shared);
+  const uint64_t first = reinterpret_cast<uint64_t>(shared) + shared->rings;
+  const uint64_t slot = (reinterpret_cast<uint64_t>(record) - first) / (kRingRecords * sizeof(Record));
+  auto* slots = reinterpret_cast<ThreadSlot*>(reinterpret_cast<char*>(shared) + shared->slots);
+  publish(slots[slot], *record, index);
 }
 
 // `saved` lies above the word that the stub has pushed: the object argument of the call. Above that is the

@@ -23,7 +23,11 @@ constexpr uint32_t kWalkers =
 constexpr uint32_t kFrameBytes = 1U << 20U;  ///< at the end of each piece of code: .eh_frame_hdr, .eh_frame
 constexpr uint32_t kStopBytes = kPage;       ///< in front of that in the first piece: where the agent stops
 
-enum class RecordKind : uint8_t { entry = 1, returned = 2 };
+enum class RecordKind : uint8_t {
+  entry = 1,
+  returned = 2,
+  nothing = 3,  ///< a compare-and-exchange that failed
+};
 
 enum RecordFlag : uint8_t {
   kHasCount = 1,    ///< `count` was read
@@ -60,7 +64,8 @@ struct Record {
   uint64_t count;      ///< the counter's bytes, not sign-extended
   uint64_t sp;         ///< stack pointer at the function's entry
   uint64_t return_pc;  ///< where the call returns to
-  uint64_t extra;      ///< entry: size or pool; returned: the pointer behind an indirect argument
+  uint64_t extra;      ///< entry: size, pool, or the operand of an inlined copy's instruction; returned: the
+                       ///< pointer behind an indirect argument
   uint32_t site;
   uint32_t stack;  ///< node of the stack trie; 0 none
   RecordKind kind;
@@ -95,11 +100,14 @@ struct Site {
   uint8_t pool_argument;     ///< for results that come from a pool; then there is no size
   uint8_t counter_shift;
   Effect effect;
-  uint8_t at_return;  ///< the effect is known when the call returns
-  uint8_t success;    ///< when it has one, by the result: as the core's Success
-  uint8_t blind;      ///< the family's count moves where no probe is: that is no mistake
-  uint8_t watch;      ///< Watch flags: which stop rules look at this site
-  uint8_t tells_end;  ///< a put or get whose return is seen, so that it counts as inside until then
+  uint8_t at_return;         ///< the effect is known when the call returns
+  uint8_t success;           ///< when it has one, by the result: as the core's Success
+  uint8_t blind;             ///< the family's count moves where no probe is: that is no mistake
+  uint8_t watch;             ///< Watch flags: which stop rules look at this site
+  uint8_t tells_end;         ///< a put or get whose return is seen, so that it counts as inside until then
+  uint8_t by_frame_pointer;  ///< inlined: rbp points at the caller's rbp; sp_bias says nothing
+  uint8_t compares;          ///< inlined: a compare-and-exchange
+  uint8_t inlined;  ///< an instruction inside a function: the stub says where the counter is, and its operand
 };
 static_assert(sizeof(Site) == 88);
 

@@ -134,6 +134,49 @@ const AgentBackend::KnownCode& AgentBackend::code_of(const LoadedModule& module)
       .first->second;
 }
 
+// What only the run of the instruction tells is left to the debugger.
+std::string AgentBackend::unfit(const Site& site, const TrackedFamily& tracked, const AgentWatch& watch) {
+  const CounterInstruction& counter = *site.counter;
+  const bool birth = site.role == Role::init && counter.source == CounterInstruction::kNoRegister &&
+                     counter.constant == tracked.family.born;
+  if (watch.flags != 0 && counter.step() == 0 && !birth)
+    return "a stop rule looks at it, and by how much it changes the count differs";
+  return {};
+}
+
+std::optional<InsideFunction> AgentBackend::inside_function(const LoadedModule& module,
+                                                            const ModuleCode& code, const Site& site) {
+  const UnwindRule* rule = module.module->unwind_rule(site.file_address);
+  constexpr std::int64_t kAboveFramePointer = 16;
+  const auto saved_at = [&](unsigned reg, std::int64_t offset) {
+    const RegisterRule& saved = rule->registers[reg];
+    return saved.kind == RegisterRule::Kind::at_cfa_offset && saved.offset == offset;
+  };
+  if (rule == nullptr || rule->cfa_by_expression || !saved_at(kRip, -8)) return std::nullopt;
+  const bool by_frame_pointer = rule->cfa_register == kRbp && rule->cfa_offset == kAboveFramePointer &&
+                                saved_at(kRbp, -kAboveFramePointer);
+  const bool fixed = by_frame_pointer || rule->cfa_register == kRsp;
+  const auto& starts = code.starts();
+  const auto next = std::upper_bound(starts.begin(), starts.end(), site.address);
+  if (!fixed || next == starts.begin()) return std::nullopt;
+  InsideFunction inside;
+  inside.enclosing = code.function_at(*std::prev(next));
+  inside.by_frame_pointer = by_frame_pointer;
+  if (!by_frame_pointer)
+    inside.sp_delta =
+        static_cast<std::int32_t>(rule->cfa_offset) - static_cast<std::int32_t>(sizeof(Address));
+  for (const unsigned reg : {kRbx, kRbp, kR12, kR13, kR14, kR15}) {
+    const RegisterRule& saved = rule->registers[reg];
+    // libdw calls rbx undefined where the call frame information says nothing of it.
+    const bool untouched =
+        saved.kind == RegisterRule::Kind::same || saved.kind == RegisterRule::Kind::undefined;
+    if (untouched) continue;
+    if (saved.kind != RegisterRule::Kind::at_cfa_offset) return std::nullopt;
+    inside.pushed.push_back({reg, -saved.offset});
+  }
+  return inside;
+}
+
 StackArguments AgentBackend::stack_arguments(DebuggerPort& port, const KnownCode& known,
                                              const CodeRange& function, unsigned depth) {
   const auto range_at = [](const std::vector<CodeRange>& ranges, Address address) {
@@ -197,7 +240,15 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
       !frees_known_blocks(site, context_.families[site.family.index()], context_.modules))
     return "a stop rule looks at what it frees, and the size of that is not known";
   const KnownCode& known = code_of(*module);
-  PatchRequest request = known.code.request(site.address, site.size);
+  if (site.counter) {
+    if (std::string why_not = unfit(site, context_.families[site.family.index()], watch); !why_not.empty())
+      return why_not;
+  }
+  PatchRequest request = known.code.request(site.address, site.counter ? 0 : site.size);
+  if (site.counter) {
+    request.inside = inside_function(*module, known.code, site);
+    if (!request.inside) return "an inlined copy in a function whose frame is not at a fixed place";
+  }
   for (const Address address : port.user_breakpoints()) {
     if (address > site.address && request.function.contains(address)) request.keep.push_back(address);
   }
@@ -210,7 +261,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   agent::Site described = describe_site(site, id, context_.families[site.family.index()], watch);
   const bool counted =
       described.effect == agent::Effect::put || (described.effect == agent::Effect::get && watches);
-  const bool ends = counted && watch.flags != 0 && !site.object.indirect &&
+  const bool ends = counted && !site.counter && watch.flags != 0 && !site.object.indirect &&
                     site.object.from == ObjectSource::From::argument && agent_->passes_unwinder &&
                     planned.patch->sp_delta == 0;
   const bool no_stack_arguments =
@@ -223,7 +274,9 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   const ReturnTo returns = watches                    ? ReturnTo::record
                            : described.tells_end != 0 ? ReturnTo::end_of_put
                                                       : ReturnTo::nobody;
-  const auto stub = write_stub(*piece, described, *planned.patch, returns, why_not);
+  std::optional<CounterOperands> counter;
+  if (site.counter) counter = CounterOperands{*site.counter, module->bias};
+  const auto stub = write_stub(*piece, described, *planned.patch, returns, counter, why_not);
   if (!stub) return why_not;
   const auto jump = jump_bytes(planned.patch->at, stub->begin);
   if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
@@ -311,6 +364,7 @@ void AgentBackend::describe_again() {
     const TrackedFamily& tracked = context_.families[site.family.index()];
     agent::Site described = describe_site(site, id, tracked, armed.watch);
     described.sp_bias = armed.stub.sp_bias;
+    described.by_frame_pointer = armed.stub.by_frame_pointer ? 1 : 0;
     described.tells_end = armed.tells_end ? 1 : 0;
     std::array<std::uint8_t, sizeof described> bytes;
     std::memcpy(bytes.data(), &described, sizeof described);

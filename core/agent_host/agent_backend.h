@@ -160,6 +160,10 @@ class AgentBackend {
     std::unordered_map<Address, std::string> imports;  // by slot in the file
   };
   const KnownCode& code_of(const LoadedModule& module);
+  /// Why the agent cannot record an inlined copy; empty when it can.
+  static std::string unfit(const Site& site, const TrackedFamily& tracked, const AgentWatch& watch);
+  static std::optional<InsideFunction> inside_function(const LoadedModule& module, const ModuleCode& code,
+                                                       const Site& site);
   StackArguments stack_arguments(DebuggerPort& port, const KnownCode& known, const CodeRange& function,
                                  unsigned depth);
   /// The same of the function that the dynamic linker puts into the slot.

@@ -73,6 +73,8 @@ AgentImage::AgentImage() {
   entry_ = symbol(file, "refhist_agent_entry");
   returned_ = symbol(file, "refhist_agent_return");
   ended_ = symbol(file, "refhist_agent_end");
+  attempt_ = symbol(file, "refhist_agent_attempt");
+  attempted_ = symbol(file, "refhist_agent_attempted");
   find_object_ = symbol(file, "refhist_agent_find_object");
   prctl_ = symbol(file, "refhist_agent_prctl");
   syscall_ = symbol(file, "refhist_agent_syscall");

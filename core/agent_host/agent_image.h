@@ -20,6 +20,8 @@ class AgentImage {
   [[nodiscard]] Address entry() const { return entry_; }
   [[nodiscard]] Address returned() const { return returned_; }
   [[nodiscard]] Address ended() const { return ended_; }
+  [[nodiscard]] Address attempt() const { return attempt_; }
+  [[nodiscard]] Address attempted() const { return attempted_; }
   [[nodiscard]] Address find_object() const { return find_object_; }
   [[nodiscard]] Address prctl() const { return prctl_; }
   [[nodiscard]] Address syscall() const { return syscall_; }
@@ -35,6 +37,8 @@ class AgentImage {
   Address entry_ = 0;
   Address returned_ = 0;
   Address ended_ = 0;
+  Address attempt_ = 0;
+  Address attempted_ = 0;
   Address find_object_ = 0;
   Address prctl_ = 0;
   Address syscall_ = 0;

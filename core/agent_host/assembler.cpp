@@ -39,19 +39,42 @@ void Assembler::move(Gpr to, Gpr from) {
   byte(0xc0 | (number(from) & 7U) << 3U | (number(to) & 7U));
 }
 
-void Assembler::load_from_stack(Gpr to, std::int32_t offset) {
-  byte(kRexW | (number(to) >= 8 ? 4U : 0U));
-  byte(0x8b);
-  byte(0x84 | (number(to) & 7U) << 3U);
+void Assembler::stack_word(unsigned opcode, Gpr reg, std::int32_t offset) {
+  byte(kRexW | (number(reg) >= 8 ? 4U : 0U));
+  byte(opcode);
+  byte(0x84 | (number(reg) & 7U) << 3U);
   byte(0x24);
-  for (unsigned shift = 0; shift < 32; shift += 8) byte(static_cast<std::uint32_t>(offset) >> shift & 0xffU);
+  word(static_cast<std::uint32_t>(offset));
 }
+
+void Assembler::load_from_stack(Gpr to, std::int32_t offset) { stack_word(0x8b, to, offset); }
+
+void Assembler::store_to_stack(Gpr from, std::int32_t offset) { stack_word(0x89, from, offset); }
 
 void Assembler::load_address(Gpr to, Address address) {
   byte(kRexW | (number(to) >= 8 ? 4U : 0U));
   byte(0x8d);
   byte(0x05 | (number(to) & 7U) << 3U);
   relative(address);
+}
+
+void Assembler::load_address(Gpr to, const Memory& memory) {
+  constexpr unsigned kNoIndex = 4;
+  const unsigned index = memory.index ? number(*memory.index) : kNoIndex;
+  unsigned scale = 0;
+  while (1U << scale < memory.scale) ++scale;
+  byte(kRexW | (number(to) >= 8 ? 4U : 0U) | (index >= 8 ? 2U : 0U) | (number(memory.base) >= 8 ? 1U : 0U));
+  byte(0x8d);
+  byte(0x84 | (number(to) & 7U) << 3U);
+  byte(scale << 6U | (index & 7U) << 3U | (number(memory.base) & 7U));
+  word(static_cast<std::uint32_t>(memory.displacement));
+}
+
+void Assembler::load_constant(Gpr to, std::int32_t value) {
+  byte(kRexW | (number(to) >= 8 ? 1U : 0U));
+  byte(0xc7);
+  byte(0xc0 | (number(to) & 7U));
+  word(static_cast<std::uint32_t>(value));
 }
 
 void Assembler::move_stack(std::int32_t bytes) {

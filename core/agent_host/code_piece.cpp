@@ -32,6 +32,8 @@ bool CodePiece::reaches(Address begin, Address end) const {
 
 Address CodePiece::agent_entry() const { return address_ + AgentImage::get().entry(); }
 Address CodePiece::agent_end() const { return address_ + AgentImage::get().ended(); }
+Address CodePiece::agent_attempt() const { return address_ + AgentImage::get().attempt(); }
+Address CodePiece::agent_attempted() const { return address_ + AgentImage::get().attempted(); }
 Address CodePiece::stop_page() const { return end() - agent::kFrameBytes - agent::kStopBytes; }
 Address CodePiece::agent_return() const { return address_ + AgentImage::get().returned(); }
 

@@ -25,6 +25,8 @@ class CodePiece {
   [[nodiscard]] Address agent_entry() const;
   [[nodiscard]] Address agent_return() const;
   [[nodiscard]] Address agent_end() const;
+  [[nodiscard]] Address agent_attempt() const;
+  [[nodiscard]] Address agent_attempted() const;
   /// A place of the agent's image.
   [[nodiscard]] Address in_agent(Address place) const { return address_ + place; }
   /// A page that the program may map something else over: stubs stay away from it.

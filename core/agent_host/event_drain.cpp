@@ -106,11 +106,12 @@ bool EventDrain::drain_slot(unsigned index) {
     __builtin_prefetch(&area_.record(index, next + kAhead));
     const agent::Record& record = area_.record(index, next);
     if (load(record.lap) != lap_of(next)) break;
+    if (record.kind == agent::RecordKind::nothing) continue;
     if (batch == nullptr || batch->records.size() == kBatch) batch = &batch_for(index);
     batch->add(record);
+    ++waiting_;
   }
-  nothing_before_[index] = std::max(nothing_before_[index], batch->newest);
-  waiting_ += next - slot.consumed;
+  if (batch != nullptr) nothing_before_[index] = std::max(nothing_before_[index], batch->newest);
   __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
   return true;
 }

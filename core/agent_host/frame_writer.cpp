@@ -89,13 +89,14 @@ void FrameWriter::advance(std::uint32_t offset) {
   at_ = offset;
 }
 
-void FrameWriter::plain_row(const FrameRow& row, const std::vector<PushedRegister>& pushed) {
+void FrameWriter::plain_row(const FrameRow& row, const Stub& stub) {
+  constexpr std::uint64_t kAboveFramePointer = 16;
   advance(row.offset);
   bytes_.push_back(DW_CFA_def_cfa);
-  leb(kRsp);
-  leb(static_cast<std::uint64_t>(row.cfa));
+  leb(stub.by_frame_pointer ? kRbp : kRsp);
+  leb(stub.by_frame_pointer ? kAboveFramePointer : static_cast<std::uint64_t>(row.cfa));
   for (const unsigned reg : kCalleeSaved) bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_restore | reg));
-  for (const PushedRegister& reg : pushed) {
+  for (const PushedRegister& reg : stub.pushed) {
     bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_offset | reg.number));
     leb(static_cast<std::uint64_t>(reg.below_cfa) / 8);
   }
@@ -121,7 +122,7 @@ void FrameWriter::add(const Stub& stub, const OriginalRule& original) {
   begin_entry(stub.begin, stub.end);
   const auto plain_rows = [&](std::uint32_t first, std::uint32_t last) {
     for (const FrameRow& row : stub.rows) {
-      if (first <= row.offset && row.offset < last) plain_row(row, stub.pushed);
+      if (first <= row.offset && row.offset < last) plain_row(row, stub);
     }
   };
   plain_rows(0, stub.relocated);

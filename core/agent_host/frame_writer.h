@@ -33,7 +33,7 @@ class FrameWriter {
   void begin_entry(Address begin, Address end);
   void end_entry();
   void advance(std::uint32_t offset);
-  void plain_row(const FrameRow& row, const std::vector<PushedRegister>& pushed);
+  void plain_row(const FrameRow& row, const Stub& stub);
   void original_row(const UnwindRule& rule);
 
   Address place_;

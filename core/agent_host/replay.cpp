@@ -136,6 +136,7 @@ const RecordedStack& Replay::known_stack(std::uint64_t key, const Site& site, co
 
 // Most records: at the entry of a get or put whose object and counter they have.
 bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site) {
+  if (site.counter) return false;
   const bool ordinary = record.kind == agent::RecordKind::entry &&
                         (record.flags & (agent::kHasCount | agent::kCandidate)) == agent::kHasCount &&
                         (site.role == Role::get || site.role == Role::put) &&
@@ -156,6 +157,19 @@ bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& recor
   return recorder_.on_ordinary_entry(call);
 }
 
+void Replay::apply_change(const ProgramView& view, const RecordBatch& batch, const agent::Record& record,
+                          const Site& site) {
+  const auto after = site.counter->after(record.extra, record.count);
+  if (!after) return;
+  ++sites_.get(SiteId(record.site)).hits;
+  Registers registers;
+  registers[kRip] = site.address;
+  registers[kRsp] = record.sp;
+  recorder_.on_counter_change(view, batch.tid, registers,
+                              {SiteId(record.site), record.object, record.sp, record.count, *after},
+                              recorded_);
+}
+
 const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, agent::Record record) {
   if (const Address original = modules_.original(record.return_pc); original != 0)
     record.return_pc = original;
@@ -172,6 +186,10 @@ const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, agent::Reco
     registers[kRsp] = record.sp + sizeof(Address);
     registers[kRax] = record.object;
     recorder_.on_return(view, batch.tid, registers, recorded_, watched_);
+    return recorded_;
+  }
+  if (site.counter) {
+    apply_change(view, batch, record, site);
     return recorded_;
   }
   std::optional<Address> arm_return;

@@ -35,7 +35,7 @@ class Replay {
   /// Reads the program's memory as it is now; false when it cannot.
   using MemoryReader = std::function<bool(Address address, void* out, std::size_t size)>;
 
-  Replay(Recorder& recorder, const SiteTable& sites, const ModuleMap& modules, StackReader stacks,
+  Replay(Recorder& recorder, SiteTable& sites, const ModuleMap& modules, StackReader stacks,
          const std::vector<TrackedFamily>& families, MemoryReader memory)
       : recorder_(recorder),
         sites_(sites),
@@ -56,10 +56,12 @@ class Replay {
  private:
   const RecordedStack& stack_of(const Site& site, const agent::Record& record);
   const RecordedStack& known_stack(std::uint64_t key, const Site& site, const agent::Record& record);
+  void apply_change(const ProgramView& view, const RecordBatch& batch, const agent::Record& record,
+                    const Site& site);
   bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site);
 
   Recorder& recorder_;
-  const SiteTable& sites_;
+  SiteTable& sites_;
   const ModuleMap& modules_;
   StackReader stacks_;
   const std::vector<TrackedFamily>& families_;

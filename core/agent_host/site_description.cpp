@@ -65,6 +65,9 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
   described.above = watch.above;
   described.each = watch.each;
   described.object_argument = from_argument ? agent::argument_place(site.object.argument) : 0;
+  described.inlined = site.counter ? 1 : 0;
+  described.compares =
+      site.counter && site.counter->kind == CounterInstruction::Kind::compare_exchange ? 1 : 0;
   described.indirect = site.object.indirect ? 1 : 0;
   described.pointer_at_entry = site.object.indirect && !site.watches_return() ? 1 : 0;
   described.counts_at_entry = is_object ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "agent_host/assembler.h"
+#include "patching/decoded_instruction.h"
 #include "patching/relocator.h"
 #include "port/registers.h"
 
@@ -16,9 +17,17 @@ using Gpr = Assembler::Gpr;
 constexpr std::size_t kMostBytes = 512;
 constexpr std::int32_t kWord = 8;
 constexpr std::int32_t kRedZone = 128;
+constexpr std::int32_t kAttempt = 16;  // agent::Attempt
 constexpr std::int32_t kSavedBytes = sizeof(agent::Saved);
 // In the order in which agent::Saved has them from its end on, after rax and the flags.
 constexpr std::array kSaved{Gpr::rcx, Gpr::rdx, Gpr::rsi, Gpr::rdi, Gpr::r8, Gpr::r9, Gpr::r10, Gpr::r11};
+
+Gpr gpr(std::uint8_t dwarf_number) {
+  constexpr std::array kByNumber{Gpr::rax, Gpr::rdx, Gpr::rcx, Gpr::rbx, Gpr::rsi, Gpr::rdi,
+                                 Gpr::rbp, Gpr::rsp, Gpr::r8,  Gpr::r9,  Gpr::r10, Gpr::r11,
+                                 Gpr::r12, Gpr::r13, Gpr::r14, Gpr::r15};
+  return kByNumber[dwarf_number];
+}
 
 class StubAssembler {
  public:
@@ -56,6 +65,29 @@ class StubAssembler {
     pop(Gpr::rax);
     code_.restore_flags();
     pop(Gpr::rax);
+  }
+  /// Into the agent's fourth and fifth argument. Of the registers, only rax is another one than the
+  /// program's.
+  void load_counter(const CounterOperands& operands) {
+    const CounterInstruction& counter = operands.instruction;
+    constexpr std::uint8_t kNone = CounterInstruction::kNoRegister;
+    code_.load_from_stack(Gpr::rax, kSavedBytes - kWord);
+    if (counter.source != kNone) push(gpr(counter.source));
+    if (counter.base == kNone) {
+      code_.load_address(Gpr::rcx, static_cast<Address>(counter.displacement) + operands.bias);
+    } else {
+      Assembler::Memory memory;
+      memory.base = gpr(counter.base);
+      if (counter.index != kNone) memory.index = gpr(counter.index);
+      memory.scale = counter.scale;
+      memory.displacement = static_cast<std::int32_t>(counter.displacement);
+      code_.load_address(Gpr::rcx, memory);
+    }
+    if (counter.source != kNone) {
+      pop(Gpr::r8);
+    } else {
+      code_.load_constant(Gpr::r8, static_cast<std::int32_t>(counter.constant));
+    }
   }
   /// `pushed`: registers of the caller's that are on the stack, perhaps with the frame pointer.
   void call_agent(Address site, Address function, const std::vector<PushedRegister>& pushed = {}) {
@@ -126,16 +158,53 @@ bool append_moved(StubAssembler& code, const Patch& patch, Stub& stub, std::stri
     stub.boundaries.emplace_back(stub.relocated + from, original);
   return true;
 }
+// The instruction runs here, and the agent is told whether it has succeeded.
+bool finish_attempt(const CodePiece& piece, const Patch& patch, std::int32_t lowered, StubAssembler& code,
+                    Stub& stub, std::string& why_not) {
+  const InstructionDecoder decoder;
+  Patch first = patch;
+  Patch rest = patch;
+  first.length = decoder.length({patch.at, patch.original}, patch.at);
+  first.original.resize(first.length);
+  first.falls_through = false;
+  rest.at += first.length;
+  rest.length -= first.length;
+  rest.original.erase(rest.original.begin(), rest.original.begin() + first.length);
+  code.code().store_to_stack(Gpr::rax, kSavedBytes);
+  code.code().store_to_stack(Gpr::rdx, kSavedBytes + kWord);
+  code.restore_registers();
+  const auto moved = relocate(first, code.code().here(), &why_not);
+  if (!moved) return false;
+  code.code().raw(moved->bytes);
+  code.save_registers();
+  code.code().load_from_stack(Gpr::rdi, kSavedBytes);
+  code.code().move(Gpr::rsi, Gpr::rsp);
+  code.code().load_from_stack(Gpr::rdx, kSavedBytes + kWord);
+  code.code().call(piece.agent_attempted());
+  code.restore_registers();
+  code.lower_stack(-lowered);
+  return append_moved(code, rest, stub, why_not);
+}
+
+void append(CodePiece& piece, const agent::Site& descriptor, StubAssembler& code, Stub& stub) {
+  stub.end = code.code().here();
+  stub.rows = code.rows();
+  std::vector<std::uint8_t> bytes(sizeof descriptor);
+  std::memcpy(bytes.data(), &descriptor, sizeof descriptor);
+  bytes.insert(bytes.end(), code.code().bytes().begin(), code.code().bytes().end());
+  piece.append(bytes);
+}
 }  // namespace
 
 std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
-                               ReturnTo returns, std::string& why_not) {
+                               ReturnTo returns, const std::optional<CounterOperands>& counter,
+                               std::string& why_not) {
   const auto place = piece.next(kMostBytes);
   if (!place) {
     why_not = "the code memory near it is full";
     return std::nullopt;
   }
-  const std::int32_t red_zone = patch.red_zone_live ? kRedZone : 0;
+  const std::int32_t red_zone = (patch.red_zone_live ? kRedZone : 0) + (site.compares != 0 ? kAttempt : 0);
   agent::Site descriptor = site;
   descriptor.sp_bias = patch.sp_delta + red_zone;
   Stub stub;
@@ -143,10 +212,20 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   stub.sp_bias = descriptor.sp_bias;
   stub.begin = *place + sizeof descriptor;
   stub.pushed = patch.pushed;
+  stub.by_frame_pointer = patch.by_frame_pointer;
+  descriptor.by_frame_pointer = patch.by_frame_pointer ? 1 : 0;
+  const std::vector<PushedRegister> found_from_sp =
+      patch.by_frame_pointer ? std::vector<PushedRegister>() : patch.pushed;
   StubAssembler code(stub.begin, kWord + patch.sp_delta);
   if (red_zone != 0) code.lower_stack(red_zone);
   code.save_registers();
-  code.call_agent(*place, piece.agent_entry(), patch.pushed);
+  if (counter) code.load_counter(*counter);
+  code.call_agent(*place, site.compares != 0 ? piece.agent_attempt() : piece.agent_entry(), found_from_sp);
+  if (site.compares != 0) {
+    if (!finish_attempt(piece, patch, red_zone, code, stub, why_not)) return std::nullopt;
+    append(piece, descriptor, code, stub);
+    return stub;
+  }
   std::optional<std::size_t> back;
   if (site.watch != 0) back = code.code().jump_forward_if_set();
   const auto leave = [&] {
@@ -165,12 +244,7 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
     leave();
     code.code().jump(patch.at);
   }
-  stub.end = code.code().here();
-  stub.rows = code.rows();
-  std::vector<std::uint8_t> bytes(sizeof descriptor);
-  std::memcpy(bytes.data(), &descriptor, sizeof descriptor);
-  bytes.insert(bytes.end(), code.code().bytes().begin(), code.code().bytes().end());
-  piece.append(bytes);
+  append(piece, descriptor, code, stub);
   return stub;
 }
 

@@ -10,6 +10,7 @@
 #include "agent/agent_abi.h"
 #include "agent_host/code_piece.h"
 #include "patching/patch.h"
+#include "sites/counter_instruction.h"
 
 namespace refhist {
 
@@ -31,15 +32,23 @@ struct Stub {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> boundaries;
   std::vector<FrameRow> rows;  ///< for all but the moved instructions
   std::vector<PushedRegister> pushed;
+  bool by_frame_pointer = false;  ///< the canonical frame address is found from rbp, and the rows say nothing
 };
 
 /// Who is told when the call returns; then it is made from the stub.
 enum class ReturnTo : std::uint8_t { nobody, record, end_of_put };
 
+/// Where an inlined copy's counter is, and by what it changes: told to the agent.
+struct CounterOperands {
+  CounterInstruction instruction;
+  Address bias = 0;  ///< of the module
+};
+
 /// Writes the stub into the piece. Nothing and the reason when an instruction cannot be moved there or the
 /// piece is full.
 std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
-                               ReturnTo returns, std::string& why_not);
+                               ReturnTo returns, const std::optional<CounterOperands>& counter,
+                               std::string& why_not);
 
 /// A stub that asks the agent first: unless `handler` answers 0 it has done the work, and the caller is told
 /// 0.

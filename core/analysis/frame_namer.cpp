@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
+#include "probes/function_pattern.h"
 
 namespace refhist {
 
@@ -48,14 +49,27 @@ std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackF
   return frames.size() > 1 ? 1 : 0;
 }
 
+/// What an inlined copy was inlined into.
+const NamedFrame& FrameNamer::around_copy(const Site& site, const StackFrame& frame) {
+  const std::vector<NamedFrame>& names = name(frame);
+  const std::string probe(function_part(site.function));
+  for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+    if (function_part(names[i].function) == probe) return names[i + 1];
+  }
+  return names.back();
+}
+
 NamedFrame FrameNamer::owner(const Event& event) {
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  const Site* site = event.site.valid() ? &sites_.get(event.site) : nullptr;
+  if (site != nullptr && site->counter && !frames.empty()) return around_copy(*site, frames.front());
   return frames.empty() ? NamedFrame{} : name(frames[owner_index(event, frames)]).front();
 }
 
 std::string FrameNamer::lost_owner(const Event& event) {
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
-  const std::size_t owner = frames.empty() ? 0 : owner_index(event, frames);
+  const bool inlined = event.site.valid() && sites_.get(event.site).counter;
+  const std::size_t owner = frames.empty() || inlined ? 0 : owner_index(event, frames);
   if (owner == 0) return {};
   const auto lost = tail_calls_.between(frames[owner - 1], frames[owner]);
   return lost && lost->complete && lost->ways.size() == 1 ? lost->ways.front().back() : std::string();

@@ -43,6 +43,7 @@ class FrameNamer {
 
  private:
   const std::vector<NamedFrame>& name(const StackFrame& frame);
+  const NamedFrame& around_copy(const Site& site, const StackFrame& frame);
   [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {

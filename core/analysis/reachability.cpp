@@ -128,6 +128,7 @@ class ReachabilityScan {
   void mark(const RootSet& roots, HeapMap& heap, TrackedCells& cells, HeapImage& image) {
     ReachabilityMarker marker(heap, cells, image);
     for (const RootRange& root : roots.ranges()) {
+      if (root.backing == Backing::module) marker.root_objects(root.range);
       memory_.each_piece(root.range, root.backing,
                          [&](Address at, const ScanMemory::Word* words, std::size_t count) {
                            marker.root_words(at, words, count);
@@ -167,7 +168,10 @@ class ReachabilityScan {
         fate.where = registers_[cell.register_root].where;
       } else if (cell.holder != 0) {
         fate.where = places.name(cell.holder);
-        if (const TrackedCell* holder = cells.at(cell.holder)) {
+        const TrackedCell* holder = cells.at(cell.holder);
+        if (cell.range.contains(cell.holder)) {
+          fate.where = fmt::format("the program itself, as its variable {},", fate.where);
+        } else if (holder != nullptr) {
           fate.holder_object = blocks_[cells.member_at(*holder, cell.holder)].object;
         }
       }

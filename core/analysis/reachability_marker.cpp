@@ -18,6 +18,14 @@ ReachabilityMarker::ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapI
 
 void ReachabilityMarker::root_register(Address value, std::uint32_t index) { point(value, 0, index); }
 
+void ReachabilityMarker::root_objects(AddressRange range) {
+  for (std::size_t i = cells_.first_behind(range.begin); i < cells_.size(); ++i) {
+    TrackedCell& cell = cells_.cells()[i];
+    if (cell.range.begin >= range.end) break;
+    if (range.contains(cell.range.begin)) reach_cell(cell, cell.range.begin, TrackedCell::kNoRegister);
+  }
+}
+
 void ReachabilityMarker::root_words(Address at, const Word* words, std::size_t count) {
   const Address end = at + count * sizeof(Word);
   const Address begin = at;

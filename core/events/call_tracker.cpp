@@ -23,7 +23,12 @@ void CallTracker::close_finished(ThreadCalls& thread, Address sp, std::span<cons
     if (call.sp == sp) return true;
     // Stacks are not recorded: a call further in is taken for over, though this may be a signal stack further
     // out.
-    if (frames.empty()) return call.sp < sp || overwritten(call.sp, call.return_pc);
+    if (frames.empty()) return call.sp < sp || (call.copy_end == 0 && overwritten(call.sp, call.return_pc));
+    if (call.copy_end != 0) {
+      return std::none_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
+        return !frame.exact && call.copy_begin < frame.pc && frame.pc <= call.copy_end;
+      });
+    }
     return std::none_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
       return frame.cfa != 0 ? frame.cfa == call.sp + kSlot : frame.pc == call.return_pc;
     });

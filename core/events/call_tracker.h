@@ -28,7 +28,9 @@ struct PendingCall {
   Count before;
   StackId stack;
   std::uint64_t time_ns = 0;
-  EventId first_inside;  ///< the next event id at entry
+  EventId first_inside;         ///< the next event id at entry
+  std::uint64_t expected = 0;   ///< of a compare-and-exchange: the counter's bytes before
+  std::uint64_t exchanged = 0;  ///< and after, if it succeeds
 };
 
 /// A get or put recorded at its entry, whose effect may not have reached memory yet.
@@ -38,8 +40,10 @@ struct OpenCall {
   Address address = 0;  ///< of the object
   Address sp = 0;
   Address return_pc = 0;
-  int delta = 0;
+  std::int64_t delta = 0;
   Count before;
+  Address copy_begin = 0;  ///< an inlined copy, no call: it is running while a frame lies in here
+  Address copy_end = 0;
 };
 
 struct ThreadCalls {

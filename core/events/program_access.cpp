@@ -52,6 +52,12 @@ std::string ProgramAccess::thread_name(long tid, ThreadNames& names) const {
   return {};
 }
 
+std::vector<long> ProgramAccess::threads() const {
+  std::vector<long> tids;
+  for (const ThreadInfo& thread : port_.threads()) tids.push_back(thread.tid);
+  return tids;
+}
+
 bool ProgramAccess::thread_lives(long tid) const {
   if (process_.local) return lives_here(process_.pid, tid);
   const std::vector<ThreadInfo> threads = port_.threads();

@@ -30,6 +30,8 @@ class ProgramAccess final : public ProgramView {
   [[nodiscard]] const ProcessInfo& process() const { return process_; }
   [[nodiscard]] std::string thread_name(long tid, ThreadNames& names) const override;
   [[nodiscard]] bool thread_lives(long tid) const override;
+  [[nodiscard]] std::vector<long> threads() const override;
+  [[nodiscard]] bool can_stop_behind() const override { return port_.can_stop_behind(); }
   [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec,
                                  Address object) const override;
   /// The count that the counter's bytes stand for.

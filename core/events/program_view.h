@@ -32,6 +32,10 @@ class ProgramView {
                                          Address object) const = 0;
   [[nodiscard]] virtual std::string thread_name(long tid, ThreadNames& names) const = 0;
   [[nodiscard]] virtual bool thread_lives(long tid) const = 0;
+  /// As DebuggerPort says.
+  [[nodiscard]] virtual bool can_stop_behind() const { return true; }
+  /// The program's threads; empty when they do not matter, as what is told has happened already.
+  [[nodiscard]] virtual std::vector<long> threads() const { return {}; }
 
   /// Does the word at this place of a thread's stack no longer hold that return address? Then the call is
   /// over.

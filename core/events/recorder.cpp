@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "agent/site_values.h"
 #include "base/text.h"
+#include "events/program_access.h"
 
 namespace refhist {
 
@@ -29,6 +31,16 @@ int direction(Role role) {
     default:
       return 0;
   }
+}
+
+/// Nothing when the change is none that a copy of this function makes. What is added may be taken back.
+std::optional<Role> role_of_change(const Site& site, std::int64_t delta, std::int64_t after,
+                                   std::int64_t born) {
+  if (site.role == Role::init) return after == born ? std::optional(Role::init) : std::nullopt;
+  if (delta == 0) return std::nullopt;
+  if ((delta > 0) == (direction(site.role) > 0)) return site.role;
+  if (site.counter->kind != CounterInstruction::Kind::add) return std::nullopt;
+  return delta > 0 ? Role::get : Role::put;
 }
 
 bool covers(const Site& site, Address return_pc) {
@@ -157,7 +169,8 @@ bool Recorder::part_of_outer_call(const ThreadCalls& thread, const Call& call) c
                       direction(site.role) == direction(inner.role) && outer.site != call.site &&
                       outer.before == call.before;
     if (!same) return false;
-    const bool called_by_it = outer.sp > call.sp && covers(site, call.return_pc);
+    const bool further_in = inner.counter ? outer.sp >= call.sp : outer.sp > call.sp;
+    const bool called_by_it = further_in && covers(site, call.return_pc);
     const bool tail_called = outer.sp == call.sp && outer.return_pc == call.return_pc;
     return called_by_it || tail_called;
   });
@@ -190,14 +203,17 @@ std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid
                                      [&](const OpenCall& call) { return call.object == object; });
     if (!touches) continue;
     for (const OpenCall& call : calls.open) {
-      if (call.object == object) changes.push_back(call.delta);
+      if (call.object == object) changes.push_back(static_cast<int>(call.delta));
     }
     if (other == tid) continue;
     // The other thread may have left its call between our look at the counter and now: the call still
     // explains a difference this time, and never again. A thread whose registers cannot be read runs: it may
     // be anywhere.
     if (const auto registers = access.registers(other)) {
-      std::erase_if(calls.open, [&](const OpenCall& call) { return registers->sp() > call.sp; });
+      std::erase_if(calls.open, [&](const OpenCall& call) {
+        const bool executed = call.copy_end != 0 && registers->pc() != sites_.get(call.site).address;
+        return executed || registers->sp() > call.sp;
+      });
     } else if (!access.thread_lives(other)) {
       calls.open.clear();
       calls.pending.clear();
@@ -261,6 +277,7 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
                         std::vector<Recorded>& recorded, std::optional<Address>& arm_return) {
   Site& site = sites_.get(site_id);
   ++site.hits;
+  if (site.counter) return on_counter_site(access, tid, registers, site_id, recorded, arm_return);
   Call call{site_id, 0, registers.sp(), 0, std::nullopt};
   access.read_word(call.sp, call.return_pc);
   if (excluded(call.return_pc)) {
@@ -285,6 +302,103 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
   on_probe(access, thread, registers, call, recorded, arm_return);
 }
 
+bool Recorder::agrees(FamilyId family, const Call& call) const {
+  const ObjectId id = history_.newest_at(family, call.object);
+  return id.valid() && history_.object(id).base_known && history_.object(id).ledger == *call.before;
+}
+
+void Recorder::on_counter_site(const ProgramView& access, long tid, const Registers& registers,
+                               SiteId site_id, std::vector<Recorded>& recorded,
+                               std::optional<Address>& arm_return) {
+  const Site& site = sites_.get(site_id);
+  const TrackedFamily& tracked = families_[site.family.index()];
+  if (!tracked.counter) return;
+  const CounterInstruction& instruction = *site.counter;
+  const Address counter = instruction.counter(registers, site.address - site.file_address);
+  CounterStep step{site_id, counter - tracked.counter->offset, registers.sp(), 0, 0};
+  const bool may_fail = instruction.kind == CounterInstruction::Kind::compare_exchange;
+  if (may_fail && access.can_stop_behind() && access.threads().size() > 1) {
+    std::memcpy(&step.before, &registers.value[kRax], instruction.size);
+    arm_return = await_attempt(access, tid, registers, step);
+    return;
+  }
+  if (access.read_memory(counter, &step.before, instruction.size, true) != instruction.size) return;
+  const auto after = instruction.after(registers, step.before);
+  if (!after) return;
+  step.after = *after;
+  on_counter_change(access, tid, registers, step, recorded);
+}
+
+std::optional<Address> Recorder::await_attempt(const ProgramView& access, long tid,
+                                               const Registers& registers, const CounterStep& step) {
+  const CounterInstruction& instruction = *sites_.get(step.site).counter;
+  const auto after = instruction.after(registers, step.before);
+  if (!after) return std::nullopt;
+  PendingCall attempt;
+  attempt.site = step.site;
+  attempt.sp = step.sp - sizeof(Address);  // it "returns" with the stack pointer as it is
+  attempt.return_pc = registers.pc() + instruction.length;
+  attempt.argument = step.object;
+  attempt.time_ns = time_of(access);
+  attempt.expected = step.before;
+  attempt.exchanged = *after;
+  CallTracker::add_pending(calls_.thread(tid), attempt);
+  return attempt.return_pc;
+}
+
+// A compare-and-exchange that fails loads what it has found.
+void Recorder::attempted(const ProgramView& access, long tid, const Registers& registers,
+                         const PendingCall& call, std::vector<Recorded>& recorded) {
+  const CounterInstruction& instruction = *sites_.get(call.site).counter;
+  std::uint64_t found = 0;
+  std::memcpy(&found, &registers.value[kRax], instruction.size);
+  if (found != call.expected) return;
+  on_counter_change(access, tid, registers,
+                    {call.site, call.argument, call.sp, call.expected, call.exchanged, true}, recorded);
+}
+
+void Recorder::on_counter_change(const ProgramView& access, long tid, const Registers& registers,
+                                 const CounterStep& step, std::vector<Recorded>& recorded) {
+  const Site& site = sites_.get(step.site);
+  const TrackedFamily& tracked = families_[site.family.index()];
+  const auto count = [&](std::uint64_t bytes) {
+    return ProgramAccess::count_from(bytes, *tracked.counter, tracked.family.counter);
+  };
+  ThreadCalls& thread = calls_.thread(tid);
+  Call call{step.site, step.object, step.sp, site.address + 1, count(step.before)};
+  const std::int64_t delta = count(step.after) - *call.before;
+  const auto role = role_of_change(site, delta, count(step.after), tracked.family.born);
+  if (!role) return;
+  if (excluded(call.return_pc)) {
+    ++excluded_calls_;
+    if (role != Role::init) ledger_.adjust(site.family, call.object, delta);
+    return;
+  }
+  if (role != Role::init && part_of_outer_call(thread, call)) return;
+  RecordedStack none;
+  const RecordedStack& walked = options_.stacks ? capture_stack(access, registers, none) : none;
+  CallTracker::close_finished(thread, call.sp, walked.frames, [](Address, Address) { return true; });
+  const Surroundings around(*this, access, thread.tid);
+  Arrival arrival = make_arrival(around, site.family, call.site, call.object);
+  arrival.stack = walked.id;
+  arrival.role = *role;
+  if (role != Role::init) {
+    if (!step.past || agrees(site.family, call)) arrival.before = call.before;
+    arrival.amount = delta < 0 ? -delta : delta;
+  }
+  Outcome outcome = ledger_.apply(arrival);
+  if (!outcome.object.valid()) {
+    ++families_[site.family.index()].unborn_calls;
+    return;
+  }
+  if (role != Role::init) {
+    const Address bias = site.address - site.file_address;
+    thread.open.push_back(OpenCall{call.site, outcome.object, call.object, call.sp, call.return_pc, delta,
+                                   call.before, site.copy.begin + bias, site.copy.end + bias});
+  }
+  recorded.push_back(Recorded{call.site, call.object, call.before, std::move(outcome)});
+}
+
 bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
   if (!options_.stacks || !options_.excluded.empty()) return false;
   Site& site = sites_.get(call.site);
@@ -305,7 +419,7 @@ bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
   if (call.stack->truncated) ++truncated_;
   CallTracker::close_finished(thread, call.sp, call.stack->frames, [](Address, Address) { return false; });
   thread.open.push_back(OpenCall{call.site, event.object, call.object, call.sp, call.return_pc,
-                                 direction(site.role), call.before});
+                                 direction(site.role), call.before, 0, 0});
   return true;
 }
 
@@ -361,7 +475,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
   }
   if (direction(site.role) != 0) {
     thread.open.push_back(OpenCall{call.site, outcome.object, call.object, call.sp, call.return_pc,
-                                   direction(site.role), call.before});
+                                   direction(site.role), call.before, 0, 0});
   }
   recorded.push_back(Recorded{call.site, call.object, call.before, std::move(outcome)});
 }
@@ -475,7 +589,9 @@ void Recorder::on_return(const ProgramView& access, long tid, const Registers& r
   while (const auto call = CallTracker::take_returned(thread, registers.pc(), registers.sp())) {
     // A get or put inside the call, at or below its frame, has taken effect by now.
     std::erase_if(thread.open, [&](const OpenCall& open) { return open.sp <= call->sp; });
-    if (call->watch >= 0) {
+    if (call->watch < 0 && sites_.get(call->site).counter) {
+      attempted(access, tid, registers, *call, recorded);
+    } else if (call->watch >= 0) {
       watched.push_back(*call);
     } else if (families_[sites_.get(call->site).family.index()].family.allocator) {
       allocation_returned(around, *call, registers[kRax], recorded);

@@ -55,6 +55,18 @@ class Recorder {
   /// address where the call's return must be seen, if it must.
   void on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site,
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
+  /// What the instruction of an inlined copy does to the counter.
+  struct CounterStep {
+    SiteId site;
+    Address object = 0;
+    Address sp = 0;            ///< of the function that it was inlined into
+    std::uint64_t before = 0;  ///< the counter's bytes
+    std::uint64_t after = 0;
+    bool past = false;  ///< it has happened: others may have changed the counter since, and told so
+  };
+  /// A thread stands at that instruction, with these registers.
+  void on_counter_change(const ProgramView& access, long tid, const Registers& registers,
+                         const CounterStep& step, std::vector<Recorded>& recorded);
   /// The entry of a get or put, with all that is known of it.
   struct OrdinaryCall {
     SiteId site;
@@ -115,6 +127,16 @@ class Recorder {
   class Surroundings;  // of an event: the program, and the calls that have begun
   void on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers, Call& call,
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
+  void on_counter_site(const ProgramView& access, long tid, const Registers& registers, SiteId site,
+                       std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
+  /// The ledger says what the counter did before the call.
+  [[nodiscard]] bool agrees(FamilyId family, const Call& call) const;
+  void attempted(const ProgramView& access, long tid, const Registers& registers, const PendingCall& call,
+                 std::vector<Recorded>& recorded);
+  /// Among threads, whether a compare-and-exchange succeeds is seen behind it: there. Nothing when it changes
+  /// nothing.
+  std::optional<Address> await_attempt(const ProgramView& access, long tid, const Registers& registers,
+                                       const CounterStep& step);
   PendingCall make_pending(const ProgramView& access, const Call& call, const Site& site,
                            const Registers& registers, StackId stack) const;
   [[nodiscard]] std::uint64_t time_of(const ProgramView& access) const;

@@ -236,7 +236,7 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
   return finding;
 }
 
-void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, int delta, bool during_death) {
+void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, std::int64_t delta, bool during_death) {
   Object& object = history_.object(outcome.object);
   object.ledger += delta;
   Count after;
@@ -267,7 +267,7 @@ void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, int delta, bo
 
 Outcome Ledger::change(const Arrival& arrival) {
   Outcome outcome;
-  const int delta = is_put(arrival.role) ? -1 : 1;
+  const std::int64_t delta = is_put(arrival.role) ? -arrival.amount : arrival.amount;
   ObjectId id = history_.newest_at(arrival.family, arrival.address);
   bool reborn = false;
   bool during_death = false;
@@ -338,7 +338,7 @@ bool Ledger::apply_ordinary(Event& event) {
   return true;
 }
 
-void Ledger::adjust(FamilyId family, Address address, int delta) {
+void Ledger::adjust(FamilyId family, Address address, std::int64_t delta) {
   const ObjectId id = history_.newest_at(family, address);
   if (!id.valid() || history_.object(id).state != ObjectState::live) return;
   Object& object = history_.object(id);

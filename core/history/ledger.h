@@ -56,11 +56,12 @@ struct Arrival {
   ThreadIndex thread;
   std::uint64_t time_ns = 0;
   StackId stack;
-  Count before;            ///< counter at entry, when readable
-  Count after;             ///< counter at return, for calls that are watched to their return
-  bool failed = false;     ///< try_get without success
-  bool at_return = false;  ///< `after` speaks, not `before`
-  EventId first_inside;    ///< for calls watched to their return: the next event id at their entry
+  Count before;             ///< counter at entry, when readable
+  Count after;              ///< counter at return, for calls that are watched to their return
+  std::int64_t amount = 1;  ///< references that a get takes or a put gives back
+  bool failed = false;      ///< try_get without success
+  bool at_return = false;   ///< `after` speaks, not `before`
+  EventId first_inside;     ///< for calls watched to their return: the next event id at their entry
   const Circumstances* around = nullptr;  ///< null: nothing is in flight, nothing is known of the memory
 };
 
@@ -80,7 +81,7 @@ class Ledger {
   /// one.
   bool apply_ordinary(Event& event);
   /// A get or put that is left out of the history on the user's wish: only the count follows it.
-  void adjust(FamilyId family, Address address, int delta);
+  void adjust(FamilyId family, Address address, std::int64_t delta);
   /// realloc has moved the object: it lives on, as another object, at the new address. Returns that.
   ObjectId move(ObjectId id, Address to, const Arrival& arrival);
 
@@ -102,7 +103,7 @@ class Ledger {
   std::optional<Finding> judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death);
   [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Arrival& arrival) const;
   Outcome failed_try(const Arrival& arrival);
-  void apply_delta(Outcome& outcome, const Arrival& arrival, int delta, bool during_death);
+  void apply_delta(Outcome& outcome, const Arrival& arrival, std::int64_t delta, bool during_death);
 
   History& history_;
 };

@@ -61,8 +61,13 @@ PatchResult Planner::plan() {
   patch_.function = request_.function.address;
   Address at = patch_.function;
   DecodedInstruction instruction;
-  if (decoder_.decode(request_.function, at, instruction) &&
-      instruction.raw.mnemonic == ZYDIS_MNEMONIC_ENDBR64) {
+  if (request_.inside) {
+    patch_.sp_delta = request_.inside->sp_delta;
+    patch_.pushed = request_.inside->pushed;
+    patch_.by_frame_pointer = request_.inside->by_frame_pointer;
+    patch_.red_zone_live = true;
+  } else if (decoder_.decode(request_.function, at, instruction) &&
+             instruction.raw.mnemonic == ZYDIS_MNEMONIC_ENDBR64) {
     at = instruction.next();
   }
   std::string kept;
@@ -71,7 +76,7 @@ PatchResult Planner::plan() {
     if (!reason.empty()) return {std::nullopt, kept.empty() ? reason : kept + "; behind it: " + reason};
     if (!kept_inside()) return {std::move(patch_), {}};
     if (kept.empty()) kept = "a breakpoint stands in the bytes of the jump";
-    if (!decoder_.decode(request_.function, at, instruction)) return {std::nullopt, kept};
+    if (request_.inside || !decoder_.decode(request_.function, at, instruction)) return {std::nullopt, kept};
     reason = skip(instruction);
     if (!reason.empty()) return {std::nullopt, kept + "; " + reason};
     at = instruction.next();
@@ -133,7 +138,8 @@ std::string Planner::why_not_safe(const std::vector<DecodedInstruction>& covered
   std::string reason = targets_.why_not_covered(patch_.function + 1, where.last, own);
   const bool one = covered.size() == 1 && patch_.at == patch_.function;
   if (!reason.empty() || one) return reason;
-  return unclear_indirect_jump(request_.function, targets_.knows_data());
+  return unclear_indirect_jump(request_.inside ? request_.inside->enclosing : request_.function,
+                               targets_.knows_data());
 }
 
 bool is_register(const ZydisDecodedOperand& operand, ZydisRegister reg) {

@@ -17,6 +17,9 @@
 //   return address must not be overwritten. So a landing pad of a C++ exception is never covered either: it
 //   stands neither in the straight-line prologue, nor behind a ret or jmp, since nothing but padding is taken
 //   from there.
+// - In the middle of a function (an inlined copy) the jump stands at the instruction or nowhere. A landing
+// pad is not
+//   covered there either: nothing falls through into one.
 // - A system call instruction in the covered bytes is moved; a thread that sleeps in it has its pc translated
 // by whoever
 //   writes the patch (Relocated::boundaries), as for any thread in the covered bytes.
@@ -31,16 +34,25 @@
 
 namespace refhist {
 
-struct PatchRequest {
-  CodeRange function;                   ///< its original bytes
-  std::span<const std::uint8_t> after;  ///< bytes after its end, up to the next symbol
-  std::vector<Address> keep;            ///< addresses that must not be overwritten: breakpoints of the user
-};
-
 /// A register of the caller's that the function has pushed before the patch.
 struct PushedRegister {
   unsigned number = 0;         ///< DWARF's
   std::int32_t below_cfa = 0;  ///< bytes
+};
+
+/// An instruction in the middle of a function, and the stack as it is there.
+struct InsideFunction {
+  CodeRange enclosing;        ///< the whole function
+  std::int32_t sp_delta = 0;  ///< bytes that rsp lies below its value at the function's entry
+  std::vector<PushedRegister> pushed;
+  bool by_frame_pointer = false;  ///< rbp points at the caller's; sp_delta is not known
+};
+
+struct PatchRequest {
+  CodeRange function;                   ///< its original bytes; `inside`: from the instruction on
+  std::span<const std::uint8_t> after;  ///< bytes after its end, up to the next symbol
+  std::vector<Address> keep;            ///< addresses that must not be overwritten: breakpoints of the user
+  std::optional<InsideFunction> inside = std::nullopt;
 };
 
 struct Patch {
@@ -51,6 +63,7 @@ struct Patch {
   bool red_zone_live = false;          ///< code of the function has run before `at`, other than endbr64
   std::vector<std::uint8_t> original;  ///< the `length` bytes at `at`
   std::vector<PushedRegister> pushed;  ///< where `at` is not the entry
+  bool by_frame_pointer = false;       ///< as in InsideFunction
   bool falls_through = true;           ///< control can leave the last covered instruction downwards
 };
 

@@ -90,6 +90,8 @@ class DebuggerPort {
   /// Arms an internal, silent breakpoint; every hit comes back as Session::hit. False when refused.
   virtual bool place_breakpoint(Address address) = 0;
   virtual void remove_breakpoint(Address address) = 0;
+  /// Breakpoints at one instruction and at the next work among threads.
+  [[nodiscard]] virtual bool can_stop_behind() const { return true; }
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 

@@ -20,11 +20,13 @@ namespace refhist {
 namespace {
 
 constexpr Address kLongestInstruction = 16;  // 15 bytes on x86-64
+constexpr std::uint64_t kLongestPatch = 20;
 
 std::vector<const LoadedModule*> known_modules(const SessionState& state) { return state.modules.loaded(); }
 
 bool is_inside(const Site& site, Address pc) {
-  return pc - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
+  const std::uint64_t size = site.counter ? kLongestPatch : site.size;
+  return pc - site.address < std::max<std::uint64_t>(size, kLongestInstruction);
 }
 
 }  // namespace
@@ -199,11 +201,24 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
   if (arm_in_agent(port, id)) return;
   if (state_.families[site.family.index()].by_default && !given_way_.contains(id)) return;
   if (state_.armory.arm(port, site.address)) {
+    if (site.counter && site.counter->kind == CounterInstruction::Kind::compare_exchange) foretell(port, id);
     state_.sites.set_armed(id, true);
   } else {
     state_.sites.set_armed(id, false,
                            fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address));
   }
+}
+
+// Whether it succeeds is said before it runs, and another thread at it may make that wrong.
+void Tracker::foretell(DebuggerPort& port, SiteId id) {
+  if (port.can_stop_behind()) return;
+  state_.families[state_.sites.get(id).family.index()].traits.blind = true;
+  const std::string text = fmt::format(
+      "inlined copies that compare and exchange are not exact among threads by breakpoints in {} (they are "
+      "in the agent)",
+      port.name());
+  if (std::find(state_.warnings.begin(), state_.warnings.end(), text) == state_.warnings.end())
+    state_.warnings.push_back(text);
 }
 
 bool Tracker::stands_in(const Standing& standing, const Site& site) {

@@ -82,6 +82,7 @@ class Tracker {
   void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
   void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
+  void foretell(DebuggerPort& port, SiteId id);
   /// No thread can stand in the site's first instructions but the one that hit its breakpoint.
   bool may_go_back(DebuggerPort& port, SiteId id, long tid);
   /// From its breakpoint to the agent.

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "probes/function_pattern.h"
 #include "sites/clone_reader.h"
+#include "sites/counter_finder.h"
 #include "sites/indirect_functions.h"
 
 namespace refhist {
@@ -125,7 +126,42 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
   }
 }
 
-void add_inlined(FamilyId id, const ProbeSpec& probe, const LoadedModule& module, std::vector<Site>& sites) {
+FileRange extent(const std::vector<FileRange>& ranges) {
+  FileRange all = ranges.front();
+  for (const FileRange& range : ranges)
+    all = {std::min(all.begin, range.begin), std::max(all.end, range.end)};
+  return all;
+}
+
+/// The sites of one inlined copy: the instructions that change the counter, or the copy with the reason.
+std::vector<Site> sites_of_copy(Site site, const InlinedCopy& copy, const std::optional<MemberPlace>& counter,
+                                const LoadedModule& module) {
+  const bool counts = site.role == Role::get || site.role == Role::put || site.role == Role::try_get ||
+                      site.role == Role::init;
+  if (!counter || !counts || copy.ranges.empty()) {
+    site.why_not = counts ? "an inlined copy, and the counter is not known" : "an inlined copy";
+    return {site};
+  }
+  site.copy = extent(copy.ranges);
+  CounterFinder finder(*module.module, *counter, site.role);
+  std::vector<Site> sites;
+  for (const CounterInstruction& change : finder.find(copy)) {
+    Site armed = site;
+    armed.counter = change;
+    armed.object = ObjectSource{};
+    armed.success = Success::always;
+    armed.file_address = change.address;
+    armed.address = change.address + module.bias;
+    armed.size = change.length;
+    sites.push_back(std::move(armed));
+  }
+  if (!sites.empty()) return sites;
+  site.why_not = "an inlined copy in which no instruction is seen to change the counter";
+  return {site};
+}
+
+void add_inlined(FamilyId id, const ProbeSpec& probe, const std::optional<MemberPlace>& counter,
+                 const LoadedModule& module, std::vector<Site>& sites) {
   if (is_glob(probe.function) || !module.module->has_debug_info()) return;
   std::vector<InlinedCopy> copies;
   try {
@@ -143,9 +179,14 @@ void add_inlined(FamilyId id, const ProbeSpec& probe, const LoadedModule& module
     site.function = probe.function;
     site.inlined = true;
     site.inlined_into = fmt::format("{} ({}:{})", copy.into, file_name(copy.file), copy.line);
-    site.why_not = "an inlined copy";
-    sites.push_back(std::move(site));
+    for (Site& each : sites_of_copy(std::move(site), copy, counter, module)) sites.push_back(std::move(each));
   }
+}
+
+/// A copy inside of another one shares its instructions: each is one site, of the probe that comes first.
+void drop_repeated(std::vector<Site>& sites) {
+  std::set<Address> seen;
+  std::erase_if(sites, [&](const Site& site) { return site.counter && !seen.insert(site.address).second; });
 }
 
 }  // namespace
@@ -160,7 +201,8 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
     if (site.clone != CloneKind::whole) judge_clone(site, family, counter, module);
     sites.push_back(std::move(site));
   }
-  for (const ProbeSpec& probe : family.probes) add_inlined(id, probe, module, sites);
+  for (const ProbeSpec& probe : family.probes) add_inlined(id, probe, counter, module, sites);
+  drop_repeated(sites);
   return sites;
 }
 

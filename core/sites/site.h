@@ -1,10 +1,12 @@
 // One code address where a probe is armed, or a copy of a probed function that is not, with the reason.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/types.h"
 #include "probes/family.h"
+#include "sites/counter_instruction.h"
 #include "symbols/module.h"
 
 namespace refhist {
@@ -31,7 +33,9 @@ struct Site {
   std::string why_not;         ///< when !armed
   std::string why_breakpoint;  ///< why not in the agent; empty when it is, or was not asked for
   std::string inlined_into;    ///< for inlined copies: function and place
-  std::uint64_t hits = 0;      ///< executions seen
+  std::optional<CounterInstruction> counter;  ///< of an armed inlined copy: it is what `address` means
+  FileRange copy;                             ///< of an inlined copy: where all its code lies
+  std::uint64_t hits = 0;                     ///< executions seen
 
   /// The object or the outcome is known only when the call returns.
   [[nodiscard]] bool watches_return() const {

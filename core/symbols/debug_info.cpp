@@ -44,6 +44,7 @@ std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
       if (!address || is_split_part(entry.copy_die(), entry.parent_die(), function)) continue;
       InlinedCopy copy;
       copy.address = *address;
+      copy.ranges = die_ranges(entry.copy_die());
       copy.into = sources_.function_name(entry.parent_die());
       SourceFinder::set_call_place(entry.copy_die(), copy.file, copy.line);
       copies.push_back(std::move(copy));

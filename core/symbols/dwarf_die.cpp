@@ -123,6 +123,18 @@ std::optional<Address> die_entry(const Dwarf_Die& die) {
   return std::nullopt;
 }
 
+std::vector<FileRange> die_ranges(const Dwarf_Die& die) {
+  Dwarf_Die copy = die;
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  std::vector<FileRange> ranges;
+  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&copy, at, &base, &begin, &end)) > 0;) {
+    if (begin < end) ranges.push_back({begin, end});
+  }
+  return ranges;
+}
+
 bool is_struct_like(const Dwarf_Die& die) {
   const int tag = die_tag(die);
   return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/types.h"
+#include "symbols/module.h"
 
 namespace refhist {
 
@@ -40,6 +42,9 @@ std::optional<Dwarf_Die> strip_typedefs(std::optional<Dwarf_Die> type);
 /// Where the entry's code begins: DW_AT_entry_pc (if inside), DW_AT_low_pc or the first range; nothing when
 /// it has no code.
 std::optional<Address> die_entry(const Dwarf_Die& die);
+
+/// Where its code is.
+std::vector<FileRange> die_ranges(const Dwarf_Die& die);
 
 bool is_struct_like(const Dwarf_Die& die);     ///< struct, class or union
 bool is_namespace_like(const Dwarf_Die& die);  ///< namespace or module

@@ -57,10 +57,17 @@ struct Signature {
   std::vector<Parameter> parameters;
 };
 
+/// From begin to end, addresses in the file.
+struct FileRange {
+  Address begin = 0;
+  Address end = 0;
+};
+
 struct InlinedCopy {
   Address address = 0;  ///< first address of the copy
-  std::string into;     ///< the function it was inlined into (demangled)
-  std::string file;     ///< of the call
+  std::vector<FileRange> ranges;
+  std::string into;  ///< the function it was inlined into (demangled)
+  std::string file;  ///< of the call
   unsigned line = 0;
 };
 

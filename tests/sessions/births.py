@@ -3,7 +3,7 @@
 from harness.checks import check, contains, equal, lacks
 from harness.shapes import objects
 
-TRACK = "--init node_new --get node_get --put node_put --count refs"
+TRACK = "--init node_new --get node_get --put node_put"  # without a counter, inlined copies cannot be armed
 TOLD = "births in node_new (inlined, 1 copy) will not be seen, it is not armed: every object will be incomplete"
 
 

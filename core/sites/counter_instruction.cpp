@@ -1,0 +1,116 @@
+#include "sites/counter_instruction.h"
+
+#include <algorithm>
+#include <array>
+
+namespace refhist {
+
+namespace {
+
+constexpr std::uint8_t kNone = CounterInstruction::kNoRegister;
+
+std::uint64_t low_bytes(std::uint64_t value, unsigned size) {
+  return size >= sizeof value ? value : value & ((std::uint64_t{1} << (8 * size)) - 1);
+}
+
+/// False for memory that no counter of an object is in: stack slots, thread-local variables.
+bool set_operand(const DecodedInstruction& instruction, CounterInstruction& change) {
+  const ZydisDecodedOperand& operand = instruction.operands[0];
+  if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM) return false;
+  const ZydisDecodedOperandMem& memory = operand.mem;
+  const bool local = memory.segment == ZYDIS_REGISTER_FS || memory.segment == ZYDIS_REGISTER_GS ||
+                     memory.base == ZYDIS_REGISTER_RSP;
+  if (local) return false;
+  change.size = static_cast<std::uint8_t>(operand.size / 8);
+  change.length = instruction.raw.length;
+  change.address = instruction.address;
+  change.displacement = memory.disp.value;
+  if (const auto absolute = instruction.rip_target()) {
+    change.displacement = static_cast<std::int64_t>(*absolute);
+    return true;
+  }
+  change.base = CounterInstruction::register_number(memory.base);
+  change.index = CounterInstruction::register_number(memory.index);
+  change.scale = memory.scale;
+  return change.base != kNone;
+}
+
+void set_source(const DecodedInstruction& instruction, CounterInstruction& change) {
+  const ZydisDecodedOperand& operand = instruction.operands[1];
+  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER)
+    change.source = CounterInstruction::register_number(operand.reg.value);
+  if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) change.constant = operand.imm.value.s;
+}
+
+}  // namespace
+
+std::uint8_t CounterInstruction::register_number(ZydisRegister name) {
+  // As instructions number them: rax rcx rdx rbx rsp rbp rsi rdi r8…
+  static constexpr std::array<std::uint8_t, 16> kNumbers{kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi,
+                                                         kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+  const bool general = whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15;
+  const bool high_byte = name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
+  return general && !high_byte ? kNumbers[static_cast<std::size_t>(whole - ZYDIS_REGISTER_RAX)] : kNone;
+}
+
+std::optional<CounterInstruction> CounterInstruction::of(const DecodedInstruction& instruction) {
+  CounterInstruction change;
+  switch (instruction.raw.mnemonic) {
+    case ZYDIS_MNEMONIC_INC:
+    case ZYDIS_MNEMONIC_DEC:
+      change.constant = 1;
+      change.negative = instruction.raw.mnemonic == ZYDIS_MNEMONIC_DEC;
+      break;
+    case ZYDIS_MNEMONIC_ADD:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_XADD:
+      change.negative = instruction.raw.mnemonic == ZYDIS_MNEMONIC_SUB;
+      set_source(instruction, change);
+      break;
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_XCHG:
+      change.kind = Kind::store;
+      set_source(instruction, change);
+      break;
+    case ZYDIS_MNEMONIC_CMPXCHG:
+      change.kind = Kind::compare_exchange;
+      set_source(instruction, change);
+      break;
+    default:
+      return std::nullopt;
+  }
+  const bool from_unknown = instruction.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                            instruction.raw.operand_count_visible > 1 && change.source == kNone;
+  if (from_unknown || !set_operand(instruction, change)) return std::nullopt;
+  return change;
+}
+
+Address CounterInstruction::counter(const Registers& registers, Address bias) const {
+  Address at = static_cast<Address>(displacement);
+  at += base == kNoRegister ? bias : registers[base];
+  if (index != kNoRegister) at += registers[index] * scale;
+  return at;
+}
+
+std::optional<std::uint64_t> CounterInstruction::after(const Registers& registers,
+                                                       std::uint64_t before) const {
+  if (kind == Kind::compare_exchange && low_bytes(registers[kRax], size) != low_bytes(before, size))
+    return std::nullopt;
+  return after(source != kNoRegister ? registers[source] : static_cast<std::uint64_t>(constant), before);
+}
+
+int CounterInstruction::step() const {
+  if (kind != Kind::add || source != kNoRegister || (constant != 1 && constant != -1)) return 0;
+  return static_cast<int>(negative ? -constant : constant);
+}
+
+std::optional<std::uint64_t> CounterInstruction::after(std::uint64_t operand, std::uint64_t before) const {
+  std::uint64_t result = operand;
+  if (kind == Kind::add) result = negative ? before - operand : before + operand;
+  result = low_bytes(result, size);
+  if (result == low_bytes(before, size)) return std::nullopt;
+  return result;
+}
+
+}  // namespace refhist
