@@ -2,8 +2,9 @@
 
 Two numbers for each function: how often it was called (callgrind's calls; the hits of refhist's site), and how often it
 changed the counter (callgrind's executions of its locked instruction; the events of refhist). They differ by the calls
-with a null pointer. The second also for each caller: is every event laid to the right function? Beside them: deaths,
-and the inlined copies that refhist lists and does not arm; what those do must be what it reports as unobserved changes.
+with a null pointer. To both belong the executions of the instruction by which an inlined copy changes the counter. The
+second also for each caller: is every event laid to the right function? Beside them: deaths, and the inlined copies that
+refhist lists and does not arm; what those do must be what it reports as unobserved changes.
 Ends with 0 only when all are equal.
 """
 
@@ -79,7 +80,8 @@ class Session:
     def bias(self, perf):
         """Where perf was loaded."""
         get = FUNCTIONS["get"]
-        armed = next(int(s["address"], 16) for s in self.sites if s["probe"] == get and not s["why_not"])
+        armed = next(int(s["address"], 16) for s in self.sites
+                     if s["probe"] == get and not s["why_not"] and not s["inlined"])
         return armed - disassembly(perf, get)[0][0]
 
 
@@ -104,15 +106,32 @@ class Comparison:
             self.row(f"  {caller}", callgrind[caller], refhist[caller])
 
 
+def inlined_changes(perf, callgrind, session):
+    """{role: how often the inlined copies that are armed ran, by the function around}"""
+    changes = {role: collections.Counter() for role in FUNCTIONS}
+    bias = session.bias(perf)
+    for site in session.sites:
+        if not site["inlined"] or site["why_not"]:
+            continue
+        address = int(site["address"], 16) - bias
+        around, times = function_at(perf, address), callgrind.executions(perf, address)
+        changes[site["role"]][around] += times
+        print(f"  {site['role']}: copy of {site['probe']} in {around}, armed: ran {times} times")
+    return changes
+
+
 def compare(options, callgrind, session):
+    inlined = inlined_changes(options.perf, callgrind, session)
     comparison = Comparison()
     for role, function in FUNCTIONS.items():
-        comparison.row(f"{role}: calls of {function}", callgrind.calls_of(function), session.hits(function))
+        called = callgrind.calls_of(function) + inlined[role].total()
+        comparison.row(f"{role}: calls of {function}", called, session.hits(function))
     changes = {role: counter_changes(callgrind, options.perf, role) for role in FUNCTIONS}
     for role in FUNCTIONS:
+        changes[role] += inlined[role]
         comparison.row(f"{role}: changes of the counter", changes[role].total(), session.roles[role])
         comparison.callers(role, changes[role], session.callers(role))
-    calls = sum(callgrind.calls_of(function) for function in FUNCTIONS.values())
+    calls = sum(callgrind.calls_of(function) + inlined[role].total() for role, function in FUNCTIONS.items())
     changed = sum(by_caller.total() for by_caller in changes.values())
     comparison.row("calls with a null pointer", calls - changed, session.null_calls)
     comparison.row(f"deaths: calls of {DESTRUCTOR}", callgrind.calls_of(DESTRUCTOR), session.states["dead"])
