@@ -125,10 +125,19 @@ class ReachabilityScan {
     thread.saved_only = true;
   }
 
+  /// Alone: of an array of objects that are handed out, none is named by code.
+  [[nodiscard]] bool is_variable(const AddressRange& cell) const {
+    const LoadedModule* module = modules_.at(cell.begin);
+    if (module == nullptr) return false;
+    const auto symbol = module->module->data_symbol_at(cell.begin - module->bias);
+    return symbol && symbol->address + module->bias == cell.begin && symbol->size <= cell.end - cell.begin;
+  }
+
   void mark(const RootSet& roots, HeapMap& heap, TrackedCells& cells, HeapImage& image) {
     ReachabilityMarker marker(heap, cells, image);
     for (const RootRange& root : roots.ranges()) {
-      if (root.backing == Backing::module) marker.root_objects(root.range);
+      if (root.backing == Backing::module)
+        marker.root_objects(root.range, [this](const AddressRange& cell) { return is_variable(cell); });
       memory_.each_piece(root.range, root.backing,
                          [&](Address at, const ScanMemory::Word* words, std::size_t count) {
                            marker.root_words(at, words, count);

@@ -18,11 +18,13 @@ ReachabilityMarker::ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapI
 
 void ReachabilityMarker::root_register(Address value, std::uint32_t index) { point(value, 0, index); }
 
-void ReachabilityMarker::root_objects(AddressRange range) {
+void ReachabilityMarker::root_objects(AddressRange range,
+                                      const std::function<bool(const AddressRange&)>& is_variable) {
   for (std::size_t i = cells_.first_behind(range.begin); i < cells_.size(); ++i) {
     TrackedCell& cell = cells_.cells()[i];
     if (cell.range.begin >= range.end) break;
-    if (range.contains(cell.range.begin)) reach_cell(cell, cell.range.begin, TrackedCell::kNoRegister);
+    if (range.contains(cell.range.begin) && is_variable(cell.range))
+      reach_cell(cell, cell.range.begin, TrackedCell::kNoRegister);
   }
 }
 

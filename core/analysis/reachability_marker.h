@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "analysis/heap_image.h"
@@ -21,7 +22,7 @@ class ReachabilityMarker {
   void root_register(Address value, std::uint32_t index);
   /// Words of a root. Tracked objects in there are left out: they hold only once they are reached.
   /// Objects that are variables of a module: code names them without a pointer.
-  void root_objects(AddressRange range);
+  void root_objects(AddressRange range, const std::function<bool(const AddressRange&)>& is_variable);
   void root_words(Address at, const Word* words, std::size_t count);
   /// Follows everything that the roots have reached.
   void run();
