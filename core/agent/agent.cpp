@@ -126,7 +126,7 @@ struct Arrival {
 };
 
 // The object, and what the record has in `extra`.
-uint64_t object_of(const Arrival& at, uint64_t& extra) {
+__attribute__((always_inline)) inline uint64_t object_of(const Arrival& at, uint64_t& extra) {
   const Site* site = at.site;
   if (site->inlined != 0) {
     extra = at.operand;
@@ -145,7 +145,8 @@ uint64_t object_of(const Arrival& at, uint64_t& extra) {
 }
 
 // All of the record but its publication. The flags are for decide.
-uint8_t fill(Activation& activation, Record& record, const Arrival& at) {
+__attribute__((always_inline)) inline uint8_t fill(Activation& activation, Record& record,
+                                                   const Arrival& at) {
   const Site* site = at.site;
   const uint64_t stub_sp = reinterpret_cast<uint64_t>(at.saved) + sizeof(Saved);
   uint64_t function_sp = stub_sp + static_cast<uint64_t>(int64_t{site->sp_bias});
