@@ -1,5 +1,7 @@
 #include "patching/decoded_instruction.h"
 
+#include "port/registers.h"
+
 namespace refhist {
 
 std::optional<Address> DecodedInstruction::branch_target() const {
@@ -62,6 +64,17 @@ unsigned InstructionDecoder::length(const CodeRange& range, Address at) const {
       !rest.bytes.empty() && ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder_, nullptr, rest.bytes.data(),
                                                                         rest.bytes.size(), &raw));
   return good ? raw.length : 0;
+}
+
+std::optional<unsigned> dwarf_number(ZydisRegister name) {
+  // As instructions number them: rax rcx rdx rbx rsp rbp rsi rdi r8...
+  static constexpr std::array<unsigned, 16> kNumbers{kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi,
+                                                     kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+  const bool general = whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15;
+  const bool high_byte = name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
+  if (!general || high_byte) return std::nullopt;
+  return kNumbers[static_cast<std::size_t>(whole - ZYDIS_REGISTER_RAX)];
 }
 
 }  // namespace refhist

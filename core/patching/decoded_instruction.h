@@ -30,6 +30,9 @@ struct DecodedInstruction {
   [[nodiscard]] bool is_padding() const;
 };
 
+/// DWARF's number of a general register, or of the one that this is the lower part of; nothing for others.
+std::optional<unsigned> dwarf_number(ZydisRegister name);
+
 class InstructionDecoder {
  public:
   InstructionDecoder();

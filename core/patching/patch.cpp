@@ -146,28 +146,17 @@ bool is_register(const ZydisDecodedOperand& operand, ZydisRegister reg) {
   return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && operand.reg.value == reg;
 }
 
-std::optional<unsigned> dwarf_number(ZydisRegister reg) {
-  switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)) {
-    case ZYDIS_REGISTER_RBX:
-      return kRbx;
-    case ZYDIS_REGISTER_RBP:
-      return kRbp;
-    case ZYDIS_REGISTER_R12:
-      return kR12;
-    case ZYDIS_REGISTER_R13:
-      return kR13;
-    case ZYDIS_REGISTER_R14:
-      return kR14;
-    case ZYDIS_REGISTER_R15:
-      return kR15;
-    default:
-      return std::nullopt;
-  }
+/// Registers that a function gives back as they were.
+std::optional<unsigned> preserved_number(ZydisRegister reg) {
+  const auto number = dwarf_number(reg);
+  const bool preserved =
+      number && (*number == kRbx || *number == kRbp || (*number >= kR12 && *number <= kR15));
+  return preserved ? number : std::nullopt;
 }
 
 /// Registers that carry nothing of a call's arguments and that the caller gets back: they were pushed.
 bool Planner::is_pushed(ZydisRegister reg) const {
-  const auto number = dwarf_number(reg);
+  const auto number = preserved_number(reg);
   return number && std::any_of(patch_.pushed.begin(), patch_.pushed.end(),
                                [&](const PushedRegister& pushed) { return pushed.number == *number; });
 }
@@ -204,7 +193,7 @@ std::string Planner::skip(const DecodedInstruction& instruction) {
       harmless = instruction.raw.operand_width == 64 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
       if (!harmless) break;
       patch_.sp_delta += 8;
-      if (const auto number = dwarf_number(operands[0].reg.value);
+      if (const auto number = preserved_number(operands[0].reg.value);
           number && !is_pushed(operands[0].reg.value))
         patch_.pushed.push_back({*number, patch_.sp_delta + 8});
       break;

@@ -1,8 +1,5 @@
 #include "sites/counter_instruction.h"
 
-#include <algorithm>
-#include <array>
-
 namespace refhist {
 
 namespace {
@@ -45,13 +42,7 @@ void set_source(const DecodedInstruction& instruction, CounterInstruction& chang
 }  // namespace
 
 std::uint8_t CounterInstruction::register_number(ZydisRegister name) {
-  // As instructions number them: rax rcx rdx rbx rsp rbp rsi rdi r8…
-  static constexpr std::array<std::uint8_t, 16> kNumbers{kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi,
-                                                         kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
-  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
-  const bool general = whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15;
-  const bool high_byte = name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
-  return general && !high_byte ? kNumbers[static_cast<std::size_t>(whole - ZYDIS_REGISTER_RAX)] : kNone;
+  return static_cast<std::uint8_t>(dwarf_number(name).value_or(kNoRegister));
 }
 
 std::optional<CounterInstruction> CounterInstruction::of(const DecodedInstruction& instruction) {
