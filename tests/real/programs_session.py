@@ -57,7 +57,8 @@ def events_of(objects):
         for event in thing["events"]:
             frames = [int(frame["pc"], 16) for frame in event["stack"] if not frame["inlined"]]
             if frames and event["role"] in ("get", "put", "free"):
-                found.append((event["seq"], event["role"], frames, event["truncated"]))
+                role = event["role"] + (" inlined" if event["stack"][0]["inlined"] else "")
+                found.append((event["seq"], role, frames, event["truncated"]))
     return [[role, frames[0], frames[1:], truncated] for _, role, frames, truncated in sorted(found)]
 
 
@@ -65,16 +66,19 @@ def watch_by_hand(seen):
     class Watch(gdb.Breakpoint):
         def stop(self):
             frame = gdb.newest_frame()
-            if int(frame.read_register("rdi")) == 0:
-                return False
+            while frame.type() == gdb.INLINE_FRAME:
+                frame = frame.older()
             pc = frame.pc()
+            role = session["by_hand"][str(pc)]
+            if not role.endswith("inlined") and int(frame.read_register("rdi")) == 0:
+                return False
             frames = []
             frame = frame.older()
             while frame is not None and len(frames) < 64:
                 if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):
                     frames.append(frame.pc())
                 frame = frame.older()
-            seen.append([session["by_hand"][str(pc)], pc, frames, False])
+            seen.append([role, pc, frames, False])
             return False
 
     # The libraries are there before main; the addresses are those of the run before.
