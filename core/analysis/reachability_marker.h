@@ -20,9 +20,9 @@ class ReachabilityMarker {
 
   /// A register's value; `index` is remembered as the holder.
   void root_register(Address value, std::uint32_t index);
-  /// Words of a root. Tracked objects in there are left out: they hold only once they are reached.
   /// Objects that are variables of a module: code names them without a pointer.
   void root_objects(AddressRange range, const std::function<bool(const AddressRange&)>& is_variable);
+  /// Words of a root. Tracked objects in there are left out: they hold only once they are reached.
   void root_words(Address at, const Word* words, std::size_t count);
   /// Follows everything that the roots have reached.
   void run();

@@ -375,12 +375,10 @@ void Recorder::on_counter_change(const ProgramView& access, long tid, const Regi
     return;
   }
   if (role != Role::init && part_of_outer_call(thread, call)) return;
-  RecordedStack none;
-  const RecordedStack& walked = options_.stacks ? capture_stack(access, registers, none) : none;
-  CallTracker::close_finished(thread, call.sp, walked.frames, [](Address, Address) { return true; });
+  const StackId stack = enter(access, thread, registers, call.sp);
   const Surroundings around(*this, access, thread.tid);
   Arrival arrival = make_arrival(around, site.family, call.site, call.object);
-  arrival.stack = walked.id;
+  arrival.stack = stack;
   arrival.role = *role;
   if (role != Role::init) {
     if (!step.past || agrees(site.family, call)) arrival.before = call.before;
@@ -445,15 +443,20 @@ PendingCall Recorder::make_pending(const ProgramView& access, const Call& call, 
   return pending;
 }
 
+StackId Recorder::enter(const ProgramView& access, ThreadCalls& thread, const Registers& registers,
+                        Address sp) {
+  RecordedStack none;
+  const RecordedStack& walked = options_.stacks ? capture_stack(access, registers, none) : none;
+  CallTracker::close_finished(thread, sp, walked.frames, [&](Address slot, Address return_pc) {
+    return access.overwritten(slot, return_pc);
+  });
+  return walked.id;
+}
+
 void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers,
                         Call& call, std::vector<Recorded>& recorded, std::optional<Address>& arm_return) {
   const Site& site = sites_.get(call.site);
-  RecordedStack none;
-  const RecordedStack& walked = options_.stacks ? capture_stack(access, registers, none) : none;
-  const StackId stack = walked.id;
-  CallTracker::close_finished(thread, call.sp, walked.frames, [&](Address slot, Address return_pc) {
-    return access.overwritten(slot, return_pc);
-  });
+  const StackId stack = enter(access, thread, registers, call.sp);
   const Surroundings around(*this, access, thread.tid);
   if (site.watches_return()) {
     CallTracker::add_pending(thread, make_pending(access, call, site, registers, stack));

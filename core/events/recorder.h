@@ -137,6 +137,8 @@ class Recorder {
   /// nothing.
   std::optional<Address> await_attempt(const ProgramView& access, long tid, const Registers& registers,
                                        const CounterStep& step);
+  /// The stack of an event; what it shows to be over is dropped.
+  StackId enter(const ProgramView& access, ThreadCalls& thread, const Registers& registers, Address sp);
   PendingCall make_pending(const ProgramView& access, const Call& call, const Site& site,
                            const Registers& registers, StackId stack) const;
   [[nodiscard]] std::uint64_t time_of(const ProgramView& access) const;

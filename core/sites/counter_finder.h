@@ -18,8 +18,7 @@ namespace refhist {
 ///
 /// The object's address is mostly in a register, and then the operand is that register plus the member's
 /// offset, or a register into which that sum was put before. A variable is known by its symbol. An object
-/// that lies inside of another one is at some other distance: that is taken for the counter only where
-/// nothing else can be.
+/// that lies inside of another one is at some other distance: that is never taken for the counter.
 class CounterFinder {
  public:
   CounterFinder(const Module& module, const MemberPlace& counter, Role role)

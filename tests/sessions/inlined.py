@@ -1,7 +1,7 @@
 """Gets and puts that exist only as inlined copies: each execution is one event, at the instruction that changes the counter."""
 
-from harness.checks import check, contains, equal, lacks
-from harness.shapes import called_from, counts, functions, objects, only, role_totals, roles
+from harness.checks import check, contains, equal
+from harness.shapes import counts, functions, objects, only, role_totals, roles
 
 CONN = ("--name conn --init conn_init --get conn_get --get conn_get_many --get conn_try --put conn_put --free conn_free "
         "--count refs")
