@@ -137,7 +137,8 @@ const AgentBackend::KnownCode& AgentBackend::code_of(const LoadedModule& module)
 // What only the run of the instruction tells is left to the debugger.
 std::string AgentBackend::unfit(const Site& site, const TrackedFamily& tracked, const AgentWatch& watch) {
   const CounterInstruction& counter = *site.counter;
-  const bool birth = site.role == Role::init && counter.source == CounterInstruction::kNoRegister &&
+  const bool wider = tracked.counter && counter.size != tracked.counter->size;
+  const bool birth = !wider && site.role == Role::init && counter.source == CounterInstruction::kNoRegister &&
                      counter.constant == tracked.family.born;
   if (watch.flags != 0 && counter.step() == 0 && !birth)
     return "a stop rule looks at it, and by how much it changes the count differs";
@@ -145,8 +146,8 @@ std::string AgentBackend::unfit(const Site& site, const TrackedFamily& tracked, 
 }
 
 std::optional<InsideFunction> AgentBackend::inside_function(const LoadedModule& module,
-                                                            const ModuleCode& code, const Site& site) {
-  const UnwindRule* rule = module.module->unwind_rule(site.file_address);
+                                                            const ModuleCode& code, Address place) {
+  const UnwindRule* rule = module.module->unwind_rule(place);
   constexpr std::int64_t kAboveFramePointer = 16;
   const auto saved_at = [&](unsigned reg, std::int64_t offset) {
     const RegisterRule& saved = rule->registers[reg];
@@ -157,7 +158,7 @@ std::optional<InsideFunction> AgentBackend::inside_function(const LoadedModule& 
                                 saved_at(kRbp, -kAboveFramePointer);
   const bool fixed = by_frame_pointer || rule->cfa_register == kRsp;
   const auto& starts = code.starts();
-  const auto next = std::upper_bound(starts.begin(), starts.end(), site.address);
+  const auto next = std::upper_bound(starts.begin(), starts.end(), place + module.bias);
   if (!fixed || next == starts.begin()) return std::nullopt;
   InsideFunction inside;
   inside.enclosing = code.function_at(*std::prev(next));
@@ -246,14 +247,20 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   }
   PatchRequest request = known.code.request(site.address, site.counter ? 0 : site.size);
   if (site.counter) {
-    request.inside = inside_function(*module, known.code, site);
+    request.inside = inside_function(*module, known.code, site.file_address);
     if (!request.inside) return "an inlined copy in a function whose frame is not at a fixed place";
   }
   for (const Address address : port.user_breakpoints()) {
-    if (address > site.address && request.function.contains(address)) request.keep.push_back(address);
+    if (address > site.address - (site.counter ? kLongestPrefix : 0) &&
+        (site.counter || request.function.contains(address)))
+      request.keep.push_back(address);
   }
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
+  if (planned.patch->prefix != 0) {
+    const auto there = inside_function(*module, known.code, planned.patch->at - module->bias);
+    if (!there || *there != *request.inside) return "too short, and the frame differs right before it";
+  }
   if (watches && !agent_->passes_unwinder)
     return "its result is needed and the program's unwinder could not pass";
   if (watches && planned.patch->sp_delta != 0)
@@ -280,7 +287,9 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   if (!stub) return why_not;
   const auto jump = jump_bytes(planned.patch->at, stub->begin);
   if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
-  agent_->stubs.push_back(Written{*stub, site.function, site.module, site.file_address, site.address});
+  const unsigned prefix = planned.patch->prefix;
+  agent_->stubs.push_back(
+      Written{*stub, site.function, site.module, site.file_address - prefix, site.address - prefix});
   armed_[id] = Armed{*planned.patch, *stub, watch, described.tells_end != 0};
   return {};
 }
@@ -290,7 +299,7 @@ bool AgentBackend::arm_again(DebuggerPort& port, SiteId id, const AgentWatch& wa
   if (rested == rested_.end() || rested->second.watch != watch) return false;
   const Armed& armed = rested->second;
   const std::vector<Address> breakpoints = port.user_breakpoints();
-  const Address begin = context_.sites.get(id).address;
+  const Address begin = context_.sites.get(id).address - armed.patch.prefix;
   const bool in_the_way = std::any_of(breakpoints.begin(), breakpoints.end(), [&](Address address) {
     return begin < address && address < armed.patch.at + armed.patch.length;
   });
@@ -345,6 +354,17 @@ void AgentBackend::drop(Address begin, Address end) {
 Address AgentBackend::stub_of(SiteId id, const AgentWatch& watch) const {
   const auto rested = rested_.find(id);
   return rested == rested_.end() || rested->second.watch != watch ? 0 : rested->second.stub.begin;
+}
+
+std::optional<SiteId> AgentBackend::patched_at(Address pc) const {
+  const auto found = std::find_if(armed_.begin(), armed_.end(),
+                                  [&](const auto& armed) { return armed.second.patch.at == pc; });
+  return found == armed_.end() ? std::nullopt : std::optional(found->first);
+}
+
+bool AgentBackend::begins_before(SiteId id) const {
+  const auto rested = rested_.find(id);
+  return rested != rested_.end() && rested->second.patch.prefix != 0;
 }
 
 AgentWatch AgentBackend::watch_of(SiteId id) const {
@@ -429,9 +449,10 @@ Address AgentBackend::original(Address pc) const {
     const Stub& stub = written.stub;
     if (pc < stub.begin || pc >= stub.end) continue;
     const auto offset = static_cast<std::uint32_t>(pc - stub.begin);
-    if (offset < stub.relocated || offset > stub.relocated_end) return 0;
+    const bool early = offset < stub.early_end;
+    if (!early && (offset < stub.relocated || offset > stub.relocated_end)) return 0;
     Address found = 0;
-    for (const auto& [moved, from] : stub.boundaries) {
+    for (const auto& [moved, from] : early ? stub.early : stub.boundaries) {
       if (moved <= offset) found = written.address + from;
     }
     return found;

@@ -65,6 +65,10 @@ class AgentBackend {
   [[nodiscard]] bool armed(SiteId id) const { return armed_.contains(id); }
   /// The stub that the site had and can have again with this; 0 when there is none.
   [[nodiscard]] Address stub_of(SiteId id, const AgentWatch& watch) const;
+  /// The armed site whose patch begins there.
+  [[nodiscard]] std::optional<SiteId> patched_at(Address pc) const;
+  /// The stub that the site had begins with instructions in front of the site's own.
+  [[nodiscard]] bool begins_before(SiteId id) const;
   /// What it was armed with.
   [[nodiscard]] AgentWatch watch_of(SiteId id) const;
   [[nodiscard]] bool watches_any() const;
@@ -163,7 +167,7 @@ class AgentBackend {
   /// Why the agent cannot record an inlined copy; empty when it can.
   static std::string unfit(const Site& site, const TrackedFamily& tracked, const AgentWatch& watch);
   static std::optional<InsideFunction> inside_function(const LoadedModule& module, const ModuleCode& code,
-                                                       const Site& site);
+                                                       Address place);
   StackArguments stack_arguments(DebuggerPort& port, const KnownCode& known, const CodeRange& function,
                                  unsigned depth);
   /// The same of the function that the dynamic linker puts into the slot.

@@ -165,9 +165,10 @@ void Replay::apply_change(const ProgramView& view, const RecordBatch& batch, con
   Registers registers;
   registers[kRip] = site.address;
   registers[kRsp] = record.sp;
+  const Address operand =
+      record.object + families_[site.family.index()].counter->offset - site.counter->within;
   recorder_.on_counter_change(view, batch.tid, registers,
-                              {SiteId(record.site), record.object, record.sp, record.count, *after},
-                              recorded_);
+                              {SiteId(record.site), operand, record.sp, record.count, *after}, recorded_);
 }
 
 const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, agent::Record record) {

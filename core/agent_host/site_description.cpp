@@ -38,6 +38,14 @@ void describe_counter(const TrackedFamily& tracked, agent::Site& described) {
   described.counter_bias = tracked.family.counter.bias;
 }
 
+/// What the instruction reads and writes may be more than the counter.
+void describe_instruction(const CounterInstruction& instruction, agent::Site& described) {
+  described.inlined = 1;
+  described.compares = instruction.kind == CounterInstruction::Kind::compare_exchange ? 1 : 0;
+  described.counter_offset -= instruction.within;
+  described.counter_size = std::min<std::uint8_t>(instruction.size, sizeof(std::uint64_t));
+}
+
 void describe_effect(const Site& site, const TrackedFamily& tracked, agent::Site& described) {
   described.function = site.address;
   described.function_size = static_cast<std::uint32_t>(site.size);
@@ -65,9 +73,7 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
   described.above = watch.above;
   described.each = watch.each;
   described.object_argument = from_argument ? agent::argument_place(site.object.argument) : 0;
-  described.inlined = site.counter ? 1 : 0;
-  described.compares =
-      site.counter && site.counter->kind == CounterInstruction::Kind::compare_exchange ? 1 : 0;
+  if (site.counter) describe_instruction(*site.counter, described);
   described.indirect = site.object.indirect ? 1 : 0;
   described.pointer_at_entry = site.object.indirect && !site.watches_return() ? 1 : 0;
   described.counts_at_entry = is_object ? 1 : 0;

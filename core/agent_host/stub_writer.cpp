@@ -158,22 +158,25 @@ bool append_moved(StubAssembler& code, const Patch& patch, Stub& stub, std::stri
     stub.boundaries.emplace_back(stub.relocated + from, original);
   return true;
 }
+
+/// Those that the patch has covered in front of the probed instruction.
+bool append_early(StubAssembler& code, const Patch& patch, Stub& stub, std::string& why_not) {
+  const auto moved = relocate(first_part(patch, patch.prefix), stub.begin, &why_not);
+  if (!moved) return false;
+  code.code().raw(moved->bytes);
+  stub.early_end = code.offset();
+  stub.early = moved->boundaries;
+  return true;
+}
+
 // The instruction runs here, and the agent is told whether it has succeeded.
 bool finish_attempt(const CodePiece& piece, const Patch& patch, std::int32_t lowered, StubAssembler& code,
                     Stub& stub, std::string& why_not) {
-  const InstructionDecoder decoder;
-  Patch first = patch;
-  Patch rest = patch;
-  first.length = decoder.length({patch.at, patch.original}, patch.at);
-  first.original.resize(first.length);
-  first.falls_through = false;
-  rest.at += first.length;
-  rest.length -= first.length;
-  rest.original.erase(rest.original.begin(), rest.original.begin() + first.length);
+  const unsigned length = InstructionDecoder().length({patch.at, patch.original}, patch.at);
   code.code().store_to_stack(Gpr::rax, kSavedBytes);
   code.code().store_to_stack(Gpr::rdx, kSavedBytes + kWord);
   code.restore_registers();
-  const auto moved = relocate(first, code.code().here(), &why_not);
+  const auto moved = relocate(first_part(patch, length), code.code().here(), &why_not);
   if (!moved) return false;
   code.code().raw(moved->bytes);
   code.save_registers();
@@ -183,7 +186,7 @@ bool finish_attempt(const CodePiece& piece, const Patch& patch, std::int32_t low
   code.code().call(piece.agent_attempted());
   code.restore_registers();
   code.lower_stack(-lowered);
-  return append_moved(code, rest, stub, why_not);
+  return append_moved(code, rest_of(patch, length), stub, why_not);
 }
 
 void append(CodePiece& piece, const agent::Site& descriptor, StubAssembler& code, Stub& stub) {
@@ -196,7 +199,7 @@ void append(CodePiece& piece, const agent::Site& descriptor, StubAssembler& code
 }
 }  // namespace
 
-std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
+std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& whole,
                                ReturnTo returns, const std::optional<CounterOperands>& counter,
                                std::string& why_not) {
   const auto place = piece.next(kMostBytes);
@@ -204,6 +207,7 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
     why_not = "the code memory near it is full";
     return std::nullopt;
   }
+  const Patch patch = rest_of(whole, whole.prefix);
   const std::int32_t red_zone = (patch.red_zone_live ? kRedZone : 0) + (site.compares != 0 ? kAttempt : 0);
   agent::Site descriptor = site;
   descriptor.sp_bias = patch.sp_delta + red_zone;
@@ -217,6 +221,7 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   const std::vector<PushedRegister> found_from_sp =
       patch.by_frame_pointer ? std::vector<PushedRegister>() : patch.pushed;
   StubAssembler code(stub.begin, kWord + patch.sp_delta);
+  if (whole.prefix != 0 && !append_early(code, whole, stub, why_not)) return std::nullopt;
   if (red_zone != 0) code.lower_stack(red_zone);
   code.save_registers();
   if (counter) code.load_counter(*counter);

@@ -25,12 +25,14 @@ struct Stub {
   std::int32_t sp_bias = 0;  ///< as in there
   Address begin = 0;         ///< where the patch jumps to
   Address end = 0;
+  std::uint32_t early_end = 0;      ///< the moved instructions that run before the probe end here
   std::uint32_t relocated = 0;      ///< offset of the moved instructions
   std::uint32_t relocated_end = 0;  ///< first offset behind them and their jump back
   std::uint32_t returned = 0;       ///< offset where a watched call comes back; 0 none
   /// Of the moved instructions: (offset from begin, offset from the function).
   std::vector<std::pair<std::uint32_t, std::uint32_t>> boundaries;
-  std::vector<FrameRow> rows;  ///< for all but the moved instructions
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> early;  ///< the same of those before the probe
+  std::vector<FrameRow> rows;  ///< for all but the moved instructions behind the probe
   std::vector<PushedRegister> pushed;
   bool by_frame_pointer = false;  ///< the canonical frame address is found from rbp, and the rows say nothing
 };
@@ -46,7 +48,7 @@ struct CounterOperands {
 
 /// Writes the stub into the piece. Nothing and the reason when an instruction cannot be moved there or the
 /// piece is full.
-std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& patch,
+std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const Patch& whole,
                                ReturnTo returns, const std::optional<CounterOperands>& counter,
                                std::string& why_not);
 

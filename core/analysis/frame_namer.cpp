@@ -49,27 +49,73 @@ std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackF
   return frames.size() > 1 ? 1 : 0;
 }
 
-/// What an inlined copy was inlined into.
-const NamedFrame& FrameNamer::around_copy(const Site& site, const StackFrame& frame) {
-  const std::vector<NamedFrame>& names = name(frame);
+/// What an inlined copy was inlined into, or what called the function that the site is in.
+FrameNamer::Place FrameNamer::behind_copy(const Site& site, const std::vector<StackFrame>& frames) {
+  const std::vector<NamedFrame>& names = name(frames.front());
   const std::string probe(function_part(site.function));
-  for (std::size_t i = 0; i + 1 < names.size(); ++i) {
-    if (function_part(names[i].function) == probe) return names[i + 1];
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (function_part(names[i].function) != probe) continue;
+    Place place{0, i};
+    next(frames, place);
+    return place;
   }
-  return names.back();
+  return {0, names.size() - 1};
+}
+
+bool FrameNamer::next(const std::vector<StackFrame>& frames, Place& place) {
+  if (place.name + 1 < name(frames[place.frame]).size()) {
+    ++place.name;
+    return true;
+  }
+  if (place.frame + 1 >= frames.size()) return false;
+  place = {place.frame + 1, 0};
+  return true;
+}
+
+FrameNamer::Place FrameNamer::unfolded(const Event& event, const std::vector<StackFrame>& frames,
+                                       Place from) {
+  const Family& family = family_of(event);
+  if (family.fold.empty()) return from;
+  for (Place place = from;;) {
+    if (!family.folds(name(frames[place.frame])[place.name].function)) return place;
+    if (!next(frames, place)) return from;
+  }
+}
+
+FrameNamer::Place FrameNamer::owner_place(const Event& event, const std::vector<StackFrame>& frames) {
+  const Site* site = event.site.valid() ? &sites_.get(event.site) : nullptr;
+  const Place place =
+      site != nullptr && site->counter ? behind_copy(*site, frames) : Place{owner_index(event, frames), 0};
+  return unfolded(event, frames, place);
 }
 
 NamedFrame FrameNamer::owner(const Event& event) {
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
-  const Site* site = event.site.valid() ? &sites_.get(event.site) : nullptr;
-  if (site != nullptr && site->counter && !frames.empty()) return around_copy(*site, frames.front());
-  return frames.empty() ? NamedFrame{} : name(frames[owner_index(event, frames)]).front();
+  if (frames.empty()) return {};
+  const Place place = owner_place(event, frames);
+  return name(frames[place.frame])[place.name];
+}
+
+std::size_t FrameNamer::folded(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  if (frames.empty() || family_of(event).fold.empty()) return 0;
+  const Place owner = owner_place(event, frames);
+  std::size_t before = owner.name;
+  for (std::size_t i = 0; i < owner.frame; ++i) before += name(frames[i]).size();
+  return before;
+}
+
+std::string FrameNamer::operation(const Event& event) {
+  const std::size_t count = folded(event);
+  if (count == 0) return {};
+  return short_function_name(stack(event.stack)[count - 1].function);
 }
 
 std::string FrameNamer::lost_owner(const Event& event) {
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
   const bool inlined = event.site.valid() && sites_.get(event.site).counter;
-  const std::size_t owner = frames.empty() || inlined ? 0 : owner_index(event, frames);
+  const bool hidden = inlined || !family_of(event).fold.empty();
+  const std::size_t owner = frames.empty() || hidden ? 0 : owner_index(event, frames);
   if (owner == 0) return {};
   const auto lost = tail_calls_.between(frames[owner - 1], frames[owner]);
   return lost && lost->complete && lost->ways.size() == 1 ? lost->ways.front().back() : std::string();

@@ -9,6 +9,7 @@
 #include "analysis/tail_calls.h"
 #include "history/history.h"
 #include "sites/site_table.h"
+#include "sites/tracked_family.h"
 #include "symbols/module_map.h"
 
 namespace refhist {
@@ -26,14 +27,21 @@ struct NamedFrame {
 
 class FrameNamer {
  public:
-  FrameNamer(const ModuleMap& modules, const SiteTable& sites, const History& history)
-      : modules_(modules), sites_(sites), history_(history) {}
+  FrameNamer(const ModuleMap& modules, const SiteTable& sites, const History& history,
+             const std::vector<TrackedFamily>& families)
+      : modules_(modules), sites_(sites), history_(history), families_(families) {}
 
   /// All frames of a stack, innermost first; each inlined call is a frame of its own.
   std::vector<NamedFrame> stack(StackId stack);
   /// The frame in whose hands the reference was taken or given back: the caller of a function of the program
-  /// itself; for a library's function the first frame outside that library.
+  /// itself; for a library's function the first frame outside that library. Not a function that the family
+  /// folds, if there is another.
   NamedFrame owner(const Event& event);
+  /// What the owner called: of the functions that the family folds the outermost, in short
+  /// ("std::weak_ptr::lock"); empty when none is folded.
+  std::string operation(const Event& event);
+  /// How many of the innermost frames of `stack` the family folds, its own function among them.
+  std::size_t folded(const Event& event);
   /// The function that really made the owner's call, when it jumped to the one that the stack shows and so
   /// has no frame; empty when that is not so, or not known for sure.
   std::string lost_owner(const Event& event);
@@ -43,7 +51,20 @@ class FrameNamer {
 
  private:
   const std::vector<NamedFrame>& name(const StackFrame& frame);
-  const NamedFrame& around_copy(const Site& site, const StackFrame& frame);
+  /// Where a frame stands among those of its function's inlined ones.
+  struct Place {
+    std::size_t frame = 0;
+    std::size_t name = 0;
+  };
+  [[nodiscard]] Place owner_place(const Event& event, const std::vector<StackFrame>& frames);
+  [[nodiscard]] Place behind_copy(const Site& site, const std::vector<StackFrame>& frames);
+  /// One frame outwards. False when there is none.
+  bool next(const std::vector<StackFrame>& frames, Place& place);
+  /// The first place from this one on that the object's family does not fold; the same one when it folds all.
+  [[nodiscard]] Place unfolded(const Event& event, const std::vector<StackFrame>& frames, Place from);
+  [[nodiscard]] const Family& family_of(const Event& event) const {
+    return families_[history_.object(event.object).family.index()].family;
+  }
   [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {
@@ -54,6 +75,7 @@ class FrameNamer {
   const ModuleMap& modules_;
   const SiteTable& sites_;
   const History& history_;
+  const std::vector<TrackedFamily>& families_;
   TailCalls tail_calls_{modules_};
   std::unordered_map<StackFrame, std::vector<NamedFrame>, Hash> cache_;
 };

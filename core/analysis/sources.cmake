@@ -18,4 +18,4 @@ target_sources(refhist_core PRIVATE
   analysis/reachability_ranges.cpp
   analysis/reachability_roots.cpp
   analysis/reachability_threads.cpp)
-target_sources(refhist_core PRIVATE analysis/code_jumps.cpp analysis/frame_namer.cpp analysis/leaks.cpp analysis/tail_calls.cpp)
+target_sources(refhist_core PRIVATE analysis/code_jumps.cpp analysis/frame_namer.cpp analysis/leaks.cpp analysis/managed_objects.cpp analysis/tail_calls.cpp)

@@ -40,7 +40,14 @@ Arguments::Arguments(const std::vector<std::string>& words, const std::vector<Op
     const OptionSpec* option = find_option(options, name);
     if (option == nullptr) fail_unknown(name, options, verb);
     std::vector<std::string>& values = options_[name];
-    if (option->value.empty()) {
+    if (option->value.starts_with('[')) {
+      const std::string choice = option->value.substr(1, option->value.size() - 2);
+      const bool chosen = equals == std::string::npos ? i + 1 < words.size() && words[i + 1] == choice
+                                                      : word.substr(equals + 1) == choice;
+      if (equals != std::string::npos && !chosen) fail("{} is {} or nothing", name, choice);
+      if (chosen && equals == std::string::npos) ++i;
+      values.push_back(chosen ? choice : "");
+    } else if (option->value.empty()) {
       if (equals != std::string::npos) fail("{} takes no value", name);
       values.emplace_back();
     } else if (equals != std::string::npos) {

@@ -14,7 +14,7 @@ namespace refhist {
 
 struct OptionSpec {
   std::string name;   ///< "--family"
-  std::string value;  ///< placeholder ("GLOB"); empty for a switch
+  std::string value;  ///< placeholder ("GLOB"); empty for a switch; "[full]": this word or none
   std::string help;
 };
 

@@ -48,9 +48,38 @@ Address address_of(CommandContext& context, const std::string& expression) {
   }
 }
 
+/// What counted objects manage can be seen while there is a process.
+void look_at_managed(SessionState& state, DebuggerPort& port) {
+  if (!state.alive || port.process().state == ProcessState::running) return;
+  state.managed.look(ProgramAccess(port, state.process, state.tracer_here));
+}
+
+Stacks stacks_of(const Arguments& arguments) {
+  if (!arguments.has("--stacks")) return Stacks::none;
+  return arguments.value("--stacks") == "full" ? Stacks::full : Stacks::folded;
+}
+
+/// A smart pointer's variable: what one of its two words points at.
+std::vector<ObjectId> held_at(CommandContext& context, Address address) {
+  const SessionState& state = context.state;
+  if (!state.alive || context.port.process().state == ProcessState::running) return {};
+  const ProgramAccess access(context.port, state.process, state.tracer_here);
+  for (const Address place : {address + sizeof(Address), address}) {
+    Address pointer = 0;
+    if (!access.read_word(place, pointer)) continue;
+    std::vector<ObjectId> found = state.history.all_at(pointer);
+    if (found.empty()) continue;
+    context.text += fmt::format("{:#x} points at\n", place);
+    return found;
+  }
+  return {};
+}
+
 std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
-  std::vector<ObjectId> found = context.state.history.all_at(address);
+  std::vector<ObjectId> found = context.state.managed.managing(address);
+  if (found.empty()) found = context.state.history.all_at(address);
   if (found.empty()) found = context.state.history.containing(address);
+  if (found.empty()) found = held_at(context, address);
   if (found.empty()) {
     if (!context.state.tracks_any()) fail("nothing is tracked: refhist track FAMILY first");
     fail(
@@ -59,6 +88,15 @@ std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
         address);
   }
   return found;
+}
+
+/// Born at one moment at one address, of two families: the references of different kinds to one thing.
+bool is_twin(const History& history, ObjectId a, ObjectId b) {
+  const Object& one = history.object(a);
+  const Object& other = history.object(b);
+  return one.family != other.family && one.address == other.address && one.state == other.state &&
+         one.born.valid() && other.born.valid() &&
+         history.event(one.born).time_ns == history.event(other.born).time_ns;
 }
 
 std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> found, Address address) {
@@ -70,10 +108,12 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
     return found;
   }
   if (context.arguments.has("--all")) return found;
-  // The one that lives there now, else the last one that did.
+  // The one that lives there now, else the last one that did; of two families that count one thing, both.
   const auto live = std::find_if(found.rbegin(), found.rend(),
                                  [&](ObjectId id) { return history.object(id).state == ObjectState::live; });
-  return {live != found.rend() ? *live : found.back()};
+  const ObjectId chosen = live != found.rend() ? *live : found.back();
+  std::erase_if(found, [&](ObjectId id) { return id != chosen && !is_twin(history, id, chosen); });
+  return found;
 }
 
 FindingFilter filter_of(const Arguments& arguments) {
@@ -115,6 +155,7 @@ std::string why_failed(SessionState& state) {
 
 void scan_if_alive(CommandContext& context) {
   if (!context.state.alive) return;
+  look_at_managed(context.state, context.port);
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
   // Nothing of the program runs after the look at _exit but other threads.
   const ReachScan& last = context.state.scan;
@@ -177,6 +218,7 @@ ReachResult scan_until_sure(SessionState& state, DebuggerPort& port, const std::
 }  // namespace
 
 void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exiting_thread) {
+  look_at_managed(state, port);
   ReachScan scan;
   scan.at_exit = at_exit;
   scan.at_event = state.history.event_count();
@@ -211,6 +253,7 @@ void run_history(CommandContext& context) {
   if (context.arguments.words().empty()) fail("which object? refhist ADDR|EXPR");
   const std::string expression = join(context.arguments.words(), " ");
   const Address address = address_of(context, expression);
+  look_at_managed(context.state, context.port);
   const std::vector<ObjectId> chosen = choose(context, objects_at(context, address), address);
   if (context.arguments.has("--json")) {
     context.text = objects_json(context.state, chosen);
@@ -219,11 +262,13 @@ void run_history(CommandContext& context) {
   const std::vector<ReportedFinding> findings = collect_findings(context.state, FindingFilter{{}, true});
   for (const ObjectId id : chosen) {
     const Object& object = context.state.history.object(id);
-    if (object.address != address) {
+    const auto managed = context.state.managed.of(id);
+    const bool inside = address > object.address && address - object.address < object.size;
+    if (inside && (!managed || managed->address != address)) {
       context.text += fmt::format("{:#x} is {} bytes into\n", address, address - object.address);
     }
     context.text +=
-        history_report(context.state, id, findings, HistoryReportOptions{context.arguments.has("--stacks")});
+        history_report(context.state, id, findings, HistoryReportOptions{stacks_of(context.arguments)});
   }
   const std::size_t others = context.state.history.all_at(address).size();
   if (others > chosen.size())
@@ -232,6 +277,7 @@ void run_history(CommandContext& context) {
 
 void run_objects(CommandContext& context) {
   context.arguments.expect_words(0, "objects");
+  look_at_managed(context.state, context.port);
   const FindingFilter filter = filter_of(context.arguments);
   std::vector<ObjectId> chosen;
   for (std::size_t i = 0; i < context.state.history.objects().size(); ++i) {
@@ -260,10 +306,9 @@ void run_leaks(CommandContext& context) {
   context.arguments.expect_words(0, "leaks");
   scan_if_alive(context);
   const FindingFilter filter = filter_of(context.arguments);
-  context.text =
-      context.arguments.has("--json")
-          ? leaks_json(context.state, filter)
-          : leak_report(context.state, LeakReportOptions{filter, context.arguments.has("--stacks")});
+  context.text = context.arguments.has("--json")
+                     ? leaks_json(context.state, filter)
+                     : leak_report(context.state, LeakReportOptions{filter, stacks_of(context.arguments)});
 }
 
 void run_check(CommandContext& context) {

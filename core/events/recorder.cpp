@@ -311,18 +311,18 @@ void Recorder::on_counter_site(const ProgramView& access, long tid, const Regist
                                SiteId site_id, std::vector<Recorded>& recorded,
                                std::optional<Address>& arm_return) {
   const Site& site = sites_.get(site_id);
-  const TrackedFamily& tracked = families_[site.family.index()];
-  if (!tracked.counter) return;
+  if (!families_[site.family.index()].counter) return;
   const CounterInstruction& instruction = *site.counter;
-  const Address counter = instruction.counter(registers, site.address - site.file_address);
-  CounterStep step{site_id, counter - tracked.counter->offset, registers.sp(), 0, 0};
+  CounterStep step{site_id, instruction.counter(registers, site.address - site.file_address), registers.sp(),
+                   0, 0};
   const bool may_fail = instruction.kind == CounterInstruction::Kind::compare_exchange;
   if (may_fail && access.can_stop_behind() && access.threads().size() > 1) {
     std::memcpy(&step.before, &registers.value[kRax], instruction.size);
     arm_return = await_attempt(access, tid, registers, step);
     return;
   }
-  if (access.read_memory(counter, &step.before, instruction.size, true) != instruction.size) return;
+  const std::size_t size = std::min<std::size_t>(instruction.size, sizeof step.before);
+  if (access.read_memory(step.operand, &step.before, size, true) != size) return;
   const auto after = instruction.after(registers, step.before);
   if (!after) return;
   step.after = *after;
@@ -338,7 +338,7 @@ std::optional<Address> Recorder::await_attempt(const ProgramView& access, long t
   attempt.site = step.site;
   attempt.sp = step.sp - sizeof(Address);  // it "returns" with the stack pointer as it is
   attempt.return_pc = registers.pc() + instruction.length;
-  attempt.argument = step.object;
+  attempt.argument = step.operand - families_[sites_.get(step.site).family.index()].counter->offset;
   attempt.time_ns = time_of(access);
   attempt.expected = step.before;
   attempt.exchanged = *after;
@@ -353,21 +353,37 @@ void Recorder::attempted(const ProgramView& access, long tid, const Registers& r
   std::uint64_t found = 0;
   std::memcpy(&found, &registers.value[kRax], instruction.size);
   if (found != call.expected) return;
+  const Address operand = call.argument + families_[sites_.get(call.site).family.index()].counter->offset;
   on_counter_change(access, tid, registers,
-                    {call.site, call.argument, call.sp, call.expected, call.exchanged, true}, recorded);
+                    {call.site, operand, call.sp, call.expected, call.exchanged, true}, recorded);
 }
 
 void Recorder::on_counter_change(const ProgramView& access, long tid, const Registers& registers,
                                  const CounterStep& step, std::vector<Recorded>& recorded) {
-  const Site& site = sites_.get(step.site);
+  Site& leader = sites_.get(step.site);
+  change_count(access, tid, registers, step, leader, recorded);
+  for (const SiteId rider : leader.riders) {
+    CounterStep same = step;
+    same.site = rider;
+    ++sites_.get(rider).hits;
+    change_count(access, tid, registers, same, sites_.get(rider), recorded);
+  }
+}
+
+void Recorder::change_count(const ProgramView& access, long tid, const Registers& registers,
+                            const CounterStep& step, const Site& site, std::vector<Recorded>& recorded) {
   const TrackedFamily& tracked = families_[site.family.index()];
+  const CounterInstruction& instruction = *site.counter;
   const auto count = [&](std::uint64_t bytes) {
-    return ProgramAccess::count_from(bytes, *tracked.counter, tracked.family.counter);
+    return ProgramAccess::count_from(instruction.part(bytes, tracked.counter->size), *tracked.counter,
+                                     tracked.family.counter);
   };
+  const Address object = step.operand + instruction.within - tracked.counter->offset;
   ThreadCalls& thread = calls_.thread(tid);
-  Call call{step.site, step.object, step.sp, site.address + 1, count(step.before)};
-  const std::int64_t delta = count(step.after) - *call.before;
-  const auto role = role_of_change(site, delta, count(step.after), tracked.family.born);
+  Call call{step.site, object, step.sp, site.address + 1, count(step.before)};
+  const std::int64_t after = instruction.opaque ? tracked.family.born : count(step.after);
+  const std::int64_t delta = after - *call.before;
+  const auto role = role_of_change(site, delta, after, tracked.family.born);
   if (!role) return;
   if (excluded(call.return_pc)) {
     ++excluded_calls_;

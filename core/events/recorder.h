@@ -58,13 +58,14 @@ class Recorder {
   /// What the instruction of an inlined copy does to the counter.
   struct CounterStep {
     SiteId site;
-    Address object = 0;
+    Address operand = 0;       ///< where the memory lies that it changes
     Address sp = 0;            ///< of the function that it was inlined into
-    std::uint64_t before = 0;  ///< the counter's bytes
+    std::uint64_t before = 0;  ///< the operand's bytes
     std::uint64_t after = 0;
     bool past = false;  ///< it has happened: others may have changed the counter since, and told so
   };
-  /// A thread stands at that instruction, with these registers.
+  /// A thread stands at that instruction, with these registers. It is an event of every family that has a
+  /// site there.
   void on_counter_change(const ProgramView& access, long tid, const Registers& registers,
                          const CounterStep& step, std::vector<Recorded>& recorded);
   /// The entry of a get or put, with all that is known of it.
@@ -129,6 +130,8 @@ class Recorder {
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
   void on_counter_site(const ProgramView& access, long tid, const Registers& registers, SiteId site,
                        std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
+  void change_count(const ProgramView& access, long tid, const Registers& registers, const CounterStep& step,
+                    const Site& site, std::vector<Recorded>& recorded);
   /// The ledger says what the counter did before the call.
   [[nodiscard]] bool agrees(FamilyId family, const Call& call) const;
   void attempted(const ProgramView& access, long tid, const Registers& registers, const PendingCall& call,

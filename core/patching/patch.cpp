@@ -18,8 +18,11 @@ constexpr Address kFunctionAlignment = 16;
 /// Plans one patch. Places are tried from the entry on.
 class Planner {
  public:
-  Planner(const PatchRequest& request, const BranchTargets& targets)
-      : request_(request), targets_(targets), code_{request.function.address, joined()} {}
+  /// `prefix`: bytes from the beginning of the request's code to the probed instruction.
+  Planner(const PatchRequest& request, const BranchTargets& targets, unsigned prefix = 0)
+      : request_(request), targets_(targets), code_{request.function.address, joined()} {
+    patch_.prefix = prefix;
+  }
 
   PatchResult plan();
 
@@ -84,8 +87,9 @@ PatchResult Planner::plan() {
 }
 
 bool Planner::kept_inside() const {
-  return std::any_of(request_.keep.begin(), request_.keep.end(),
-                     [&](Address keep) { return keep - patch_.at < patch_.length; });
+  return std::any_of(request_.keep.begin(), request_.keep.end(), [&](Address keep) {
+    return keep - patch_.at < patch_.length && (patch_.prefix == 0 || keep != patch_.at);
+  });
 }
 
 std::string Planner::cover(Address at) {
@@ -93,7 +97,7 @@ std::string Planner::cover(Address at) {
   Address last = at;
   patch_.at = at;
   patch_.falls_through = true;
-  while (last - at < kJumpSize && patch_.falls_through) {
+  while ((last - at < kJumpSize || last - at <= patch_.prefix) && patch_.falls_through) {
     DecodedInstruction& instruction = covered.emplace_back();
     if (last >= end()) return "too short";
     if (!decoder_.decode(request_.function, last, instruction)) {
@@ -130,6 +134,9 @@ std::string Planner::why_not_safe(const std::vector<DecodedInstruction>& covered
   for (const DecodedInstruction& instruction : covered) {
     std::string reason = why_not_movable(instruction, where);
     if (!reason.empty()) return reason;
+    if (const auto target = instruction.branch_target();
+        target && patch_.prefix != 0 && where.strictly_inside(*target))
+      return "a covered branch stays in the covered bytes";
     if (instruction.is_call() && instruction.address != covered.back().address) {
       return "a call in the covered bytes returns into them";
     }
@@ -226,9 +233,68 @@ std::string Planner::skip(const DecodedInstruction& instruction) {
 
 }  // namespace
 
+namespace {
+
+/// Runs in the stub before the probe, with the stack as it is at the probe.
+bool may_run_before(const DecodedInstruction& instruction) {
+  const auto moves_stack = [](const ZydisDecodedOperand& operand) {
+    const bool written = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    return written && operand.type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           (operand.reg.value == ZYDIS_REGISTER_RSP || operand.reg.value == ZYDIS_REGISTER_RBP);
+  };
+  const auto& operands = instruction.operands;
+  return !instruction.is_call() && instruction.falls_through() &&
+         std::none_of(operands.begin(), operands.begin() + instruction.raw.operand_count, moves_stack);
+}
+
+/// Where a patch of the instruction may begin instead, nearest first.
+std::vector<Address> places_before(const InsideFunction& inside, Address probed) {
+  const InstructionDecoder decoder;
+  DecodedInstruction instruction;
+  std::vector<Address> places;
+  for (Address at = inside.enclosing.address; at < probed; at = instruction.next()) {
+    if (!decoder.decode(inside.enclosing, at, instruction) || instruction.next() > probed) return {};
+    if (may_run_before(instruction)) {
+      places.push_back(at);
+    } else {
+      places.clear();
+    }
+  }
+  std::reverse(places.begin(), places.end());
+  std::erase_if(places, [&](Address at) { return probed - at >= kLongestPrefix; });
+  return places;
+}
+
+}  // namespace
+
+Patch first_part(const Patch& patch, unsigned bytes) {
+  Patch first = patch;
+  first.length = bytes;
+  first.original.resize(bytes);
+  first.falls_through = false;
+  return first;
+}
+
+Patch rest_of(const Patch& patch, unsigned bytes) {
+  Patch rest = patch;
+  rest.at += bytes;
+  rest.length -= bytes;
+  rest.original.erase(rest.original.begin(), rest.original.begin() + bytes);
+  return rest;
+}
+
 PatchResult plan_patch(const PatchRequest& request, const BranchTargets& targets) {
   if (request.function.bytes.empty()) return {std::nullopt, "no code is known at the address"};
-  return Planner(request, targets).plan();
+  PatchResult result = Planner(request, targets).plan();
+  if (result.patch || !request.inside || request.inside->alone) return result;
+  const Address probed = request.function.address;
+  for (const Address at : places_before(*request.inside, probed)) {
+    PatchRequest earlier = request;
+    earlier.function = request.inside->enclosing.from(at);
+    PatchResult planned = Planner(earlier, targets, static_cast<unsigned>(probed - at)).plan();
+    if (planned.patch) return planned;
+  }
+  return result;
 }
 
 }  // namespace refhist

@@ -17,9 +17,10 @@
 //   return address must not be overwritten. So a landing pad of a C++ exception is never covered either: it
 //   stands neither in the straight-line prologue, nor behind a ret or jmp, since nothing but padding is taken
 //   from there.
-// - In the middle of a function (an inlined copy) the jump stands at the instruction or nowhere. A landing
-// pad is not
-//   covered there either: nothing falls through into one.
+// - In the middle of a function (an inlined copy) the jump stands at the instruction, or at one of those
+// right
+//   before it, which then run in the stub first. A landing pad is not covered there either: nothing falls
+//   through into one.
 // - A system call instruction in the covered bytes is moved; a thread that sleeps in it has its pc translated
 // by whoever
 //   writes the patch (Relocated::boundaries), as for any thread in the covered bytes.
@@ -38,15 +39,24 @@ namespace refhist {
 struct PushedRegister {
   unsigned number = 0;         ///< DWARF's
   std::int32_t below_cfa = 0;  ///< bytes
+  bool operator==(const PushedRegister&) const = default;
 };
 
 /// An instruction in the middle of a function, and the stack as it is there.
 struct InsideFunction {
   CodeRange enclosing;        ///< the whole function
+  bool alone = false;         ///< the jump must stand at the instruction itself
   std::int32_t sp_delta = 0;  ///< bytes that rsp lies below its value at the function's entry
   std::vector<PushedRegister> pushed;
   bool by_frame_pointer = false;  ///< rbp points at the caller's; sp_delta is not known
+
+  /// The frame is the same.
+  bool operator==(const InsideFunction& other) const {
+    return sp_delta == other.sp_delta && pushed == other.pushed && by_frame_pointer == other.by_frame_pointer;
+  }
 };
+
+constexpr unsigned kLongestPrefix = 16;  ///< bytes
 
 struct PatchRequest {
   CodeRange function;                   ///< its original bytes; `inside`: from the instruction on
@@ -64,6 +74,7 @@ struct Patch {
   std::vector<std::uint8_t> original;  ///< the `length` bytes at `at`
   std::vector<PushedRegister> pushed;  ///< where `at` is not the entry
   bool by_frame_pointer = false;       ///< as in InsideFunction
+  unsigned prefix = 0;                 ///< inside: bytes at `at` that run before the probed instruction
   bool falls_through = true;           ///< control can leave the last covered instruction downwards
 };
 
@@ -71,6 +82,10 @@ struct PatchResult {
   std::optional<Patch> patch;
   std::string why_not;  ///< one line, when there is no patch
 };
+
+/// The first `bytes` of the patch, with no way back behind them; and what follows them.
+Patch first_part(const Patch& patch, unsigned bytes);
+Patch rest_of(const Patch& patch, unsigned bytes);
 
 PatchResult plan_patch(const PatchRequest& request, const BranchTargets& targets);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "probes/function_pattern.h"
 
 namespace refhist {
@@ -86,6 +87,13 @@ std::string to_string(const ObjectSource& source) {
 
 bool Family::has_role(Role role) const {
   return std::any_of(probes.begin(), probes.end(), [role](const ProbeSpec& p) { return p.role == role; });
+}
+
+bool Family::folds(std::string_view function) const {
+  if (fold.empty()) return false;
+  const std::string name = function_part(function);
+  return std::any_of(fold.begin(), fold.end(),
+                     [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
 bool Family::leaves_out(std::string_view linkage, std::string_view demangled) const {

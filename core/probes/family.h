@@ -50,6 +50,7 @@ struct ProbeSpec {
   std::uint8_t pool_argument = 0;   ///< for alloc/init in a pool: which argument is the pool; 0 none
   std::uint8_t size_argument = 0;   ///< for alloc: which argument is the size; 0 none
   std::uint8_t times_argument = 0;  ///< for alloc: which argument multiplies the size (calloc); 0 none
+  bool inside = false;              ///< the instructions that change the counter are events, not the call
   std::string origin;               ///< "json-c.toml:12" or "command line"
 };
 
@@ -72,11 +73,14 @@ struct Family {
   std::vector<ProbeSpec> probes;
   std::vector<std::string> except;  ///< function patterns that the globs of `probes` leave out
   CounterSpec counter;
-  bool allocator = false;  ///< its functions hand out plain memory, no counted objects: malloc, mmap
-  std::int64_t born = 1;   ///< references that an init creates
-  std::string origin;      ///< file the family came from, or "command line"
+  bool allocator = false;         ///< its functions hand out plain memory, no counted objects: malloc, mmap
+  std::int64_t born = 1;          ///< references that an init creates
+  std::vector<std::string> fold;  ///< functions (globs) between the user's and the probes: of no interest
+  std::vector<std::string> managed;  ///< member paths to the user's object, "*" in front: a pointer to it
+  std::string origin;                ///< file the family came from, or "command line"
 
   [[nodiscard]] bool has_role(Role role) const;
+  [[nodiscard]] bool folds(std::string_view function) const;
   /// True when `except` names the function; asked for functions that a glob of `probes` has matched.
   [[nodiscard]] bool leaves_out(std::string_view linkage, std::string_view demangled) const;
 };

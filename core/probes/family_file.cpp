@@ -30,12 +30,13 @@ const std::vector<std::string>& family_keys() {
       "name",       "description", "modules",      "type",       "count", "count_offset",
       "count_size", "count_shift", "count_scale",  "count_bias", "born",  "except",
       "alloc",      "init",        "get",          "try_get",    "put",   "free",
-      "realloc",    "pool_create", "pool_destroy", "allocator"};
+      "realloc",    "pool_create", "pool_destroy", "allocator",  "fold",  "managed"};
   return keys;
 }
 
 const std::vector<std::string>& probe_keys() {
-  static const std::vector<std::string> keys{"function", "object", "success", "pool", "size", "times"};
+  static const std::vector<std::string> keys{"function", "object", "success", "pool",
+                                             "size",     "times",  "event"};
   return keys;
 }
 
@@ -124,6 +125,8 @@ class Reader {
     if (const toml::node* node = table.get("description")) result.description = string(*node, "description");
     result.modules = strings(table, "modules");
     result.except = strings(table, "except");
+    result.fold = strings(table, "fold");
+    result.managed = strings(table, "managed");
     if (const toml::node* node = table.get("born")) result.born = integer(*node, "born", 0, INT32_MAX);
     if (const toml::node* node = table.get("allocator")) result.allocator = boolean(*node, "allocator");
     counter(table, result.counter);
@@ -209,6 +212,7 @@ class Reader {
     spec.function = function(required(table, "function"));
     if (const toml::node* node = table.get("object")) spec.object = object(*node);
     if (const toml::node* node = table.get("success")) spec.success = success(*node);
+    if (const toml::node* node = table.get("event")) spec.inside = inside(*node);
     if (const toml::node* node = table.get("pool")) spec.pool_argument = argument(*node, "pool");
     if (const toml::node* node = table.get("times")) spec.times_argument = argument(*node, "times");
     if (const toml::node* node = table.get("size")) spec.size_argument = argument(*node, "size");
@@ -234,6 +238,13 @@ class Reader {
     if (const auto known = success_from_name(word)) return *known;
     static const std::vector<std::string> kWords{"always", "nonzero", "zero", "nonnegative", "truth"};
     wrong(node, "unknown success '{}'{}; expected {}", word, suggestion(word, kWords), join(kWords, ", "));
+  }
+
+  bool inside(const toml::node& node) {
+    const std::string word = string(node, "event");
+    if (word == "call" || word == "change") return word == "change";
+    wrong(node, "unknown event '{}'; expected call, or change: each instruction that changes the counter",
+          word);
   }
 
   std::uint8_t argument(const toml::node& node, std::string_view key) {

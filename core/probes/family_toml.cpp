@@ -51,6 +51,7 @@ std::string element(const ProbeSpec& probe) {
   if (probe.pool_argument != 0) keys.push_back(fmt::format("pool = {}", probe.pool_argument));
   if (probe.size_argument != 0) keys.push_back(fmt::format("size = {}", probe.size_argument));
   if (probe.times_argument != 0) keys.push_back(fmt::format("times = {}", probe.times_argument));
+  if (probe.inside) keys.emplace_back("event = \"change\"");
   if (keys.size() == 1) return quoted(probe.function);
   return fmt::format("{{ {} }}", join(keys, ", "));
 }
@@ -89,6 +90,8 @@ std::string to_toml(const Family& family) {
                           Role::realloc, Role::pool_create, Role::pool_destroy}) {
     text += role_line(family, role);
   }
+  if (!family.fold.empty()) text += fmt::format("fold = {}\n", quoted_array(family.fold));
+  if (!family.managed.empty()) text += fmt::format("managed = {}\n", quoted_array(family.managed));
   if (!family.except.empty()) text += fmt::format("except = {}\n", quoted_array(family.except));
   return text;
 }

@@ -204,6 +204,10 @@ std::string function_part(std::string_view demangled) {
   return name;
 }
 
+std::string short_function_name(std::string_view demangled) {
+  return without_template_arguments(function_part(demangled));
+}
+
 FunctionPattern::FunctionPattern(std::string text) : text_(std::move(text)) {
   const Parts parts = Scanner(text_).scan();
   has_parameters_ = parts.parameters_end > parts.end;

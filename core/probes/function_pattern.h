@@ -26,5 +26,7 @@ class FunctionPattern {
 
 /// The demangled name without return type, parameters and trailing qualifiers: "ns::f<int>".
 std::string function_part(std::string_view demangled);
+/// The same without template arguments: "ns::f".
+std::string short_function_name(std::string_view demangled);
 
 }  // namespace refhist

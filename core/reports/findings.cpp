@@ -154,10 +154,18 @@ std::vector<ReportedFinding> collect_findings(SessionState& state, const Finding
   return all;
 }
 
-std::string object_title(const SessionState& state, ObjectId id) {
+std::string managed_text(SessionState& state, ObjectId id) {
+  const auto managed = state.managed.of(id);
+  if (!managed) return {};
+  const std::string type = managed->type.empty() ? "an object" : managed->type;
+  return managed->address == 0 ? type : fmt::format("{} at {:#x}", type, managed->address);
+}
+
+std::string object_title(SessionState& state, ObjectId id) {
   const Object& object = state.history.object(id);
   std::string text = fmt::format("{} {:#x}", state.family_name(object.family), object.address);
   if (object.generation > 1) text += fmt::format(" (generation {})", object.generation);
+  if (const std::string managed = managed_text(state, id); !managed.empty()) text += " of " + managed;
   return text;
 }
 

@@ -32,7 +32,9 @@ struct FindingFilter {
 std::vector<ReportedFinding> collect_findings(SessionState& state, const FindingFilter& filter);
 
 /// "json_object 0x5555… (generation 2)".
-std::string object_title(const SessionState& state, ObjectId id);
+std::string object_title(SessionState& state, ObjectId id);
+/// "Node at 0x5555…" of the user's object that this one manages; empty when it manages none.
+std::string managed_text(SessionState& state, ObjectId id);
 
 /// Lines that every report ends with: losses, blind spots, what was not scanned. Empty when there are none.
 std::vector<std::string> caveats(SessionState& state);

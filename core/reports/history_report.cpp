@@ -57,7 +57,10 @@ std::string event_line(SessionState& state, EventId id) {
     return fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} the count moved without a probe", id.value,
                        seconds, who, "unseen", count_text(event));
   }
-  const std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
+  std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
+  const bool own = event.role != Role::alloc && event.role != Role::free;
+  if (const std::string operation = own ? state.namer.operation(event) : std::string(); !operation.empty())
+    function = operation;
   std::string line = fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who,
                                  role_name(event.role), count_text(event), function);
   if (event.stack.valid()) {
@@ -69,13 +72,18 @@ std::string event_line(SessionState& state, EventId id) {
   return line;
 }
 
-std::string stack_lines(SessionState& state, EventId id, const std::string& indent) {
+std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::string& indent) {
   const Event& event = state.history.event(id);
-  if (!event.stack.valid()) return {};
+  if (!event.stack.valid() || how == Stacks::none) return {};
+  const std::size_t folded = how == Stacks::full ? 0 : state.namer.folded(event);
+  // What the user's function called is of interest: the frames inside of that are not.
+  const std::size_t hidden = folded < 3 ? 0 : folded - 1;
   std::string text;
+  if (hidden != 0) text += fmt::format("{}... {} frames inside (--stacks full)\n", indent, hidden);
   std::size_t number = 0;
   for (const NamedFrame& frame : state.namer.stack(event.stack)) {
-    text += fmt::format("{}{:<3} {}{}\n", indent, fmt::format("{}", number++), FrameNamer::text(frame),
+    if (number++ < hidden) continue;
+    text += fmt::format("{}{:<3} {}{}\n", indent, fmt::format("{}", number - 1), FrameNamer::text(frame),
                         frame.inlined ? " [inlined]" : "");
     if (frame.lost) text += fmt::format("{}    ... {}\n", indent, frame.lost->text());
   }
@@ -94,7 +102,7 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
   text += "\n";
   for (const EventId event : state.history.events_of(id)) {
     text += "  " + event_line(state, event) + "\n";
-    if (options.stacks) text += stack_lines(state, event, "         ");
+    text += stack_lines(state, event, options.stacks, "         ");
   }
   if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));
   text += outstanding_line(object);

@@ -9,8 +9,11 @@
 
 namespace refhist {
 
+/// What stands under each event: `folded` leaves out the innermost frames that the family folds.
+enum class Stacks : std::uint8_t { none, folded, full };
+
 struct HistoryReportOptions {
-  bool stacks = false;  ///< the whole stack under each event
+  Stacks stacks = Stacks::none;
 };
 
 /// `findings`: all of the session, reachable objects included; the object's own are told.
@@ -19,7 +22,7 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
 
 /// "#12  0.003s  thread 1 "main"  get  1 -> 2  json_object_get  conn_open (client.c:40)".
 std::string event_line(SessionState& state, EventId id);
-std::string stack_lines(SessionState& state, EventId id, const std::string& indent);
+std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::string& indent);
 /// "live, count 2", "dead", "its end was not seen".
 std::string state_text(const Object& object);
 

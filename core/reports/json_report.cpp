@@ -63,6 +63,9 @@ Json object_json(SessionState& state, ObjectId id, bool with_events) {
             {"born", event_json(state, object.born)},
             {"died", event_json(state, object.died)},
             {"complete", object.complete}};
+  if (const auto managed = state.managed.of(id))
+    json["managed"] = {{"address", managed->address == 0 ? Json(nullptr) : Json(hex(managed->address))},
+                       {"type", managed->type}};
   if (!state.history.note(id).empty()) json["note"] = state.history.note(id);
   if (!with_events) return json;
   Json events = Json::array();
@@ -115,9 +118,9 @@ Json site_json(const SessionState& state, const Site& site) {
           {"role", role_name(site.role)},
           {"module", module == nullptr ? "" : module->module->path()},
           {"address", hex(site.address)},
-          {"backend", site.in_agent ? Json("agent")
-                      : site.armed  ? Json("breakpoint")
-                                    : Json(nullptr)},
+          {"backend", state.sites.armed_by(site).in_agent ? Json("agent")
+                      : site.armed                        ? Json("breakpoint")
+                                                          : Json(nullptr)},
           {"inlined", site.inlined},
           {"hits", site.hits},
           {"why_not", site.why_not},

@@ -13,10 +13,12 @@ namespace {
 
 constexpr std::size_t kListedAddresses = 8;
 
-std::string addresses(const SessionState& state, const std::vector<ObjectId>& objects) {
+std::string addresses(SessionState& state, const std::vector<ObjectId>& objects) {
   std::string text;
   for (std::size_t i = 0; i < std::min(objects.size(), kListedAddresses); ++i) {
     text += fmt::format(" {:#x}", state.history.object(objects[i]).address);
+    const std::string managed = managed_text(state, objects[i]);
+    if (!managed.empty()) text += fmt::format(" ({})", managed);
   }
   if (objects.size() > kListedAddresses)
     text += fmt::format(" and {} more", objects.size() - kListedAddresses);
@@ -57,7 +59,7 @@ std::string suspect_lines(const std::vector<Suspect>& suspects, const std::strin
   return text;
 }
 
-std::string group_text(SessionState& state, const LeakGroup& group, bool stacks) {
+std::string group_text(SessionState& state, const LeakGroup& group, Stacks stacks) {
   if (group.consequence) return headline(state, group) + "\n" + born_line(state, group);
   std::string text = headline(state, group) + "\n" + born_line(state, group);
   text += suspect_lines(group.suspects, "  ");
@@ -66,7 +68,7 @@ std::string group_text(SessionState& state, const LeakGroup& group, bool stacks)
     text += group.references.size() == 1 ? "  the reference that fits:\n" : "  one of these references:\n";
     for (const EventId id : group.references) {
       text += "    " + event_line(state, id) + "\n";
-      if (stacks) text += stack_lines(state, id, "           ");
+      text += stack_lines(state, id, stacks, "           ");
     }
   }
   if (group.reach_known && group.reach != Reach::unreachable) {

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "reports/findings.h"
+#include "reports/history_report.h"
 #include "session/session_state.h"
 
 namespace refhist {
 
 struct LeakReportOptions {
   FindingFilter filter;
-  bool stacks = false;
+  Stacks stacks = Stacks::none;
 };
 
 std::string leak_report(SessionState& state, const LeakReportOptions& options);

@@ -68,10 +68,11 @@ std::string site_line(const SessionState& state, const Site& site) {
     text +=
         fmt::format("not armed, nobody asked for breakpoints (not in the agent: {})", site.why_breakpoint);
   } else {
-    text += site.in_agent ? std::string("agent")
-            : site.why_breakpoint.empty()
+    const Site& armed = state.sites.armed_by(site);
+    text += armed.in_agent ? std::string("agent")
+            : armed.why_breakpoint.empty()
                 ? std::string("breakpoint")
-                : fmt::format("breakpoint (not in the agent: {})", site.why_breakpoint);
+                : fmt::format("breakpoint (not in the agent: {})", armed.why_breakpoint);
   }
   if (site.why_not.empty() || site.hits != 0) text += fmt::format(", {}", plural(site.hits, "hit"));
   return text + "\n";
@@ -98,7 +99,7 @@ std::string family_text(const SessionState& state, FamilyId id, const Totals& to
       continue;
     }
     ++(site.why_not.empty() && !is_left_out(state, site) ? armed : left);
-    if (site.in_agent) ++in_agent;
+    if (state.sites.armed_by(site).in_agent) ++in_agent;
     if (all_sites || site.armed || site.hits != 0) sites += site_line(state, site);
   }
   std::string text =

@@ -9,6 +9,7 @@
 #include "agent_host/agent_backend.h"
 #include "analysis/frame_namer.h"
 #include "analysis/leaks.h"
+#include "analysis/managed_objects.h"
 #include "events/recorder.h"
 #include "history/history.h"
 #include "port/debugger_port.h"
@@ -52,7 +53,8 @@ struct SessionState {
   std::vector<TrackedFamily> families;
   Armory armory;
   Recorder recorder{history, sites, modules, unwinder, families};
-  FrameNamer namer{modules, sites, history};
+  FrameNamer namer{modules, sites, history, families};
+  ManagedObjects managed{modules, history, families, namer};
   StopRules rules;
   AgentBackend agent{{modules, sites, families, recorder}};
 

@@ -12,6 +12,7 @@
 #include "probes/function_pattern.h"
 #include "session/agent_rules.h"
 #include "session/default_allocators.h"
+#include "session/family_settling.h"
 #include "sites/birth_gap.h"
 #include "sites/planner.h"
 
@@ -22,122 +23,22 @@ namespace {
 constexpr Address kLongestInstruction = 16;  // 15 bytes on x86-64
 constexpr std::uint64_t kLongestPatch = 20;
 
-std::vector<const LoadedModule*> known_modules(const SessionState& state) { return state.modules.loaded(); }
-
 bool is_inside(const Site& site, Address pc) {
-  const std::uint64_t size = site.counter ? kLongestPatch : site.size;
-  return pc - site.address < std::max<std::uint64_t>(size, kLongestInstruction);
+  if (site.counter) return pc - (site.address - kLongestPrefix) < kLongestPrefix + kLongestPatch;
+  return pc - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
 }
 
 }  // namespace
 
-void Tracker::check_conflicts(const Family& family) const {
-  for (const TrackedFamily& other : state_.families) {
-    if (other.untracked || other.by_default) continue;
-    if (other.family.name == family.name) {
-      fail("{} is tracked already: refhist status shows its sites", family.name);
-    }
-    for (const ProbeSpec& theirs : other.family.probes) {
-      for (const ProbeSpec& ours : family.probes) {
-        if (theirs.function != ours.function) continue;
-        fail("{} is claimed by two families, {} ({}) and {} ({}): leave it out of one of them", ours.function,
-             other.family.name, theirs.origin, family.name, ours.origin);
-      }
-    }
-  }
-}
-
-void Tracker::infer_counter_type(Family& family) const {
-  if (family.counter.path.empty() || !family.counter.type.empty()) return;
-  for (const LoadedModule* module : known_modules(state_)) {
-    if (!module->module->has_debug_info()) continue;
-    for (const ProbeSpec& probe : family.probes) {
-      for (const FunctionSymbol& function : module->module->functions_named(probe.function)) {
-        const auto signature = module->module->signature(function);
-        if (!signature) continue;
-        const bool from_result = probe.object.from == ObjectSource::From::result;
-        if (from_result) {
-          family.counter.type = signature->result_pointee;
-        } else if (probe.object.argument <= signature->parameters.size()) {
-          family.counter.type = signature->parameters[probe.object.argument - 1].pointee;
-        }
-        if (!family.counter.type.empty()) return;
-      }
-    }
-  }
-}
-
-void Tracker::settle_family(TrackedFamily& tracked) {
-  infer_counter_type(tracked.family);
-  const auto modules = known_modules(state_);
-  tracked.counter = place_counter(tracked.family, modules);
-  tracked.object_size = object_size(tracked.family, modules);
-  tracked.traits.has_init = tracked.family.has_role(Role::init);
-  tracked.traits.born = tracked.family.born;
-  if (tracked.counter) {
-    tracked.counter_note.clear();
-  } else if (tracked.family.allocator) {
-    tracked.counter_note.clear();  // plain memory has no counter
-  } else if (!tracked.family.counter.known()) {
-    tracked.counter_note = "its place is not given (--count MEMBER or --count-offset N)";
-  } else if (tracked.family.counter.type.empty()) {
-    tracked.counter_note = fmt::format(
-        "the type that has {} is not known: no debug information for its functions "
-        "(give --count-offset N)",
-        tracked.family.counter.path);
-  } else {
-    tracked.counter_note = fmt::format(
-        "no loaded module has debug information for {} (give --count-offset N)", tracked.family.counter.type);
-  }
-}
-
-void Tracker::settle_again(TrackedFamily& tracked) {
-  try {
-    settle_family(tracked);
-  } catch (const Interrupted& stopped) {
-    tracked.counter_note = stopped.what();
-  }
-}
-
-void Tracker::check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const {
-  const auto modules = known_modules(state_);
-  if (modules.empty()) return;
-  const bool typed = tracked.family.origin == "command line";
-  std::vector<std::string> missing;
-  for (const ProbeSpec& probe : tracked.family.probes) {
-    const bool found = std::any_of(modules.begin(), modules.end(), [&](const LoadedModule* module) {
-      return defines_function(*module->module, probe.function) ||
-             (!is_glob(probe.function) && !module->module->inlined_copies(probe.function).empty());
-    });
-    if (!found) missing.push_back(probe.function);
-  }
-  if (missing.empty()) return;
-  const bool all_missing = missing.size() == tracked.family.probes.size();
-  if (typed) {
-    const std::vector<std::string> names = function_names(modules);
-    for (const std::string& name : missing) {
-      const auto near = nearest(name, names);
-      if (near || (state_.alive && all_missing)) {
-        fail("no function {} in {}{}", name, plural(modules.size(), "loaded module"),
-             near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions");
-      }
-      notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
-    }
-  } else if (all_missing) {
-    notes.push_back(fmt::format("its functions are not in {}: armed when their library is loaded",
-                                state_.alive ? "the modules loaded" : "the program itself"));
-  }
-}
-
 std::string Tracker::track(DebuggerPort& port, Family family) {
-  check_conflicts(family);
+  check_conflicts(state_, family);
   if (!state_.alive) state_.modules.update(port);
   TrackedFamily tracked;
   tracked.family = std::move(family);
   tracked.backend = state_.recorder.options().backend;
-  settle_family(tracked);
+  settle_family(state_, tracked);
   std::vector<std::string> notes;
-  check_functions(tracked, notes);
+  check_functions(state_, tracked, notes);
   if (!tracked.counter_note.empty() && state_.alive) {
     notes.push_back(
         fmt::format("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note));
@@ -176,7 +77,7 @@ std::size_t Tracker::add_family(DebuggerPort& port, TrackedFamily tracked) {
 void Tracker::follow_allocators(DebuggerPort& port) {
   if (!wants_agent()) return;
   for (TrackedFamily& tracked : missing_allocators(state_)) {
-    settle_family(tracked);
+    settle_family(state_, tracked);
     add_family(port, std::move(tracked));
   }
 }
@@ -194,6 +95,7 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
   if (!site.why_not.empty() || !state_.recording) return;
   const SiteId other = state_.sites.at(site.address);
   if (other.valid() && other != id) {
+    if (ride(port, other, id)) return;
     const std::string name = state_.family_name(state_.sites.get(other).family);
     state_.sites.set_armed(id, false, fmt::format("the same code is armed for {}", name));
     return;
@@ -204,9 +106,36 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
     if (site.counter && site.counter->kind == CounterInstruction::Kind::compare_exchange) foretell(port, id);
     state_.sites.set_armed(id, true);
   } else {
-    state_.sites.set_armed(id, false,
-                           fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address));
+    const std::string why_not = fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address);
+    for (const SiteId rider : state_.sites.get(id).riders) state_.sites.set_armed(rider, false, why_not);
+    state_.sites.set_armed(id, false, why_not);
   }
+}
+
+bool Tracker::ride(DebuggerPort& port, SiteId leader, SiteId rider) {
+  const Site& first = state_.sites.get(leader);
+  const Site& second = state_.sites.get(rider);
+  if (!first.counter || !second.counter || first.family == second.family) return false;
+  state_.sites.ride(leader, rider);
+  if (first.in_agent && riders_watched(first)) {
+    disarm_site(port, leader);
+    arm_site(port, leader);
+  }
+  return true;
+}
+
+bool Tracker::rides(SiteId id) const {
+  const Site& site = state_.sites.get(id);
+  return site.armed && site.rides_on.valid();
+}
+
+AgentWatch Tracker::watch_of(const Site& site) const {
+  return watch_for(state_.rules, state_.families[site.family.index()].family);
+}
+
+bool Tracker::riders_watched(const Site& site) const {
+  return std::any_of(site.riders.begin(), site.riders.end(),
+                     [&](SiteId rider) { return watch_of(state_.sites.get(rider)).flags != 0; });
 }
 
 // Whether it succeeds is said before it runs, and another thread at it may make that wrong.
@@ -274,7 +203,11 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
     }
     return false;
   }
-  site.why_breakpoint = state_.agent.arm(port, id, watch_for(state_.rules, tracked.family));
+  if (riders_watched(site)) {
+    site.why_breakpoint = "a stop rule looks at it for another family";
+    return false;
+  }
+  site.why_breakpoint = state_.agent.arm(port, id, watch_of(site));
   site.in_agent = site.why_breakpoint.empty();
   if (site.in_agent) state_.sites.set_armed(id, true);
   return site.in_agent;
@@ -313,12 +246,16 @@ bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Regis
   if (site.in_agent) return true;  // behind the breakpoint is the patch
   if (!given_way_.contains(id)) return false;
   given_way_.leave(id, tid);
+  if (state_.agent.begins_before(id)) {
+    // It stands in the middle of what the patch would cover.
+    if (given_way_.contains(id)) given_way_.enter(id, tid, registers.sp());
+    return false;
+  }
   // Where the user stops as well, the event is to be there at that stop.
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;
   if (!users && may_go_back(port, id, tid) && go_back(port, id)) return true;
-  const AgentWatch watch = watch_for(state_.rules, state_.families[site.family.index()].family);
-  const Address stub = state_.agent.stub_of(id, watch);
+  const Address stub = state_.agent.stub_of(id, watch_of(site));
   if (!users && stub != 0 && port.set_pc(tid, stub)) return true;
   if (given_way_.contains(id)) given_way_.enter(id, tid, registers.sp());
   return false;
@@ -341,8 +278,7 @@ bool Tracker::go_back(DebuggerPort& port, SiteId id) {
   given_way_.remove(id);
   Site& site = state_.sites.get(id);
   // The breakpoint is still there: no thread can come into the bytes while they are written.
-  site.why_breakpoint =
-      state_.agent.arm(port, id, watch_for(state_.rules, state_.families[site.family.index()].family));
+  site.why_breakpoint = state_.agent.arm(port, id, watch_of(site));
   if (!site.why_breakpoint.empty()) return false;
   site.in_agent = true;
   state_.armory.disarm(port, site.address);
@@ -368,9 +304,9 @@ void Tracker::suit_rules(DebuggerPort& port) {
       const SiteId id(i);
       const Site& site = state_.sites.get(id);
       const TrackedFamily& tracked = state_.families[site.family.index()];
-      const bool suits = site.in_agent ? state_.agent.watch_of(id) == watch_for(state_.rules, tracked.family)
+      const bool suits = site.in_agent ? state_.agent.watch_of(id) == watch_of(site) && !riders_watched(site)
                                        : !wants_agent(tracked);
-      if (!site.armed || suits) continue;
+      if (!site.armed || suits || rides(id)) continue;
       disarm_site(port, id);
       arm_site(port, id);
     }
@@ -388,7 +324,7 @@ void Tracker::upgrade_to_agent(DebuggerPort& port) {
     const Site& site = state_.sites.get(id);
     const TrackedFamily& tracked = state_.families[site.family.index()];
     const bool waits = site.armed || (site.current && tracked.by_default && !tracked.untracked);
-    if (!waits || site.in_agent || !wants_agent(tracked)) continue;
+    if (!waits || site.in_agent || !wants_agent(tracked) || rides(id)) continue;
     if (site.armed) disarm_site(port, id);
     arm_site(port, id);
   }
@@ -428,7 +364,7 @@ std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
   take_back_given_way(port);
   const Standing standing = *std::exchange(standing_, std::nullopt);
   for (const Standing::Place& place : standing.places) {
-    const SiteId id = state_.sites.at(place.pc);
+    const SiteId id = state_.agent.patched_at(place.pc).value_or(state_.sites.at(place.pc));
     if (!id.valid()) continue;
     const bool in_agent = state_.sites.get(id).in_agent;
     if (in_agent) {
@@ -455,7 +391,9 @@ void Tracker::respect_breakpoints(DebuggerPort& port) {
 
 void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
   Site& site = state_.sites.get(id);
-  if (site.in_agent) {
+  if (rides(id)) {
+    // What is armed is another family's.
+  } else if (site.in_agent) {
     state_.agent.disarm(port, id);
     site.in_agent = false;
   } else {
@@ -603,6 +541,7 @@ void Tracker::begin_late(DebuggerPort& port) {
 
 void Tracker::forget_history() {
   state_.history.clear();
+  state_.managed.forget();
   state_.recorder.forget_process();
   state_.scan = ReachScan{};
   for (TrackedFamily& family : state_.families) family.traits.births_seen = false;
@@ -627,7 +566,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
     });
   }
   for (TrackedFamily& tracked : state_.families) {
-    if (!tracked.untracked) settle_again(tracked);
+    if (!tracked.untracked) settle_again(state_, tracked);
   }
   const bool early = attach_agent(port, 0);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
@@ -687,15 +626,19 @@ void Tracker::disarm_sites_of(DebuggerPort& port, FamilyId id) {
       disarm_site(port, SiteId(i));
       freed.emplace_back(i);
     }
+    for (const SiteId rider : state_.sites.get(SiteId(i)).riders) state_.sites.set_armed(rider, false);
+    state_.sites.get(SiteId(i)).riders.clear();
     state_.sites.get(SiteId(i)).current = false;
   }
+  state_.sites.drop_riders_of(id);
   // Where two families claim the same code, the other one's turn has come.
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const Site& site = state_.sites.get(SiteId(i));
-    const bool waited = site.current && !site.armed && !site.inlined && site.clone == CloneKind::whole &&
-                        std::any_of(freed.begin(), freed.end(), [&](SiteId other) {
-                          return state_.sites.get(other).address == site.address;
-                        });
+    const bool armable = site.counter || (!site.inlined && site.clone == CloneKind::whole);
+    const bool waited =
+        site.current && !site.armed && armable && std::any_of(freed.begin(), freed.end(), [&](SiteId other) {
+          return state_.sites.get(other).address == site.address;
+        });
     if (!waited) continue;
     state_.sites.set_armed(SiteId(i), false);
     arm_site(port, SiteId(i));
@@ -778,7 +721,7 @@ std::string Tracker::watch_functions(DebuggerPort& port) {
 }
 
 std::string Tracker::nearest_function(const std::string& name) const {
-  return suggestion(name, function_names(known_modules(state_)));
+  return suggestion(name, function_names(state_.modules.loaded()));
 }
 
 std::vector<int> Tracker::watches_at(Address pc) const {

@@ -74,15 +74,16 @@ class Tracker {
  private:
   void plan_module(DebuggerPort& port, const LoadedModule& module);
   void plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module);
-  void settle_family(TrackedFamily& tracked);
-  /// The same where no command can fail: a counter that was not found because of Ctrl-C is noted.
-  void settle_again(TrackedFamily& tracked);
   /// Says in the family which of its births are unseen.
   void note_births(FamilyId id);
-  void check_functions(const TrackedFamily& tracked, std::vector<std::string>& notes) const;
-  void check_conflicts(const Family& family) const;
   void arm_site(DebuggerPort& port, SiteId id);
   void foretell(DebuggerPort& port, SiteId id);
+  /// A site at the instruction that is armed for another family already. False when it cannot be shared.
+  bool ride(DebuggerPort& port, SiteId leader, SiteId rider);
+  /// What the stop rules want to see at the site, by its own family; by any of its riders'.
+  [[nodiscard]] AgentWatch watch_of(const Site& site) const;
+  [[nodiscard]] bool riders_watched(const Site& site) const;
+  [[nodiscard]] bool rides(SiteId id) const;
   /// No thread can stand in the site's first instructions but the one that hit its breakpoint.
   bool may_go_back(DebuggerPort& port, SiteId id, long tid);
   /// From its breakpoint to the agent.
@@ -116,7 +117,6 @@ class Tracker {
   void leave_family(DebuggerPort& port, FamilyId id);
   /// What a family of the user's is to follow itself.
   void drop_default(DebuggerPort& port, const Family& family);
-  void infer_counter_type(Family& family) const;
 
   SessionState& state_;
   std::unordered_set<Address> return_points_;

@@ -64,6 +64,19 @@ std::optional<CounterInstruction> CounterInstruction::of(const DecodedInstructio
       change.kind = Kind::store;
       set_source(instruction, change);
       break;
+    case ZYDIS_MNEMONIC_MOVQ:
+    case ZYDIS_MNEMONIC_MOVUPS:
+    case ZYDIS_MNEMONIC_MOVAPS:
+    case ZYDIS_MNEMONIC_MOVDQU:
+    case ZYDIS_MNEMONIC_MOVDQA:
+    case ZYDIS_MNEMONIC_MOVLPS:
+    case ZYDIS_MNEMONIC_MOVHPS:
+    case ZYDIS_MNEMONIC_VMOVQ:
+    case ZYDIS_MNEMONIC_VMOVUPS:
+    case ZYDIS_MNEMONIC_VMOVDQU:
+      change.kind = Kind::store;
+      change.opaque = true;
+      break;
     case ZYDIS_MNEMONIC_CMPXCHG:
       change.kind = Kind::compare_exchange;
       set_source(instruction, change);
@@ -71,7 +84,7 @@ std::optional<CounterInstruction> CounterInstruction::of(const DecodedInstructio
     default:
       return std::nullopt;
   }
-  const bool from_unknown = instruction.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+  const bool from_unknown = !change.opaque && instruction.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
                             instruction.raw.operand_count_visible > 1 && change.source == kNone;
   if (from_unknown || !set_operand(instruction, change)) return std::nullopt;
   return change;
@@ -82,6 +95,10 @@ Address CounterInstruction::counter(const Registers& registers, Address bias) co
   at += base == kNoRegister ? bias : registers[base];
   if (index != kNoRegister) at += registers[index] * scale;
   return at;
+}
+
+std::uint64_t CounterInstruction::part(std::uint64_t operand, std::uint32_t counter_size) const {
+  return low_bytes(operand >> (8U * within), counter_size);
 }
 
 std::optional<std::uint64_t> CounterInstruction::after(const Registers& registers,
@@ -97,6 +114,7 @@ int CounterInstruction::step() const {
 }
 
 std::optional<std::uint64_t> CounterInstruction::after(std::uint64_t operand, std::uint64_t before) const {
+  if (opaque) return before;
   std::uint64_t result = operand;
   if (kind == Kind::add) result = negative ? before - operand : before + operand;
   result = low_bytes(result, size);

@@ -27,10 +27,14 @@ struct CounterInstruction {
   std::uint8_t base = kNoRegister;    ///< of the memory operand
   std::uint8_t index = kNoRegister;
   std::uint8_t scale = 0;
-  Address address = 0;            ///< in the file
+  std::uint8_t within = 0;  ///< where in the operand the counter lies, bytes: a store may be wider
+  bool opaque = false;      ///< what is stored is not known (vector registers): the counter of an object born
+  Address address = 0;      ///< in the file
   std::int64_t constant = 0;      ///< where there is no source register
   std::int64_t displacement = 0;  ///< relative to rip: the address in the file
 
+  /// The part of the operand's bytes that is the counter.
+  [[nodiscard]] std::uint64_t part(std::uint64_t operand, std::uint32_t counter_size) const;
   /// Nothing when the instruction changes no memory, or in a way that no counter is changed.
   static std::optional<CounterInstruction> of(const DecodedInstruction& instruction);
   /// DWARF's number of a general register or of its lower part; kNoRegister for others.

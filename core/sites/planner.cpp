@@ -8,12 +8,11 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/interruption.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
 #include "sites/clone_reader.h"
-#include "sites/counter_finder.h"
 #include "sites/indirect_functions.h"
+#include "sites/inlined_sites.h"
 
 namespace refhist {
 
@@ -28,19 +27,6 @@ bool wants_module(const Family& family, const Module& module) {
     if (glob_match(without ? glob.substr(1) : glob, name)) wanted = !without;
   }
   return wanted;
-}
-
-Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) {
-  Site site;
-  site.family = id;
-  site.role = probe.role;
-  site.object = probe.object;
-  site.success = probe.success;
-  site.pool_argument = probe.pool_argument;
-  site.size_argument = probe.size_argument;
-  site.times_argument = probe.times_argument;
-  site.module = module.id;
-  return site;
 }
 
 /// Arms a clone only when its code tells where the object is and that it does what the function does.
@@ -126,67 +112,12 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
   }
 }
 
-FileRange extent(const std::vector<FileRange>& ranges) {
-  FileRange all = ranges.front();
-  for (const FileRange& range : ranges)
-    all = {std::min(all.begin, range.begin), std::max(all.end, range.end)};
-  return all;
-}
-
-/// The sites of one inlined copy: the instructions that change the counter, or the copy with the reason.
-std::vector<Site> sites_of_copy(Site site, const InlinedCopy& copy, const std::optional<MemberPlace>& counter,
-                                const LoadedModule& module) {
-  const bool counts = site.role == Role::get || site.role == Role::put || site.role == Role::try_get ||
-                      site.role == Role::init;
-  if (!counter || !counts || copy.ranges.empty()) {
-    site.why_not = counts ? "an inlined copy, and the counter is not known" : "an inlined copy";
-    return {site};
+/// Adds the instructions of a probe that asks for them. Such a function's entry is no event.
+void add_inside(const ProbeSpec& probe, const LoadedModule& module, InlinedSites& sites) {
+  const FunctionPattern pattern(probe.function);
+  for (const FunctionSymbol& function : candidates(*module.module, probe.function)) {
+    if (pattern.matches(function.name, demangle(function.name))) sites.add_inside(probe, function);
   }
-  site.copy = extent(copy.ranges);
-  CounterFinder finder(*module.module, *counter, site.role);
-  std::vector<Site> sites;
-  for (const CounterInstruction& change : finder.find(copy)) {
-    Site armed = site;
-    armed.counter = change;
-    armed.object = ObjectSource{};
-    armed.success = Success::always;
-    armed.file_address = change.address;
-    armed.address = change.address + module.bias;
-    armed.size = change.length;
-    sites.push_back(std::move(armed));
-  }
-  if (!sites.empty()) return sites;
-  site.why_not = "an inlined copy in which no instruction is seen to change the counter";
-  return {site};
-}
-
-void add_inlined(FamilyId id, const ProbeSpec& probe, const std::optional<MemberPlace>& counter,
-                 const LoadedModule& module, std::vector<Site>& sites) {
-  if (is_glob(probe.function) || !module.module->has_debug_info()) return;
-  std::vector<InlinedCopy> copies;
-  try {
-    copies = module.module->inlined_copies(probe.function);
-  } catch (const Interrupted& stopped) {
-    Site unknown = make_site(id, probe, module);
-    unknown.function = "inlined copies of " + probe.function;
-    unknown.why_not = stopped.what();
-    sites.push_back(std::move(unknown));
-  }
-  for (const InlinedCopy& copy : copies) {
-    Site site = make_site(id, probe, module);
-    site.file_address = copy.address;
-    site.address = copy.address + module.bias;
-    site.function = probe.function;
-    site.inlined = true;
-    site.inlined_into = fmt::format("{} ({}:{})", copy.into, file_name(copy.file), copy.line);
-    for (Site& each : sites_of_copy(std::move(site), copy, counter, module)) sites.push_back(std::move(each));
-  }
-}
-
-/// A copy inside of another one shares its instructions: each is one site, of the probe that comes first.
-void drop_repeated(std::vector<Site>& sites) {
-  std::set<Address> seen;
-  std::erase_if(sites, [&](const Site& site) { return site.counter && !seen.insert(site.address).second; });
 }
 
 }  // namespace
@@ -196,13 +127,20 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
   std::vector<Site> sites;
   if (!wants_module(family, *module.module)) return sites;
   std::map<Address, Site> by_address;
-  for (const ProbeSpec& probe : family.probes) add_functions(id, family, probe, module, by_address);
+  InlinedSites inlined(id, family, counter, module);
+  for (const ProbeSpec& probe : family.probes) {
+    if (probe.inside) {
+      add_inside(probe, module, inlined);
+    } else {
+      add_functions(id, family, probe, module, by_address);
+    }
+  }
   for (auto& [address, site] : by_address) {
     if (site.clone != CloneKind::whole) judge_clone(site, family, counter, module);
     sites.push_back(std::move(site));
   }
-  for (const ProbeSpec& probe : family.probes) add_inlined(id, probe, counter, module, sites);
-  drop_repeated(sites);
+  for (const ProbeSpec& probe : family.probes) inlined.add_copies(probe);
+  for (Site& site : inlined.take()) sites.push_back(std::move(site));
   return sites;
 }
 
@@ -226,6 +164,14 @@ std::uint64_t object_size(const Family& family, const std::vector<const LoadedMo
     if (const auto size = module->module->type_size(family.counter.type)) return *size;
   }
   return 0;
+}
+
+bool inlines_function(const Module& module, const std::string& pattern) {
+  const FunctionPattern compiled(pattern);
+  const std::vector<std::string> names = module.inlined_functions();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return compiled.matches(name, demangle(name)) && !module.inlined_copies(name).empty();
+  });
 }
 
 bool defines_function(const Module& module, const std::string& pattern) {

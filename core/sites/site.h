@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/types.h"
 #include "probes/family.h"
@@ -35,7 +36,11 @@ struct Site {
   std::string inlined_into;    ///< for inlined copies: function and place
   std::optional<CounterInstruction> counter;  ///< of an armed inlined copy: it is what `address` means
   FileRange copy;                             ///< of an inlined copy: where all its code lies
-  std::uint64_t hits = 0;                     ///< executions seen
+  /// Of a site that is armed at an instruction: sites of other families at the same one. Nothing is armed for
+  /// them; its executions are theirs too.
+  std::vector<SiteId> riders;
+  SiteId rides_on;         ///< of such a site: what is armed for it
+  std::uint64_t hits = 0;  ///< executions seen
 
   /// The object or the outcome is known only when the call returns.
   [[nodiscard]] bool watches_return() const {

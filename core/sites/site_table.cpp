@@ -1,5 +1,6 @@
 #include "sites/site_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace refhist {
@@ -15,10 +16,15 @@ SiteId SiteTable::at(Address address) const {
   return found == by_address_.end() ? SiteId() : found->second;
 }
 
+const Site& SiteTable::armed_by(const Site& site) const {
+  return site.rides_on.valid() ? get(site.rides_on) : site;
+}
+
 void SiteTable::set_armed(SiteId id, bool armed, std::string why_not) {
   Site& site = sites_[id.index()];
   site.armed = armed;
   site.why_not = std::move(why_not);
+  site.rides_on = SiteId();
   if (armed) {
     by_address_[site.address] = id;
   } else if (at(site.address) == id) {
@@ -26,8 +32,26 @@ void SiteTable::set_armed(SiteId id, bool armed, std::string why_not) {
   }
 }
 
+void SiteTable::ride(SiteId leader, SiteId rider) {
+  std::vector<SiteId>& riders = sites_[leader.index()].riders;
+  if (std::find(riders.begin(), riders.end(), rider) == riders.end()) riders.push_back(rider);
+  Site& site = sites_[rider.index()];
+  site.rides_on = leader;
+  site.armed = true;
+  site.why_not.clear();
+}
+
+void SiteTable::drop_riders_of(FamilyId family) {
+  for (Site& site : sites_) {
+    std::erase_if(site.riders, [&](SiteId rider) { return sites_[rider.index()].family == family; });
+  }
+}
+
 void SiteTable::disarm_all() {
-  for (Site& site : sites_) site.armed = false;
+  for (Site& site : sites_) {
+    site.armed = false;
+    site.riders.clear();
+  }
   by_address_.clear();
 }
 
@@ -42,6 +66,7 @@ void SiteTable::unload(ModuleId module) {
     if (site.module != module || !site.current) continue;
     set_armed(SiteId(i), false, "its module was unloaded");
     site.unloaded = true;
+    site.riders.clear();
   }
 }
 

@@ -1,1 +1,1 @@
-target_sources(refhist_core PRIVATE sites/armory.cpp sites/birth_gap.cpp sites/clone_reader.cpp sites/counter_finder.cpp sites/counter_instruction.cpp sites/indirect_functions.cpp sites/planner.cpp sites/site_table.cpp)
+target_sources(refhist_core PRIVATE sites/armory.cpp sites/birth_gap.cpp sites/clone_reader.cpp sites/counter_finder.cpp sites/counter_instruction.cpp sites/indirect_functions.cpp sites/inlined_sites.cpp sites/memory_changes.cpp sites/planner.cpp sites/register_distances.cpp sites/site_table.cpp)

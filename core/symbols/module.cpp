@@ -47,6 +47,9 @@ class ElfModule final : public Module {
   std::vector<InlinedCopy> inlined_copies(std::string_view name) const override {
     return debug() == nullptr ? std::vector<InlinedCopy>() : debug()->inlined_copies(name);
   }
+  std::vector<std::string> inlined_functions() const override {
+    return debug() == nullptr ? std::vector<std::string>() : debug()->names().inlined_names();
+  }
   std::optional<Signature> signature(const FunctionSymbol& function) const override {
     return debug() == nullptr ? std::nullopt : debug()->signature(function.name, function.address);
   }

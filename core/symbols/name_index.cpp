@@ -18,13 +18,13 @@ bool look_alike(const Dwarf_Die& a, const Dwarf_Die& b) {
          die_number(a, DW_AT_decl_line) == die_number(b, DW_AT_decl_line);
 }
 
-/// An instance that inlined copies may refer to. Link-time optimisation leaves DW_AT_inline away.
+/// An instance that inlined copies may refer to. Link-time optimisation leaves DW_AT_inline away, and GCC
+/// calls a constructor not inlined, or refers from one without DW_AT_inline to that, where it was inlined.
 bool is_abstract(const Dwarf_Die& die) {
-  const auto inlining = die_number(die, DW_AT_inline);
-  if (inlining) return *inlining == DW_INL_inlined || *inlining == DW_INL_declared_inlined;
   Dwarf_Die copy = die;
+  if (dwarf_hasattr(&copy, DW_AT_inline) != 0) return true;
   return dwarf_hasattr(&copy, DW_AT_declaration) == 0 && dwarf_hasattr(&copy, DW_AT_low_pc) == 0 &&
-         dwarf_hasattr(&copy, DW_AT_ranges) == 0 && dwarf_hasattr(&copy, DW_AT_abstract_origin) == 0;
+         dwarf_hasattr(&copy, DW_AT_ranges) == 0;
 }
 
 }  // namespace
@@ -61,6 +61,10 @@ void NameIndex::walk(const Dwarf_Die& scope, std::string_view prefix, bool c, In
         return;
       case DW_TAG_typedef:
         return add_type(child, prefix);
+      case DW_TAG_enumeration_type:
+        if (!c && !die_name(child).empty())
+          enumerations_[keep(std::string(prefix) + std::string(die_name(child)))].push_back(child);
+        return;
       case DW_TAG_subprogram:
         return add_function(child, prefix);
       case DW_TAG_namespace:
@@ -125,6 +129,45 @@ const std::vector<Dwarf_Die>& NameIndex::types(std::string_view name) const {
 const std::vector<Dwarf_Die>& NameIndex::inlined_functions(std::string_view name) const {
   const auto found = functions_.find(name);
   return found == functions_.end() ? kNone : found->second;
+}
+
+std::string NameIndex::with_enumerators(std::string_view name) const {
+  std::string result;
+  std::size_t at = 0;
+  for (std::size_t open = 0; (open = name.find('(', at)) != std::string_view::npos;) {
+    const std::size_t close = name.find(')', open);
+    if (close == std::string_view::npos) break;
+    const std::string_view enumeration = name.substr(open + 1, close - open - 1);
+    const std::size_t end = std::min(name.find_first_not_of("0123456789", close + 1), name.size());
+    const auto found = enumerations_.find(enumeration);
+    result += name.substr(at, open - at);
+    std::string_view enumerator;
+    if (found != enumerations_.end()) {
+      for_each_child(found->second.front(), [&](const Dwarf_Die& child) {
+        const auto value = die_number(child, DW_AT_const_value);
+        if (value && std::to_string(*value) == name.substr(close + 1, end - close - 1))
+          enumerator = die_name(child);
+      });
+    }
+    const std::string_view scope = enumeration.substr(0, enumeration.rfind(':') + 1);
+    if (enumerator.empty()) {
+      result += name.substr(open, end - open);
+    } else {
+      result += std::string(scope) + std::string(enumerator);
+    }
+    at = end;
+  }
+  return result + std::string(name.substr(at));
+}
+
+std::vector<std::string> NameIndex::inlined_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, functions] : functions_) {
+    const std::string_view linkage = die_linkage_name(functions.front());
+    if (linkage.empty() || linkage == name) names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::string_view NameIndex::scope_of(const Dwarf_Die& type) const {

@@ -23,6 +23,11 @@ class NameIndex {
   [[nodiscard]] const std::vector<Dwarf_Die>& types(std::string_view name) const;
   /// Abstract instances of functions that were inlined somewhere, by plain, linkage or qualified name.
   [[nodiscard]] const std::vector<Dwarf_Die>& inlined_functions(std::string_view name) const;
+  /// Enumerators instead of numbers in template arguments, as clang names types: "(ns::Policy)2" becomes
+  /// "ns::atomic". As it was when there is none.
+  [[nodiscard]] std::string with_enumerators(std::string_view name) const;
+  /// Their linkage names; plain ones in C. Sorted.
+  [[nodiscard]] std::vector<std::string> inlined_names() const;
   /// "ns::" of a type inside a namespace or type; empty for the others.
   [[nodiscard]] std::string_view scope_of(const Dwarf_Die& type) const;
 
@@ -38,6 +43,7 @@ class NameIndex {
 
   Table types_;
   Table functions_;
+  Table enumerations_;
   std::unordered_map<const void*, std::string_view> scopes_;    // of types, by the entry's address
   std::unordered_map<const void*, std::string_view> declared_;  // of functions of the unit being walked
   std::unordered_set<std::string> owned_;                       // texts that are not in the debug information

@@ -185,6 +185,8 @@ std::vector<Dwarf_Die> TypeMembers::find(std::string_view type) const {
   }
   if (type.starts_with("::")) type.remove_prefix(2);
   std::vector<Dwarf_Die> found = names_.types(normal_type_name(type));
+  if (found.empty() && type.find("<") != std::string_view::npos)
+    found = names_.types(normal_type_name(names_.with_enumerators(type)));
   // "struct" and "class" are one to C++; a typedef has neither before it.
   if (tag) std::erase_if(found, [](const Dwarf_Die& die) { return !is_struct_like(die); });
   std::stable_partition(found.begin(), found.end(), [](const Dwarf_Die& die) { return is_struct_like(die); });

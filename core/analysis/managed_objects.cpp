@@ -1,0 +1,148 @@
+#include "analysis/managed_objects.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "probes/function_pattern.h"
+
+namespace refhist {
+
+namespace {
+
+/// "Node*" of "std::_Sp_counted_ptr<Node*, (__gnu_cxx::_Lock_policy)2>"; empty when it is no template.
+std::string first_argument(std::string_view type) {
+  const std::size_t begin = type.find('<');
+  if (begin == std::string_view::npos) return {};
+  int depth = 0;
+  for (std::size_t i = begin; i < type.size(); ++i) {
+    const char c = type[i];
+    depth += c == '<' || c == '(' ? 1 : c == '>' || c == ')' ? -1 : 0;
+    if (depth == 0 || (depth == 1 && c == ','))
+      return std::string(trim(type.substr(begin + 1, i - begin - 1)));
+  }
+  return {};
+}
+
+std::string pointee(std::string type) {
+  while (!type.empty() && (type.back() == '*' || type.back() == ' ')) type.pop_back();
+  return type;
+}
+
+/// "ns::Conn" of "ns::Conn::put(int)".
+std::string class_of(std::string_view function) {
+  const std::string name = function_part(function);
+  int depth = 0;
+  for (std::size_t i = name.size(); i > 1; --i) {
+    const char c = name[i - 1];
+    depth += c == '>' || c == ')' ? 1 : c == '<' || c == '(' ? -1 : 0;
+    if (depth == 0 && c == ':' && name[i - 2] == ':') return name.substr(0, i - 2);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<ManagedObjects::Way> ManagedObjects::way(const Object& object,
+                                                       const std::string& holder) const {
+  for (const std::string& text : families_[object.family.index()].family.managed) {
+    const bool points = text.starts_with('*');
+    for (const LoadedModule* module : modules_.loaded()) {
+      if (!module->module->has_debug_info()) continue;
+      try {
+        const auto place = module->module->member(holder, text.substr(points ? 1 : 0));
+        if (place) return Way{place->offset, points};
+      } catch (const Error&) {
+        continue;  // the type has no such member: another one is in the list
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string ManagedObjects::dynamic_type(const ProgramView& program, Address address, Address& begin) const {
+  constexpr std::string_view kVtable = "_ZTV";
+  constexpr std::string_view kDemangled = "vtable for ";
+  begin = address;
+  Address table = 0;
+  if (!program.read_word(address, table)) return {};
+  const LoadedModule* module = modules_.at(table);
+  if (module == nullptr) return {};
+  const auto symbol = module->module->data_symbol_at(table - module->bias);
+  if (!symbol || !symbol->name.starts_with(kVtable)) return {};
+  // In front of what the pointer points at: the type information, and how far the complete object's beginning
+  // is from this part of it.
+  Address to_top = 0;
+  if (program.read_word(table - 2 * sizeof(Address), to_top)) begin = address + to_top;
+  const std::string name = demangle(symbol->name);
+  return name.starts_with(kDemangled) ? name.substr(kDemangled.size()) : std::string();
+}
+
+std::optional<ManagedObject> ManagedObjects::find(const ProgramView& program, const Object& object) const {
+  Address begin = 0;
+  const std::string holder = dynamic_type(program, object.address, begin);
+  if (holder.empty() || begin != object.address) return std::nullopt;
+  const auto way = this->way(object, holder);
+  if (!way) return std::nullopt;
+  ManagedObject found;
+  found.address = object.address + way->offset;
+  if (way->points && !program.read_word(found.address, found.address)) return std::nullopt;
+  if (found.address == 0) return std::nullopt;
+  found.type = dynamic_type(program, found.address, begin);
+  if (found.type.empty()) {
+    found.type = first_argument(holder);
+    if (way->points) found.type = pointee(found.type);
+  } else {
+    found.address = begin;
+  }
+  return found;
+}
+
+void ManagedObjects::look(const ProgramView& program) {
+  for (std::size_t i = 0; i < history_.objects().size(); ++i) {
+    const ObjectId id(i);
+    const Object& object = history_.object(id);
+    const bool managing = !families_[object.family.index()].family.managed.empty();
+    if (!managing || object.state != ObjectState::live || known_.contains(id)) continue;
+    if (auto found = find(program, object)) known_.emplace(id, std::move(*found));
+  }
+}
+
+std::optional<ManagedObject> ManagedObjects::by_birth(ObjectId id) {
+  const Object& object = history_.object(id);
+  for (EventId event = object.last_event; event.valid(); event = history_.previous(event)) {
+    const Event& birth = history_.event(event);
+    if (birth.role != Role::init || !birth.stack.valid()) continue;
+    for (const NamedFrame& frame : namer_.stack(birth.stack)) {
+      const std::string holder = class_of(frame.function);
+      const auto way = holder.find('<') == std::string::npos ? std::nullopt : this->way(object, holder);
+      if (!way) continue;
+      const std::string type = first_argument(holder);
+      if (way->points) return ManagedObject{0, pointee(type)};
+      return ManagedObject{object.address + way->offset, type};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ManagedObject> ManagedObjects::of(ObjectId id) {
+  const Object& object = history_.object(id);
+  if (families_[object.family.index()].family.managed.empty()) return std::nullopt;
+  const auto known = known_.find(id);
+  if (known != known_.end()) return known->second;
+  auto found = by_birth(id);
+  const bool over = object.state != ObjectState::live;
+  if (found && over) known_.emplace(id, *found);
+  return found;
+}
+
+std::vector<ObjectId> ManagedObjects::managing(Address address) const {
+  std::vector<ObjectId> found;
+  for (const auto& [id, managed] : known_) {
+    if (managed.address == address) found.push_back(id);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace refhist

@@ -1,0 +1,57 @@
+// The user's objects behind counted ones: what the control block of a std::shared_ptr manages. Families say
+// where that is (Family::managed).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/frame_namer.h"
+#include "events/program_view.h"
+#include "history/history.h"
+#include "sites/tracked_family.h"
+#include "symbols/module_map.h"
+
+namespace refhist {
+
+struct ManagedObject {
+  Address address = 0;  ///< 0: not known, as of an object that was gone when somebody asked
+  std::string type;     ///< the dynamic type where it has one; empty: not known
+};
+
+class ManagedObjects {
+ public:
+  ManagedObjects(const ModuleMap& modules, const History& history, const std::vector<TrackedFamily>& families,
+                 FrameNamer& namer)
+      : modules_(modules), history_(history), families_(families), namer_(namer) {}
+
+  /// Looks at the live objects that were not known yet.
+  void look(const ProgramView& program);
+  /// Nothing for families whose objects are the user's own.
+  std::optional<ManagedObject> of(ObjectId id);
+  /// Objects that manage what begins at the address, as far as `look` has seen; in order of birth.
+  [[nodiscard]] std::vector<ObjectId> managing(Address address) const;
+  void forget() { known_.clear(); }
+
+ private:
+  /// Where a member is, and whether it points at the object or is it.
+  struct Way {
+    std::uint64_t offset = 0;
+    bool points = false;
+  };
+  [[nodiscard]] std::optional<Way> way(const Object& object, const std::string& holder) const;
+  /// The type that the vtable at the address belongs to; `begin`: of the complete object.
+  [[nodiscard]] std::string dynamic_type(const ProgramView& program, Address address, Address& begin) const;
+  [[nodiscard]] std::optional<ManagedObject> find(const ProgramView& program, const Object& object) const;
+  /// What the functions of its birth tell.
+  std::optional<ManagedObject> by_birth(ObjectId id);
+
+  const ModuleMap& modules_;
+  const History& history_;
+  const std::vector<TrackedFamily>& families_;
+  FrameNamer& namer_;
+  std::unordered_map<ObjectId, ManagedObject> known_;
+};
+
+}  // namespace refhist

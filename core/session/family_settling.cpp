@@ -1,0 +1,118 @@
+#include "session/family_settling.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/interruption.h"
+#include "base/text.h"
+#include "probes/function_pattern.h"
+#include "sites/planner.h"
+
+namespace refhist {
+
+void check_conflicts(const SessionState& state, const Family& family) {
+  for (const TrackedFamily& other : state.families) {
+    if (other.untracked || other.by_default) continue;
+    if (other.family.name == family.name) {
+      fail("{} is tracked already: refhist status shows its sites", family.name);
+    }
+    for (const ProbeSpec& theirs : other.family.probes) {
+      for (const ProbeSpec& ours : family.probes) {
+        if (theirs.function != ours.function || theirs.inside || ours.inside) continue;
+        fail("{} is claimed by two families, {} ({}) and {} ({}): leave it out of one of them", ours.function,
+             other.family.name, theirs.origin, family.name, ours.origin);
+      }
+    }
+  }
+}
+
+namespace {
+
+void infer_counter_type(const SessionState& state, Family& family) {
+  if (family.counter.path.empty() || !family.counter.type.empty()) return;
+  for (const LoadedModule* module : state.modules.loaded()) {
+    if (!module->module->has_debug_info()) continue;
+    for (const ProbeSpec& probe : family.probes) {
+      for (const FunctionSymbol& function : module->module->functions_named(probe.function)) {
+        const auto signature = module->module->signature(function);
+        if (!signature) continue;
+        const bool from_result = probe.object.from == ObjectSource::From::result;
+        if (from_result) {
+          family.counter.type = signature->result_pointee;
+        } else if (probe.object.argument <= signature->parameters.size()) {
+          family.counter.type = signature->parameters[probe.object.argument - 1].pointee;
+        }
+        if (!family.counter.type.empty()) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void settle_family(const SessionState& state, TrackedFamily& tracked) {
+  infer_counter_type(state, tracked.family);
+  const auto modules = state.modules.loaded();
+  tracked.counter = place_counter(tracked.family, modules);
+  tracked.object_size = object_size(tracked.family, modules);
+  tracked.traits.has_init = tracked.family.has_role(Role::init);
+  tracked.traits.born = tracked.family.born;
+  if (tracked.counter) {
+    tracked.counter_note.clear();
+  } else if (tracked.family.allocator) {
+    tracked.counter_note.clear();  // plain memory has no counter
+  } else if (!tracked.family.counter.known()) {
+    tracked.counter_note = "its place is not given (--count MEMBER or --count-offset N)";
+  } else if (tracked.family.counter.type.empty()) {
+    tracked.counter_note = fmt::format(
+        "the type that has {} is not known: no debug information for its functions "
+        "(give --count-offset N)",
+        tracked.family.counter.path);
+  } else {
+    tracked.counter_note = fmt::format(
+        "no loaded module has debug information for {} (give --count-offset N)", tracked.family.counter.type);
+  }
+}
+
+void settle_again(const SessionState& state, TrackedFamily& tracked) {
+  try {
+    settle_family(state, tracked);
+  } catch (const Interrupted& stopped) {
+    tracked.counter_note = stopped.what();
+  }
+}
+
+void check_functions(const SessionState& state, const TrackedFamily& tracked,
+                     std::vector<std::string>& notes) {
+  const auto modules = state.modules.loaded();
+  if (modules.empty()) return;
+  const bool typed = tracked.family.origin == "command line";
+  std::vector<std::string> missing;
+  for (const ProbeSpec& probe : tracked.family.probes) {
+    const bool found = std::any_of(modules.begin(), modules.end(), [&](const LoadedModule* module) {
+      return defines_function(*module->module, probe.function) ||
+             inlines_function(*module->module, probe.function);
+    });
+    if (!found) missing.push_back(probe.function);
+  }
+  if (missing.empty()) return;
+  const bool all_missing = missing.size() == tracked.family.probes.size();
+  if (typed) {
+    const std::vector<std::string> names = function_names(modules);
+    for (const std::string& name : missing) {
+      const auto near = nearest(name, names);
+      if (near || (state.alive && all_missing)) {
+        fail("no function {} in {}{}", name, plural(modules.size(), "loaded module"),
+             near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions");
+      }
+      notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
+    }
+  } else if (all_missing) {
+    notes.push_back(fmt::format("its functions are not in {}: armed when their library is loaded",
+                                state.alive ? "the modules loaded" : "the program itself"));
+  }
+}
+
+}  // namespace refhist

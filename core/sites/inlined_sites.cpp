@@ -1,0 +1,146 @@
+#include "sites/inlined_sites.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/interruption.h"
+#include "base/text.h"
+#include "probes/function_pattern.h"
+#include "sites/counter_finder.h"
+
+namespace refhist {
+
+namespace {
+
+FileRange extent(const std::vector<FileRange>& ranges) {
+  FileRange all = ranges.front();
+  for (const FileRange& range : ranges)
+    all = {std::min(all.begin, range.begin), std::max(all.end, range.end)};
+  return all;
+}
+
+bool is_plain(const std::string& pattern) {
+  return !is_glob(pattern) && pattern.find_first_of(":( ") == std::string::npos;
+}
+
+/// What every linkage name that the pattern matches has in it: the word at its end. Empty when that says
+/// nothing.
+std::string_view last_word(std::string_view pattern) {
+  if (pattern.find_last_of(")]*?") == pattern.size() - 1) return {};
+  const std::size_t before = pattern.find_last_of(":*?> ~");
+  return before == std::string_view::npos ? pattern : pattern.substr(before + 1);
+}
+
+bool counts(Role role) {
+  return role == Role::get || role == Role::put || role == Role::try_get || role == Role::init;
+}
+
+}  // namespace
+
+Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) {
+  Site site;
+  site.family = id;
+  site.role = probe.role;
+  site.object = probe.object;
+  site.success = probe.success;
+  site.pool_argument = probe.pool_argument;
+  site.size_argument = probe.size_argument;
+  site.times_argument = probe.times_argument;
+  site.module = module.id;
+  return site;
+}
+
+std::vector<std::string> InlinedSites::functions_of(const ProbeSpec& probe) const {
+  if (is_plain(probe.function)) return {probe.function};
+  const FunctionPattern pattern(probe.function);
+  const std::string_view word = last_word(probe.function);
+  std::vector<std::string> matching;
+  for (std::string& name : module_.module->inlined_functions()) {
+    if (name.find(word) == std::string::npos) continue;
+    const std::string demangled = demangle(name);
+    const bool wanted =
+        pattern.matches(name, demangled) && !(pattern.is_glob() && family_.leaves_out(name, demangled));
+    if (wanted) matching.push_back(std::move(name));
+  }
+  return matching;
+}
+
+void InlinedSites::add_copies(const ProbeSpec& probe) {
+  if (!module_.module->has_debug_info()) return;
+  try {
+    for (const std::string& function : functions_of(probe)) add_copies_of(probe, function);
+  } catch (const Interrupted& stopped) {
+    Site unknown = make_site(id_, probe, module_);
+    unknown.function = "inlined copies of " + probe.function;
+    unknown.why_not = stopped.what();
+    sites_.push_back(std::move(unknown));
+  }
+}
+
+void InlinedSites::add_copies_of(const ProbeSpec& probe, const std::string& function) {
+  for (const InlinedCopy& copy : module_.module->inlined_copies(function)) {
+    Site site = make_site(id_, probe, module_);
+    site.file_address = copy.address;
+    site.address = copy.address + module_.bias;
+    site.function = demangle(function);
+    site.inlined = true;
+    site.inlined_into = fmt::format("{} ({}:{})", copy.into, file_name(copy.file), copy.line);
+    add(probe, site, copy);
+  }
+}
+
+void InlinedSites::add_inside(const ProbeSpec& probe, const FunctionSymbol& function) {
+  Site site = make_site(id_, probe, module_);
+  site.file_address = function.address;
+  site.address = function.address + module_.bias;
+  site.function = demangle(function.name);
+  site.clone = clone_kind(function.name);
+  InlinedCopy whole;
+  whole.address = function.address;
+  whole.ranges = {{function.address, function.address + function.size}};
+  add(probe, site, whole);
+}
+
+/// Inside of another function of the same role, a copy that changes no counter leaves the change to that one.
+bool InlinedSites::is_part_of_probe(const Site& site, const InlinedCopy& copy) const {
+  return std::any_of(family_.probes.begin(), family_.probes.end(), [&](const ProbeSpec& probe) {
+    return probe.role == site.role && !probe.inside && FunctionPattern(probe.function).matches({}, copy.into);
+  });
+}
+
+void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy) {
+  std::string why_not = site.inlined ? "an inlined copy" : "its instructions are wanted";
+  if (counts(site.role) && !counter_) why_not += ", and the counter is not known";
+  if (counts(site.role) && counter_ && !copy.ranges.empty()) {
+    CounterFinder finder(*module_.module, changes_, *counter_);
+    const std::vector<CounterInstruction> changes = finder.find(copy, site.role);
+    for (const CounterInstruction& change : changes) {
+      Site armed = site;
+      armed.copy = extent(copy.ranges);
+      armed.counter = change;
+      armed.object = ObjectSource{};
+      armed.success = Success::always;
+      armed.file_address = change.address;
+      armed.address = change.address + module_.bias;
+      armed.size = change.length;
+      sites_.push_back(std::move(armed));
+    }
+    if (!changes.empty() || probe.inside || is_part_of_probe(site, copy)) return;
+    why_not += " in which no instruction is seen to change the counter";
+  }
+  sites_.push_back(site);
+  sites_.back().why_not = why_not;
+}
+
+std::vector<Site> InlinedSites::take() {
+  std::set<std::pair<Address, bool>> seen;
+  std::erase_if(sites_, [&](const Site& site) {
+    return !seen.insert({site.address, site.counter.has_value()}).second;
+  });
+  return std::exchange(sites_, {});
+}
+
+}  // namespace refhist

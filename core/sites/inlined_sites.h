@@ -1,0 +1,46 @@
+// The sites inside of functions: the instructions by which a copy of a probed function, inlined somewhere or
+// not, changes the counter.
+#pragma once
+
+#include <vector>
+
+#include "probes/family.h"
+#include "sites/memory_changes.h"
+#include "sites/site.h"
+#include "symbols/module_map.h"
+
+namespace refhist {
+
+/// One family in one module.
+class InlinedSites {
+ public:
+  InlinedSites(FamilyId id, const Family& family, const std::optional<MemberPlace>& counter,
+               const LoadedModule& module)
+      : id_(id), family_(family), counter_(counter), module_(module) {}
+
+  /// Of every inlined copy of the probe's function; a copy in which nothing can be armed is a site with the
+  /// reason.
+  void add_copies(const ProbeSpec& probe);
+  /// Of the function itself, and of what the compiler split off it.
+  void add_inside(const ProbeSpec& probe, const FunctionSymbol& function);
+  /// Each instruction once: a copy inside of another one shares its instructions.
+  [[nodiscard]] std::vector<Site> take();
+
+ private:
+  void add_copies_of(const ProbeSpec& probe, const std::string& function);
+  void add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy);
+  [[nodiscard]] bool is_part_of_probe(const Site& site, const InlinedCopy& copy) const;
+  [[nodiscard]] std::vector<std::string> functions_of(const ProbeSpec& probe) const;
+
+  FamilyId id_;
+  const Family& family_;
+  const std::optional<MemberPlace>& counter_;
+  const LoadedModule& module_;
+  MemoryChanges changes_{*module_.module};
+  std::vector<Site> sites_;
+};
+
+/// A site of the probe, without its place.
+Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module);
+
+}  // namespace refhist

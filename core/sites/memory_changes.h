@@ -1,0 +1,53 @@
+// The instructions of a function that change memory as a get or put changes its counter.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "sites/counter_instruction.h"
+#include "sites/register_distances.h"
+#include "symbols/module.h"
+
+namespace refhist {
+
+struct MemoryChange {
+  CounterInstruction instruction;
+  std::optional<std::int64_t> distance;  ///< of its base register's value, as RegisterDistances says
+};
+
+/// Each function is looked at once.
+class MemoryChanges {
+ public:
+  explicit MemoryChanges(const Module& module) : module_(module) {}
+
+  /// In the function that the range lies in, or in the range itself where none is known. By address.
+  const std::vector<MemoryChange>& around(const FileRange& range);
+
+ private:
+  /// Follows the ways through one function.
+  class Walk {
+   public:
+    Walk(const CodeRange& code, std::vector<MemoryChange>& found) : code_(code), found_(found) {}
+    void run();
+
+   private:
+    void arrive(Address at, const RegisterDistances& distances);
+    void follow_from(Address at);
+    void add(const DecodedInstruction& instruction, const RegisterDistances& distances);
+
+    CodeRange code_;
+    std::vector<MemoryChange>& found_;
+    InstructionDecoder decoder_;
+    std::map<Address, RegisterDistances> arrivals_;  // where ways meet
+    std::set<Address> waiting_;
+    std::map<Address, MemoryChange> changes_;
+    std::set<Address> seen_;
+  };
+
+  const Module& module_;
+  std::map<Address, std::vector<MemoryChange>> known_;  // by the function's first address
+};
+
+}  // namespace refhist

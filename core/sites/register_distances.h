@@ -1,0 +1,36 @@
+// How far a register's value lies from the value that it was made from: by lea, mov and add, along every way
+// through a function that leads to an instruction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "patching/decoded_instruction.h"
+#include "port/registers.h"
+
+namespace refhist {
+
+class RegisterDistances {
+ public:
+  /// Bytes; nothing when the register was not made so, or not the same on every way.
+  [[nodiscard]] std::optional<std::int64_t> of(std::uint8_t reg) const { return registers_[reg]; }
+  /// What holds behind the instruction.
+  void follow(const DecodedInstruction& instruction);
+  /// Keeps what holds in both. True when that is less than before.
+  bool meet(const RegisterDistances& other);
+
+ private:
+  using Slot = std::pair<std::uint8_t, std::int64_t>;  // base register and displacement: a place in the frame
+
+  static std::optional<Slot> slot(const ZydisDecodedOperand& operand);
+  [[nodiscard]] std::optional<std::int64_t> of(const ZydisDecodedOperand& operand) const;
+  void set(const ZydisDecodedOperand& operand, std::optional<std::int64_t> distance);
+
+  std::array<std::optional<std::int64_t>, kRegisterCount> registers_{};
+  std::map<Slot, std::int64_t> slots_;
+};
+
+}  // namespace refhist
