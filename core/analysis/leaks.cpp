@@ -25,8 +25,9 @@ int times(const std::map<std::string, int>& counts, const std::string& place) {
 
 }  // namespace
 
-LeakFinder::LeakFinder(const History& history, const SiteTable& sites, FrameNamer& namer)
-    : history_(history), sites_(sites), namer_(namer) {
+LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
+                       const std::vector<TrackedFamily>& families, FrameNamer& namer)
+    : history_(history), sites_(sites), families_(families), namer_(namer) {
   for (const Finding& finding : history.findings()) blamed_.insert(finding.object);
 }
 
@@ -183,6 +184,38 @@ std::string LeakFinder::why_unknown(const Object& object, const Count& counter) 
   return "the count moved without an event: references were taken or given back unseen";
 }
 
+bool LeakFinder::lives_by_another(const Object& object) const {
+  const std::string& whole = families_[object.family.index()].family.part_of;
+  if (whole.empty()) return false;
+  const std::vector<ObjectId> here = history_.all_at(object.address);
+  return std::any_of(here.begin(), here.end(), [&](ObjectId id) {
+    const Object& other = history_.object(id);
+    return other.state == ObjectState::live && families_[other.family.index()].family.name == whole;
+  });
+}
+
+// Each lost object has one holder that is known: whoever goes from holder to holder comes to a cycle, or to
+// memory that is no tracked object.
+std::vector<std::pair<ObjectId, Address>> LeakFinder::cycle_behind(ObjectId id, const ReachByObject& reach) {
+  std::vector<std::pair<ObjectId, Address>> way;  // an object, and the word that points at it
+  for (auto found = reach.find(id); found != reach.end() && found->second.holder_object.valid();
+       found = reach.find(found->second.holder_object)) {
+    const auto seen =
+        std::find_if(way.begin(), way.end(), [&](const auto& step) { return step.first == found->first; });
+    if (seen == way.end()) {
+      way.emplace_back(found->first, found->second.holder);
+      continue;
+    }
+    way.erase(way.begin(), seen);
+    std::reverse(way.begin(), way.end());
+    // Now with each object the word in it that points at the next one.
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) way[i].second = way[i + 1].second;
+    way.back().second = reach.at(way.front().first).holder;
+    return way;
+  }
+  return {};
+}
+
 std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
   struct Birthplace {
     std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
@@ -194,6 +227,7 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     const Object& object = history_.object(id);
     Birthplace& place = places[birth_key(object)];
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
+    if (outstanding && lives_by_another(object)) continue;
     if (outstanding) {
       const auto found = reach.find(id);
       // Consequences of other leaks stand apart from cycles and from what only lost untracked blocks hold.
@@ -228,6 +262,7 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       }
       const auto reached = reach.find(group.objects.front());
       group.consequence = reached != reach.end() && reached->second.held_by_leak;
+      if (group.reach == Reach::from_leaked) group.cycle = cycle_behind(group.objects.front(), reach);
       name_suspects(group, std::get<0>(kind), clean);
       if (std::get<1>(kind)) {
         group.verdict = Verdict::undecidable;

@@ -35,6 +35,9 @@ struct LeakGroup {
   std::vector<EventId> references;  ///< of the first object: those that may be the one not given back
   std::vector<Suspect> suspects;
   std::size_t clean_siblings = 0;
+  /// Lost objects of which each holds the next one and the last one the first, with where; the first object
+  /// of the group is one of them, or is held by them. Empty when there is no cycle.
+  std::vector<std::pair<ObjectId, Address>> cycle;
   std::string why;  ///< what could not be decided, or how it is held
 };
 
@@ -42,7 +45,8 @@ using ReachByObject = std::map<ObjectId, ReachOfObject>;
 
 class LeakFinder {
  public:
-  LeakFinder(const History& history, const SiteTable& sites, FrameNamer& namer);
+  LeakFinder(const History& history, const SiteTable& sites, const std::vector<TrackedFamily>& families,
+             FrameNamer& namer);
 
   /// Outstanding objects in groups, largest first. `reach` may be empty (not scanned).
   std::vector<LeakGroup> find(const ReachByObject& reach);
@@ -58,6 +62,9 @@ class LeakFinder {
     auto operator<=>(const Profile&) const = default;
   };
   Profile profile(ObjectId id);
+  /// Its references are those of an object that lives: Family::part_of.
+  [[nodiscard]] bool lives_by_another(const Object& object) const;
+  static std::vector<std::pair<ObjectId, Address>> cycle_behind(ObjectId id, const ReachByObject& reach);
   [[nodiscard]] bool released_clean(ObjectId id) const;
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   /// Where a reference was taken or given back.
@@ -75,6 +82,7 @@ class LeakFinder {
 
   const History& history_;
   const SiteTable& sites_;
+  const std::vector<TrackedFamily>& families_;
   FrameNamer& namer_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;

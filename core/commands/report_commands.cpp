@@ -90,13 +90,13 @@ std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
   return found;
 }
 
-/// Born at one moment at one address, of two families: the references of different kinds to one thing.
-bool is_twin(const History& history, ObjectId a, ObjectId b) {
-  const Object& one = history.object(a);
-  const Object& other = history.object(b);
-  return one.family != other.family && one.address == other.address && one.state == other.state &&
-         one.born.valid() && other.born.valid() &&
-         history.event(one.born).time_ns == history.event(other.born).time_ns;
+/// Of two families, at one address, at one time: the references of different kinds to one thing.
+bool are_twins(const Object& one, const Object& other) {
+  const auto begins_after = [](const Object& later, const Object& earlier) {
+    return earlier.state != ObjectState::live && earlier.last_event < later.first_event;
+  };
+  return one.family != other.family && one.address == other.address && !begins_after(one, other) &&
+         !begins_after(other, one);
 }
 
 std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> found, Address address) {
@@ -112,7 +112,9 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
   const auto live = std::find_if(found.rbegin(), found.rend(),
                                  [&](ObjectId id) { return history.object(id).state == ObjectState::live; });
   const ObjectId chosen = live != found.rend() ? *live : found.back();
-  std::erase_if(found, [&](ObjectId id) { return id != chosen && !is_twin(history, id, chosen); });
+  std::erase_if(found, [&](ObjectId id) {
+    return id != chosen && !are_twins(history.object(id), history.object(chosen));
+  });
   return found;
 }
 

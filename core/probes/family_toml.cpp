@@ -90,6 +90,7 @@ std::string to_toml(const Family& family) {
                           Role::realloc, Role::pool_create, Role::pool_destroy}) {
     text += role_line(family, role);
   }
+  if (!family.part_of.empty()) text += fmt::format("part_of = {}\n", quoted(family.part_of));
   if (!family.fold.empty()) text += fmt::format("fold = {}\n", quoted_array(family.fold));
   if (!family.managed.empty()) text += fmt::format("managed = {}\n", quoted_array(family.managed));
   if (!family.except.empty()) text += fmt::format("except = {}\n", quoted_array(family.except));

@@ -112,8 +112,7 @@ class Scanner {
   /// After a group in parentheses: is it "(anonymous namespace)", decltype(…) or the function of a local
   /// scope?
   bool belongs_to_scope(std::size_t open) {
-    const std::string_view before = trim(text_.substr(parts_begin_, open - parts_begin_));
-    if (before == "decltype") return true;
+    if (trim(text_.substr(0, open)).ends_with("decltype")) return true;
     for (const std::string_view qualifier :
          {"", " const", " &", " &&", " const &", " const&", "[abi:cxx11]"}) {
       if (!here(qualifier)) continue;

@@ -53,7 +53,7 @@ std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family,
 }
 
 void add_seen(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  LeakFinder finder(state.history, state.sites, state.namer);
+  LeakFinder finder(state.history, state.sites, state.families, state.namer);
   for (const Finding& seen : state.history.findings()) {
     const Object& object = state.history.object(seen.object);
     if (!filter.wants(state.family_name(object.family))) continue;
@@ -70,7 +70,8 @@ void add_seen(SessionState& state, const FindingFilter& filter, std::vector<Repo
 }
 
 void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  for (LeakGroup& group : LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+  for (LeakGroup& group :
+       LeakFinder(state.history, state.sites, state.families, state.namer).find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     if (group.consequence || (group.reach_known && group.reach == Reach::reachable && !filter.reachable))
       continue;
@@ -88,7 +89,9 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
     }
     if (group.reach_known && group.reach == Reach::from_leaked) {
       finding.why =
-          "part of a lost cycle, or held by lost memory" + (group.why.empty() ? "" : "; " + group.why);
+          std::string(group.cycle.empty() ? "held by lost memory"
+                                          : "in a cycle that nothing else points at, or held by it") +
+          (group.why.empty() ? "" : "; " + group.why);
     }
     const Object& object = state.history.object(finding.object);
     const EventId last = group.references.empty() ? EventId() : group.references.back();

@@ -158,12 +158,15 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
   Json groups = Json::array();
   std::size_t reachable = 0;
   for (const LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+       LeakFinder(state.history, state.sites, state.families, state.namer).find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     if (group.reach_known && group.reach == Reach::reachable) reachable += group.objects.size();
     if (group.reach_known && group.reach == Reach::reachable && !filter.reachable) continue;
     Json objects = Json::array();
     for (const ObjectId id : group.objects) objects.push_back(object_json(state, id, false));
+    Json cycle = Json::array();
+    for (const auto& [id, word] : group.cycle)
+      cycle.push_back({{"object", hex(state.history.object(id).address)}, {"pointer", hex(word)}});
     Json references = Json::array();
     for (const EventId id : group.references) references.push_back(event_json(state, id));
     Json suspects = Json::array();
@@ -175,6 +178,7 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
          {"born_by", group.born_by},
          {"born_in", frame_json(group.born)},
          {"clean_siblings", group.clean_siblings},
+         {"cycle", std::move(cycle)},
          {"suspects", std::move(suspects)},
          {"references", std::move(references)},
          {"why", group.why},

@@ -33,8 +33,9 @@ std::string headline(const SessionState& state, const LeakGroup& group) {
   } else if (group.reach == Reach::unreachable) {
     what = n == 1 ? "leaked: nothing points at it" : "leaked: nothing points at them";
   } else if (group.reach == Reach::from_leaked) {
-    what = group.consequence ? "held only by leaked objects"
-                             : "leaked: part of a lost cycle, or held by lost memory";
+    what = group.consequence     ? "held only by leaked objects"
+           : group.cycle.empty() ? "leaked: held by lost memory"
+                                 : "leaked: in a cycle that nothing else points at, or held by it";
   } else {
     what = "outstanding, still reachable: not leaked";
   }
@@ -59,6 +60,18 @@ std::string suspect_lines(const std::vector<Suspect>& suspects, const std::strin
   return text;
 }
 
+std::string cycle_line(const SessionState& state, const LeakGroup& group) {
+  constexpr std::size_t kListed = 6;
+  if (group.cycle.empty()) return {};
+  std::string text = fmt::format("  cycle of {}:", group.cycle.size());
+  for (std::size_t i = 0; i < std::min(group.cycle.size(), kListed); ++i) {
+    const Object& member = state.history.object(group.cycle[i].first);
+    text += fmt::format(" {:#x}+{:#x} ->", member.address, group.cycle[i].second - member.address);
+  }
+  if (group.cycle.size() > kListed) text += fmt::format(" {} more ->", group.cycle.size() - kListed);
+  return text + fmt::format(" {:#x}\n", state.history.object(group.cycle.front().first).address);
+}
+
 std::string group_text(SessionState& state, const LeakGroup& group, Stacks stacks) {
   if (group.consequence) return headline(state, group) + "\n" + born_line(state, group);
   std::string text = headline(state, group) + "\n" + born_line(state, group);
@@ -75,6 +88,7 @@ std::string group_text(SessionState& state, const LeakGroup& group, Stacks stack
     const auto found = state.scan.objects.find(group.objects.front());
     if (found != state.scan.objects.end()) text += fmt::format("  held by {}\n", found->second.where);
   }
+  text += cycle_line(state, group);
   return text + fmt::format("  {}:{}\n", group.objects.size() == 1 ? "object" : "objects",
                             addresses(state, group.objects));
 }
@@ -113,7 +127,7 @@ std::string leak_report(SessionState& state, const LeakReportOptions& options) {
   std::size_t reachable = 0;
   std::size_t listed = 0;
   for (const LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.namer).find(state.scan.objects)) {
+       LeakFinder(state.history, state.sites, state.families, state.namer).find(state.scan.objects)) {
     if (!options.filter.wants(state.family_name(group.family))) continue;
     if (group.reach_known && group.reach == Reach::reachable && !options.filter.reachable) {
       reachable += group.objects.size();

@@ -56,7 +56,8 @@ void settle_family(const SessionState& state, TrackedFamily& tracked) {
   infer_counter_type(state, tracked.family);
   const auto modules = state.modules.loaded();
   tracked.counter = place_counter(tracked.family, modules);
-  tracked.object_size = object_size(tracked.family, modules);
+  // What manages the user's object is of a type derived from the one that is named.
+  tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
   tracked.traits.has_init = tracked.family.has_role(Role::init);
   tracked.traits.born = tracked.family.born;
   if (tracked.counter) {

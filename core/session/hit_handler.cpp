@@ -185,7 +185,7 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   std::map<std::string, std::size_t> by_family;
   std::string suspect;
   for (const LeakGroup& group :
-       LeakFinder(state_.history, state_.sites, state_.namer).find(state_.scan.objects)) {
+       LeakFinder(state_.history, state_.sites, state_.families, state_.namer).find(state_.scan.objects)) {
     if (group.reach_known && group.reach == Reach::reachable && !rule.reachable) continue;
     for (const ObjectId id : group.objects) {
       if (!rule_applies(rule, state_.history.object(id))) continue;

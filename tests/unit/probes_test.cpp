@@ -143,6 +143,9 @@ TEST_CASE("the function part of a demangled name") {
   CHECK(function_part("ns::f(int)") == "ns::f");
   CHECK(function_part("void ns::f<int>(int)") == "ns::f<int>");
   CHECK(function_part("std::vector<int, std::allocator<int> > ns::f<int>(char) const") == "ns::f<int>");
+  CHECK(
+      function_part("decltype (::new ((void*)(0)) A<B>((f<B const&>)())) std::construct_at<A<B> >(A<B>*)") ==
+      "std::construct_at<A<B> >");
   CHECK(function_part("(anonymous namespace)::Conn::put()") == "(anonymous namespace)::Conn::put");
   CHECK(function_part("void (anonymous namespace)::put<int>(int*)") == "(anonymous namespace)::put<int>");
   CHECK(function_part("ns::Ref<void (int)>::put()") == "ns::Ref<void (int)>::put");

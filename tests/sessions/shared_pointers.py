@@ -1,0 +1,114 @@
+"""std::shared_ptr and std::weak_ptr: every reference of both counts, whatever the compiler has inlined."""
+
+from harness.checks import check, contains, equal
+from harness.shapes import functions, objects, role_totals, roles
+
+
+def track(d):
+    d.refhist("track shared_ptr weak_ptr")
+
+
+def to_checkpoint(d, how=""):
+    d.break_at("checkpoint")
+    d.run(how)
+
+
+def at(d, expression):
+    return d.refhist_json(expression)["objects"]
+
+
+def of_family(things, family):
+    return [thing for thing in things if thing["family"] == family]
+
+
+def check_totals(d):
+    """What the program has counted until its checkpoint is what the history has."""
+    every = objects(d, "--all")
+    strong, weak = of_family(every, "shared_ptr"), of_family(every, "weak_ptr")
+    births, deaths = d.printed("births"), d.printed("deaths")
+    check(not any("unobserved" in roles(thing) for thing in every), "a change was not observed")
+    check(all(thing["complete"] for thing in every), "a birth was not seen")
+    equal((len(strong), len(weak)), (births, births), "births")
+    equal(len([thing for thing in strong if thing["state"] == "dead"]), deaths, "deaths")
+    totals = role_totals(strong)
+    failed = [event for thing in strong for event in thing["events"] if event.get("failed")]
+    equal(totals["get"] + totals["try_get"] - len(failed), d.printed("gets"), "gets and locks")
+    equal(totals["put"], d.printed("puts"), "puts")
+    totals = role_totals(weak)
+    equal(totals["get"], d.printed("weak_gets"), "weak gets")
+    equal(totals["put"], d.printed("weak_puts") + deaths, "weak puts, and one for each end of the last strong reference")
+
+
+def test_each_reference_is_one_event(d):
+    track(d)
+    to_checkpoint(d)
+    check_totals(d)
+
+
+def test_among_threads(d):
+    track(d)
+    to_checkpoint(d, "threads")
+    if "not exact among threads" in d.refhist("status"):
+        check(d.name == "lldb" and d.backend == "breakpoint", "only LLDB's breakpoints cannot tell")
+        return
+    check_totals(d)
+
+
+def test_the_users_object(d):
+    """Found by the smart pointer, by its address, by the control block; shown with its dynamic type."""
+    track(d)
+    to_checkpoint(d)
+    whole = d.value("(unsigned long)circle._M_ptr") - 16
+    (strong, weak) = at(d, "circle")
+    equal((strong["family"], weak["family"]), ("shared_ptr", "weak_ptr"), "what the variable leads to")
+    equal(strong["managed"], {"address": f"{whole:#x}", "type": "Circle"}, "what it manages")
+    equal(at(d, f"{whole:#x}")[0]["address"], strong["address"], "by the object")
+    equal(at(d, strong["address"])[0]["address"], strong["address"], "by the control block")
+    equal(at(d, "subject")[0]["managed"]["type"], "Shape", "with a block of its own")
+    equal(at(d, "plain")[0]["managed"]["type"], "Plain", "without virtual functions")
+    contains(d.refhist("circle"), f"of Circle at {whole:#x}: live, count 1", "the first line")
+
+
+def test_the_library_is_folded(d):
+    track(d)
+    to_checkpoint(d)
+    text = d.refhist("circle")
+    contains(text, "<- make_circle() (shared_pointers.cpp:", "the birth")
+    contains(text, "<- copy_to(", "a get")
+    check("shared_ptr_base.h" not in text, f"the library's own frames are shown: {text}")
+    contains(d.refhist("circle --stacks"), "frames inside (--stacks full)", "stacks")
+    contains(d.refhist("circle --stacks full"), "std::_Sp_counted_base", "full stacks")
+    last = at(d, "circle")[0]["events"][-1]
+    check(any("std::" in function for function in functions(last)), "JSON folds nothing")
+
+
+def test_a_rule_stops_before_the_last_reference_goes(d):
+    d.case.left_to_breakpoints = 1000  # what changes both counts at once
+    track(d)
+    d.refhist("break-on-put-to-zero --family shared_ptr")
+    contains(d.run(), "put to zero: shared_ptr", "the line that says why")
+    equal(d.value("deaths"), 0, "ends of objects when the program stands there")
+
+
+def test_nothing_is_found_where_nothing_is_wrong(d):
+    track(d)
+    if d.backend != "auto":
+        d.refhist("break-on-imbalance")
+    d.run(*(["graph", "5000"] if d.backend == "auto" else ["graph"]))
+    d.expect_exit(4)
+    status, text = d.ending_command("refhist check")
+    equal(status, 0, text)
+
+
+def test_a_cycle(d):
+    track(d)
+    d.refhist("break-on-leak")
+    contains(d.run("cycle"), "2 objects leaked: 2 shared_ptr", "the line that says why")
+    lost = [g for g in d.refhist_json("leaks")["leaks"] if g["family"] == "shared_ptr" and g["reach"] != "reachable"]
+    equal(sum(len(g["objects"]) for g in lost), 2, "objects that are lost")
+    equal({g["reach"] for g in lost}, {"from-leaked"}, "how they are held")
+    (group,) = lost  # the control blocks live by their strong references: no leaks of their own
+    equal({member["object"] for member in group["cycle"]}, {thing["address"] for thing in group["objects"]}, "its members")
+    text = d.refhist("leaks")
+    contains(text, "cycle of 2: 0x", "the cycle")
+    contains(text, "(Node at 0x", "the objects")
