@@ -240,6 +240,8 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   if ((watch.flags & agent::kWatchBalance) != 0 &&
       !frees_known_blocks(site, context_.families[site.family.index()], context_.modules))
     return "a stop rule looks at what it frees, and the size of that is not known";
+  if (watch.flags != 0 && site.object.adjust != 0)
+    return "a stop rule looks at it, and it is a thunk with a copy of the function";
   const KnownCode& known = code_of(*module);
   if (site.counter) {
     if (std::string why_not = unfit(site, context_.families[site.family.index()], watch); !why_not.empty())

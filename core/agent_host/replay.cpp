@@ -96,7 +96,8 @@ Registers entry_registers(const Site& site, const agent::Record& record) {
 }
 
 Address counted_object(const Site& site, const agent::Record& record) {
-  if (record.kind == agent::RecordKind::entry) return record.object;
+  if (record.kind == agent::RecordKind::entry)
+    return record.object + static_cast<Address>(site.object.adjust);
   const bool result = site.object.from == ObjectSource::From::result;
   return result && !site.object.indirect ? record.object : record.extra;
 }
@@ -146,7 +147,7 @@ bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& recor
   if (!ordinary || !family.counter || family.family.allocator) return false;
   Recorder::OrdinaryCall call;
   call.site = SiteId(record.site);
-  call.object = record.object;
+  call.object = counted_object(site, record);
   call.sp = record.sp;
   call.return_pc = record.return_pc;
   call.before = ProgramAccess::count_from(record.count, *family.counter, family.family.counter);

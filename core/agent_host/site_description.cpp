@@ -73,6 +73,7 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
   described.above = watch.above;
   described.each = watch.each;
   described.object_argument = from_argument ? agent::argument_place(site.object.argument) : 0;
+  described.counter_offset += site.object.adjust;
   if (site.counter) describe_instruction(*site.counter, described);
   described.indirect = site.object.indirect ? 1 : 0;
   described.pointer_at_entry = site.object.indirect && !site.watches_return() ? 1 : 0;

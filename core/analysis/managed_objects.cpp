@@ -29,6 +29,15 @@ std::string pointee(std::string type) {
   return type;
 }
 
+/// What a holder has inside itself: "Leaf" of impl<Leaf, allocator>, and of impl<Leaf*, deleter<Leaf>>,
+/// deleter<Leaf>>", whose deleter has the object.
+std::string stored_type(std::string_view holder) {
+  const std::string first = first_argument(holder);
+  const std::string without = pointee(first);
+  const bool in_deleter = first != without && holder.find("<" + without + ">") != std::string_view::npos;
+  return in_deleter ? without : first;
+}
+
 /// "ns::Conn" of "ns::Conn::put(int)".
 std::string class_of(std::string_view function) {
   const std::string name = function_part(function);
@@ -43,21 +52,23 @@ std::string class_of(std::string_view function) {
 
 }  // namespace
 
-std::optional<ManagedObjects::Way> ManagedObjects::way(const Object& object,
-                                                       const std::string& holder) const {
+std::vector<ManagedObjects::Way> ManagedObjects::ways(const Object& object, const std::string& holder) const {
+  std::vector<Way> ways;
   for (const std::string& text : families_[object.family.index()].family.managed) {
     const bool points = text.starts_with('*');
     for (const LoadedModule* module : modules_.loaded()) {
       if (!module->module->has_debug_info()) continue;
       try {
         const auto place = module->module->member(holder, text.substr(points ? 1 : 0));
-        if (place) return Way{place->offset, points};
+        if (!place) continue;
+        ways.push_back(Way{place->offset, points});
+        break;
       } catch (const Error&) {
         continue;  // the type has no such member: another one is in the list
       }
     }
   }
-  return std::nullopt;
+  return ways;
 }
 
 std::string ManagedObjects::dynamic_type(const ProgramView& program, Address address, Address& begin) const {
@@ -78,24 +89,30 @@ std::string ManagedObjects::dynamic_type(const ProgramView& program, Address add
   return name.starts_with(kDemangled) ? name.substr(kDemangled.size()) : std::string();
 }
 
+std::optional<ManagedObject> ManagedObjects::follow(const ProgramView& program, const Way& way,
+                                                    const Object& object, const std::string& holder) const {
+  ManagedObject found;
+  found.address = object.address + way.offset;
+  const bool reached = !way.points || program.read_word(found.address, found.address);
+  if (!reached || found.address == 0) return std::nullopt;
+  Address begin = 0;
+  found.type = dynamic_type(program, found.address, begin);
+  if (!found.type.empty()) {
+    found.address = begin;
+  } else {
+    found.type = way.points ? pointee(first_argument(holder)) : stored_type(holder);
+  }
+  return found;
+}
+
 std::optional<ManagedObject> ManagedObjects::find(const ProgramView& program, const Object& object) const {
   Address begin = 0;
   const std::string holder = dynamic_type(program, object.address, begin);
   if (holder.empty() || begin != object.address) return std::nullopt;
-  const auto way = this->way(object, holder);
-  if (!way) return std::nullopt;
-  ManagedObject found;
-  found.address = object.address + way->offset;
-  if (way->points && !program.read_word(found.address, found.address)) return std::nullopt;
-  if (found.address == 0) return std::nullopt;
-  found.type = dynamic_type(program, found.address, begin);
-  if (found.type.empty()) {
-    found.type = first_argument(holder);
-    if (way->points) found.type = pointee(found.type);
-  } else {
-    found.address = begin;
+  for (const Way& way : ways(object, holder)) {
+    if (auto found = follow(program, way, object, holder)) return found;
   }
-  return found;
+  return std::nullopt;
 }
 
 void ManagedObjects::look(const ProgramView& program) {
@@ -115,11 +132,12 @@ std::optional<ManagedObject> ManagedObjects::by_birth(ObjectId id) {
     if (birth.role != Role::init || !birth.stack.valid()) continue;
     for (const NamedFrame& frame : namer_.stack(birth.stack)) {
       const std::string holder = class_of(frame.function);
-      const auto way = holder.find('<') == std::string::npos ? std::nullopt : this->way(object, holder);
-      if (!way) continue;
-      const std::string type = first_argument(holder);
-      if (way->points) return ManagedObject{0, pointee(type)};
-      return ManagedObject{object.address + way->offset, type};
+      const auto ways =
+          holder.find('<') == std::string::npos ? std::vector<Way>() : this->ways(object, holder);
+      if (ways.empty()) continue;
+      const Way& way = ways.back();
+      if (way.points) return ManagedObject{0, pointee(first_argument(holder))};
+      return ManagedObject{object.address + way.offset, stored_type(holder)};
     }
   }
   return std::nullopt;

@@ -40,9 +40,12 @@ class ManagedObjects {
     std::uint64_t offset = 0;
     bool points = false;
   };
-  [[nodiscard]] std::optional<Way> way(const Object& object, const std::string& holder) const;
+  /// Those that a holder of this type has.
+  [[nodiscard]] std::vector<Way> ways(const Object& object, const std::string& holder) const;
   /// The type that the vtable at the address belongs to; `begin`: of the complete object.
   [[nodiscard]] std::string dynamic_type(const ProgramView& program, Address address, Address& begin) const;
+  [[nodiscard]] std::optional<ManagedObject> follow(const ProgramView& program, const Way& way,
+                                                    const Object& object, const std::string& holder) const;
   [[nodiscard]] std::optional<ManagedObject> find(const ProgramView& program, const Object& object) const;
   /// What the functions of its birth tell.
   std::optional<ManagedObject> by_birth(ObjectId id);

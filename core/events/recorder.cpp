@@ -268,7 +268,7 @@ void Recorder::leave_out(const ProgramView& access, const Site& site, const Regi
   ++excluded_calls_;
   if (site.watches_return() || direction(site.role) == 0)
     return;  // a birth left out: the object is seen mid-life
-  Address object = argument(registers, site.object.argument);
+  Address object = argument(registers, site.object.argument) + static_cast<Address>(site.object.adjust);
   if (site.object.indirect && !access.read_word(object, object)) return;
   ledger_.adjust(site.family, object, direction(site.role));
 }
@@ -285,7 +285,7 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
   }
   ThreadCalls& thread = calls_.thread(tid);
   if (site.object.from == ObjectSource::From::argument) {
-    call.object = argument(registers, site.object.argument);
+    call.object = argument(registers, site.object.argument) + static_cast<Address>(site.object.adjust);
     const bool pointer_later = site.object.indirect && site.watches_return();
     if (site.object.indirect && !pointer_later && !access.read_word(call.object, call.object)) {
       call.object = 0;

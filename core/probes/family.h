@@ -30,6 +30,7 @@ struct ObjectSource {
   From from = From::argument;
   std::uint8_t argument = 1;  ///< 1-based; integer and pointer arguments only
   bool indirect = false;      ///< the argument points at the pointer ("*1"); read at return for init/try_get
+  std::int64_t adjust = 0;    ///< bytes from the argument to the object: a thunk's
 };
 
 /// "1".."6", "*1".."*6" or "return". Throws Error.

@@ -117,9 +117,7 @@ std::optional<std::uint64_t> CounterInstruction::after(std::uint64_t operand, st
   if (opaque) return before;
   std::uint64_t result = operand;
   if (kind == Kind::add) result = negative ? before - operand : before + operand;
-  result = low_bytes(result, size);
-  if (result == low_bytes(before, size)) return std::nullopt;
-  return result;
+  return low_bytes(result, size);
 }
 
 }  // namespace refhist

@@ -42,7 +42,7 @@ struct CounterInstruction {
 
   /// Where the counter lies when a thread stands at the instruction. `bias`: of the module.
   [[nodiscard]] Address counter(const Registers& registers, Address bias) const;
-  /// What the counter's bytes become, not sign-extended; nothing when they stay as they are.
+  /// What the counter's bytes become, not sign-extended; nothing when a compare_exchange fails.
   [[nodiscard]] std::optional<std::uint64_t> after(const Registers& registers, std::uint64_t before) const;
   /// The same for what the source register holds, or for `constant`; of a compare_exchange, if it succeeds.
   [[nodiscard]] std::optional<std::uint64_t> after(std::uint64_t operand, std::uint64_t before) const;

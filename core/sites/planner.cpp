@@ -13,6 +13,7 @@
 #include "sites/clone_reader.h"
 #include "sites/indirect_functions.h"
 #include "sites/inlined_sites.h"
+#include "sites/thunk.h"
 
 namespace refhist {
 
@@ -103,6 +104,11 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
     site.size = function.size;
     site.function = demangled;
     site.clone = clone_kind(function.name);
+    if (const auto thunk = read_thunk(*module.module, function)) {
+      if (thunk->goes_on) continue;
+      site.object.adjust = thunk->adjust.value_or(0);
+      if (!thunk->adjust) site.why_not = "a thunk that finds the object by its virtual table";
+    }
     if (function.ifunc) {
       if (!code) code.emplace(*module.module, 0);
       if (add_choices(site, *module.module, *code, function, by_address)) continue;

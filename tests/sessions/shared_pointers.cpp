@@ -1,5 +1,5 @@
-// std::shared_ptr and std::weak_ptr in every way of making, copying, locking and dropping them, one after the
-// other and among threads. The program counts its references itself.
+// std::shared_ptr and smart::weak_ptr in every way of making, copying, locking and dropping them, one after
+// the other and among threads. The program counts its references itself.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +7,16 @@
 #include <memory>
 #include <thread>
 #include <vector>
+
+#ifdef WITH_BOOST
+#include <boost/enable_shared_from_this.hpp>
+#include <boost/make_shared.hpp>
+#include <boost/shared_ptr.hpp>
+#include <boost/weak_ptr.hpp>
+namespace smart = boost;
+#else
+namespace smart = std;
+#endif
 
 #define APART __attribute__((noinline))
 
@@ -28,7 +38,7 @@ struct Circle : Named, Shape {
   double radius = 1;
 };
 
-struct Listed : Shape, std::enable_shared_from_this<Listed> {};
+struct Listed : Shape, smart::enable_shared_from_this<Listed> {};
 
 struct Plain {
   ~Plain() { ++deaths; }
@@ -36,71 +46,89 @@ struct Plain {
 };
 
 struct Node : Shape {
-  std::vector<std::shared_ptr<Node>> children;
-  std::shared_ptr<Node> next;  // may make a cycle
-  std::weak_ptr<Node> parent;
+  std::vector<smart::shared_ptr<Node>> children;
+  smart::shared_ptr<Node> next;  // may make a cycle
+  smart::weak_ptr<Node> parent;
 };
 
-std::shared_ptr<Shape> subject, circle, separate;
-std::shared_ptr<Plain> plain;
-std::weak_ptr<Shape> watcher;
-std::shared_ptr<void> with_deleter;
+smart::shared_ptr<Shape> subject, circle, separate;
+smart::shared_ptr<Plain> plain;
+smart::weak_ptr<Shape> watcher;
+smart::shared_ptr<void> with_deleter;
 
 APART void checkpoint() { __asm__ volatile(""); }
 
-APART std::shared_ptr<Shape> make_circle() {
+/// Boost's make_shared has two pointers for a moment.
+static void made_together() {
   ++births;
-  return std::make_shared<Circle>();
+#ifdef WITH_BOOST
+  ++gets;
+  ++puts_made;
+#endif
 }
 
-APART std::shared_ptr<Shape> make_separate() {
-  ++births;
-  return std::shared_ptr<Shape>(new Shape);
+/// A weak reference of the object to itself, which Boost and libc++ make from one more strong one.
+static void knows_itself() {
+  ++weak_gets;
+#if defined WITH_BOOST || defined _LIBCPP_VERSION
+  ++gets;
+  ++puts_made;
+#endif
 }
 
-APART std::shared_ptr<Plain> make_plain() {
-  ++births;
-  return std::make_shared<Plain>();
+APART smart::shared_ptr<Shape> make_circle() {
+  made_together();
+  return smart::make_shared<Circle>();
 }
 
-APART std::shared_ptr<Listed> make_listed() {
+APART smart::shared_ptr<Shape> make_separate() {
   ++births;
-  ++weak_gets;  // it holds a weak reference to itself
-  return std::make_shared<Listed>();
+  return smart::shared_ptr<Shape>(new Shape);
 }
 
-APART void copy_to(std::vector<std::shared_ptr<Shape>> &all, const std::shared_ptr<Shape> &one) {
+APART smart::shared_ptr<Plain> make_plain() {
+  made_together();
+  return smart::make_shared<Plain>();
+}
+
+APART smart::shared_ptr<Listed> make_listed() {
+  made_together();
+  knows_itself();
+  return smart::make_shared<Listed>();
+}
+
+APART void copy_to(std::vector<smart::shared_ptr<Shape>> &all, const smart::shared_ptr<Shape> &one) {
   ++gets;
   all.push_back(one);
 }
 
 template <class T>
-APART void drop(std::shared_ptr<T> &one) {
+APART void drop(smart::shared_ptr<T> &one) {
   if (one) ++puts_made;
   one.reset();
 }
 
-APART void assign(std::shared_ptr<Shape> &to, const std::shared_ptr<Shape> &from) {
+APART void assign(smart::shared_ptr<Shape> &to, const smart::shared_ptr<Shape> &from) {
   if (to == from) return;
   if (from) ++gets;
   if (to) ++puts_made;
   to = from;
 }
 
-APART void watch(std::weak_ptr<Shape> &to, const std::shared_ptr<Shape> &from) {
+APART void watch(smart::weak_ptr<Shape> &to, const smart::shared_ptr<Shape> &from) {
   ++weak_gets;
   to = from;
 }
 
-APART bool lock(const std::weak_ptr<Shape> &from) {
-  std::shared_ptr<Shape> locked = from.lock();
+APART bool lock(const smart::weak_ptr<Shape> &from) {
+  smart::shared_ptr<Shape> locked = from.lock();
   if (!locked) return false;
   ++gets;
   ++puts_made;
   return locked->number >= 0;
 }
 
-APART void unwatch(std::weak_ptr<Shape> &one) {
+APART void unwatch(smart::weak_ptr<Shape> &one) {
   ++weak_puts;
   one.reset();
 }
@@ -109,13 +137,13 @@ static void in_every_way() {
   subject = make_separate();
   circle = make_circle();
   plain = make_plain();
-  std::vector<std::shared_ptr<Shape>> all;
+  std::vector<smart::shared_ptr<Shape>> all;
   all.reserve(64);
   for (int i = 0; i < 10; ++i) copy_to(all, i % 2 == 0 ? subject : circle);
   for (auto &one : all) drop(one);
   watch(watcher, subject);
   lock(watcher);
-  std::shared_ptr<long> number(circle, &circle->number);  // an alias
+  smart::shared_ptr<long> number(circle, &circle->number);  // an alias
   ++gets;
   drop(number);
   {
@@ -126,11 +154,11 @@ static void in_every_way() {
     ++weak_puts;
     drop(listed);
   }
-  std::weak_ptr<Shape> late;
+  smart::weak_ptr<Shape> late;
   separate = make_separate();
   watch(late, separate);
   lock(late);
-  std::shared_ptr<Shape> other;
+  smart::shared_ptr<Shape> other;
   assign(other, separate);
   drop(separate);
   assign(other, circle);  // the last reference of the one before
@@ -138,11 +166,11 @@ static void in_every_way() {
   unwatch(late);
   drop(other);
   ++births;
-  with_deleter = std::shared_ptr<void>(new Plain, [](void *p) { delete static_cast<Plain *>(p); });
+  with_deleter = smart::shared_ptr<void>(new Plain, [](void *p) { delete static_cast<Plain *>(p); });
 }
 
 static void race() {
-  std::vector<std::shared_ptr<Shape>> all;
+  std::vector<smart::shared_ptr<Shape>> all;
   all.reserve(4);
   for (int i = 0; i < 40; ++i) {
     copy_to(all, subject);
@@ -158,14 +186,14 @@ static void among_threads() {
   for (auto &thread : threads) thread.join();
 }
 
-APART std::shared_ptr<Node> make_node() {
+APART smart::shared_ptr<Node> make_node() {
   ++births;
-  return std::make_shared<Node>();
+  return smart::make_shared<Node>();
 }
 
 /// A tree whose children point back weakly; with `lost`, two nodes that hold each other.
 APART void graph(int size, bool lost) {
-  std::vector<std::shared_ptr<Node>> all{make_node()};
+  std::vector<smart::shared_ptr<Node>> all{make_node()};
   for (int i = 1; i < size; ++i) {
     auto node = make_node();
     node->parent = all[(i - 1) / 2];
