@@ -59,6 +59,15 @@ CommandResult DebuggerSessions::execute(lldb::SBDebugger& debugger, const std::s
   return selected(debugger).execute(debugger, line);
 }
 
+void DebuggerSessions::changed(lldb::user_id_t debugger_id, std::uint32_t process_id, lldb::tid_t tid,
+                               Address address) {
+  DebuggerSessions* self = registry().find(debugger_id);
+  if (self == nullptr) return;
+  for (const auto& session : self->sessions_) {
+    if (session->runs(process_id)) return session->changed(tid, address);
+  }
+}
+
 TargetSession& DebuggerSessions::selected(lldb::SBDebugger& debugger) {
   const lldb::SBTarget target = debugger.GetSelectedTarget();
   for (const auto& session : sessions_) {

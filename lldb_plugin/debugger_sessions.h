@@ -23,6 +23,9 @@ class DebuggerSessions {
   static bool exist(lldb::SBDebugger& debugger);
 
   CommandResult execute(lldb::SBDebugger& debugger, const std::string& line);
+  /// A thread of the process has changed what a watchpoint of ours watches.
+  static void changed(lldb::user_id_t debugger_id, std::uint32_t process_id, lldb::tid_t tid,
+                      Address address);
 
  private:
   /// Has LLDB's own commands that run or end a process look here first: what happened to the process

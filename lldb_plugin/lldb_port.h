@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "counter_watchpoints.h"
 #include "port/debugger_port.h"
 #include "process_access.h"
 #include "site_breakpoints.h"
@@ -15,19 +16,25 @@ namespace refhist {
 class LldbPort : public DebuggerPort {
  public:
   LldbPort(const lldb::SBDebugger& debugger, const lldb::SBTarget& target, ProcessAccess& access,
-           SiteBreakpoints& breakpoints)
-      : debugger_(debugger), target_(target), access_(access), breakpoints_(breakpoints) {
+           SiteBreakpoints& breakpoints, CounterWatchpoints& watchpoints)
+      : debugger_(debugger),
+        target_(target),
+        access_(access),
+        breakpoints_(breakpoints),
+        watchpoints_(watchpoints) {
     process_ = target_.GetProcess();
   }
   /// For a breakpoint hit: LLDB hands over the process and the thread.
   LldbPort(const lldb::SBDebugger& debugger, const lldb::SBTarget& target, const lldb::SBProcess& process,
-           const lldb::SBThread& thread, ProcessAccess& access, SiteBreakpoints& breakpoints)
+           const lldb::SBThread& thread, ProcessAccess& access, SiteBreakpoints& breakpoints,
+           CounterWatchpoints& watchpoints)
       : debugger_(debugger),
         target_(target),
         process_(process),
         thread_(thread),
         access_(access),
-        breakpoints_(breakpoints) {}
+        breakpoints_(breakpoints),
+        watchpoints_(watchpoints) {}
 
   [[nodiscard]] std::string_view name() const override { return "lldb"; }
   ProcessInfo process() override { return access_.info(target_, process_); }
@@ -52,6 +59,12 @@ class LldbPort : public DebuggerPort {
   [[nodiscard]] bool can_stop_behind() const override { return false; }
   bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
 
+  std::string place_watchpoint(Address address, unsigned size) override {
+    return watchpoints_.place(debugger_, target_, address, size);
+  }
+  void remove_watchpoint(Address address) override { watchpoints_.remove(target_, address); }
+  bool watchpoint_alive(Address address) override { return watchpoints_.alive(target_, address); }
+
   std::vector<Address> user_breakpoints() override;
   void show_code(const std::string& path, Address bias) override;
   void let_end(long tid) override;
@@ -73,6 +86,7 @@ class LldbPort : public DebuggerPort {
   bool has_evaluated_ = false;
   ProcessAccess& access_;
   SiteBreakpoints& breakpoints_;
+  CounterWatchpoints& watchpoints_;
 };
 
 }  // namespace refhist

@@ -13,6 +13,18 @@ namespace lldb {
 [[gnu::visibility("default")]] bool PluginInitialize(SBDebugger debugger);
 }
 
+// What the line of Python at a watchpoint calls. Answers whether the program shall stop.
+extern "C" [[gnu::visibility("default")]] int refhist_lldb_changed(std::uint64_t debugger_id,
+                                                                   std::uint64_t process_id, std::int64_t tid,
+                                                                   std::uint64_t address);
+
+int refhist_lldb_changed(std::uint64_t debugger_id, std::uint64_t process_id, std::int64_t tid,
+                         std::uint64_t address) {
+  refhist::DebuggerSessions::changed(debugger_id, static_cast<std::uint32_t>(process_id),
+                                     static_cast<lldb::tid_t>(tid), address);
+  return 0;
+}
+
 bool lldb::PluginInitialize(SBDebugger debugger) {
   const char* version = SBDebugger::GetVersionString();
   const std::string problem = refhist::version_problem(version == nullptr ? "" : version);

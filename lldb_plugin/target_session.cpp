@@ -41,7 +41,7 @@ void TargetSession::adopt(const lldb::SBTarget& target) {
 CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::string& line) {
   const std::lock_guard lock(mutex_);
   catch_up(ProcessObserver::Occasion::command);
-  LldbPort port(debugger, target_, access_, sites_);
+  LldbPort port(debugger, target_, access_, sites_, watchpoints_);
   CommandResult result = session_.execute(port, line);
   if (port.has_evaluated()) leftovers_.expect();
   erase_leftovers();
@@ -56,7 +56,10 @@ void TargetSession::catch_up(ProcessObserver::Occasion occasion) {
   if (occasion == ProcessObserver::Occasion::command) erase_leftovers();
   LldbPort port = this->port();
   for (const Observation& seen : observer_.look(target_, occasion)) {
-    if (ends_program(seen.notice)) sites_.clear(target_);
+    if (ends_program(seen.notice)) {
+      sites_.clear(target_);
+      watchpoints_.clear(target_);
+    }
     session_.notify(port, seen.notice, seen.detail);
   }
   if (occasion == ProcessObserver::Occasion::command) session_.notify(port, Notice::breakpoints, 0);
@@ -79,7 +82,7 @@ void TargetSession::expect_detach() {
 bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
                         lldb::SBBreakpointLocation& location) {
   if (!observer_.knows(process)) catch_up(ProcessObserver::Occasion::breakpoint);
-  LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_);
+  LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_, watchpoints_);
   if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;
   port.print(session_.stop_reason());
   return true;
@@ -95,6 +98,18 @@ bool TargetSession::guarded(Work&& work) {
     port().print(std::string("refhist: ") + error.what());
     return false;
   }
+}
+
+void TargetSession::changed(lldb::tid_t tid, Address address) {
+  guarded([&] {
+    lldb::SBProcess process = target_.GetProcess();
+    lldb::SBThread thread = process.GetThreadByID(tid);
+    LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_, watchpoints_);
+    watchpoints_.set_telling(true);
+    session_.changed(port, static_cast<long>(tid), address);
+    watchpoints_.set_telling(false);
+    return false;
+  });
 }
 
 bool TargetSession::on_site(void* self, lldb::SBProcess& process, lldb::SBThread& thread,

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "counter_watchpoints.h"
 #include "expression_leftovers.h"
 #include "launch_breakpoint.h"
 #include "lldb_port.h"
@@ -30,6 +31,11 @@ class TargetSession {
   [[nodiscard]] bool is_for(const lldb::SBTarget& target) const { return adopted_ && target_ == target; }
 
   CommandResult execute(lldb::SBDebugger& debugger, const std::string& line);
+  [[nodiscard]] bool runs(std::uint32_t process_id) const {
+    return adopted_ && target_.IsValid() && target_.GetProcess().GetUniqueID() == process_id;
+  }
+  /// A thread has just changed what a watchpoint of ours watches.
+  void changed(lldb::tid_t tid, Address address);
   /// Tells the core what became of the process since the last time, and prepares for the next launch.
   void catch_up(ProcessObserver::Occasion occasion);
   /// LLDB is about to let go of the process.
@@ -48,16 +54,17 @@ class TargetSession {
   void erase_leftovers();
   template <class Work>
   bool guarded(Work&& work);
-  LldbPort port() { return {target_.GetDebugger(), target_, access_, sites_}; }
+  LldbPort port() { return {target_.GetDebugger(), target_, access_, sites_, watchpoints_}; }
 
   // In asynchronous mode breakpoints are hit on LLDB's event thread while the user types commands.
   std::recursive_mutex mutex_;
   // No SBDebugger is kept: it would own the debugger that owns this object.
-  lldb::SBTarget target_;
+  mutable lldb::SBTarget target_;
   bool adopted_ = false;
   ProcessAccess access_;
   ProcessObserver observer_;
   SiteBreakpoints sites_;
+  CounterWatchpoints watchpoints_;
   ExpressionLeftovers leftovers_;
   LaunchBreakpoint launch_;
   Session session_;

@@ -39,6 +39,7 @@ std::vector<NamedFrame> FrameNamer::stack(StackId stack) {
 }
 
 std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackFrame>& frames) const {
+  if (!event.site.valid()) return 0;  // a change that a watchpoint has seen: by this very function
   const ModuleId defined_in = event.site.valid() ? sites_.get(event.site).module : ModuleId();
   const LoadedModule* module = defined_in.valid() ? modules_.get(defined_in) : nullptr;
   const bool library =

@@ -88,6 +88,16 @@ RH_EXPORT int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint
       0);
 }
 
+RH_EXPORT void rh_changed(rh_session* session, const rh_port* port, int64_t tid, uint64_t address) {
+  guarded(
+      [&] {
+        refhist::CPort debugger(*port);
+        session->session.changed(debugger, static_cast<long>(tid), address);
+        return 0;
+      },
+      0);
+}
+
 RH_EXPORT int rh_raw_exit(rh_session* session, const rh_port* port, int64_t tid, int whole_process) {
   return guarded(
       [&] {

@@ -128,6 +128,18 @@ void CPort::remove_breakpoint(Address address) { callbacks_.remove_breakpoint(ad
 
 bool CPort::breakpoint_alive(Address address) { return callbacks_.breakpoint_alive(address) != 0; }
 
+std::string CPort::place_watchpoint(Address address, unsigned size) {
+  std::string reason = "the debugger refused";
+  const int done = collect(
+      [&](rh_sink sink, void* context) { return callbacks_.place_watchpoint(address, size, sink, context); },
+      [&](const Item& item) { reason = item.text; });
+  return done != 0 ? std::string() : reason;
+}
+
+void CPort::remove_watchpoint(Address address) { callbacks_.remove_watchpoint(address); }
+
+bool CPort::watchpoint_alive(Address address) { return callbacks_.watchpoint_alive(address) != 0; }
+
 std::vector<Address> CPort::user_breakpoints() {
   std::vector<Address> addresses;
   collect([&](rh_sink sink, void* context) { return callbacks_.user_breakpoints(sink, context); },

@@ -28,6 +28,9 @@ class CPort final : public DebuggerPort {
   std::vector<Address> user_breakpoints() override;
   void show_code(const std::string& path, Address bias) override;
   [[nodiscard]] bool can_catch_raw_exit() const override;
+  std::string place_watchpoint(Address address, unsigned size) override;
+  void remove_watchpoint(Address address) override;
+  bool watchpoint_alive(Address address) override;
   bool catch_raw_exit(bool on) override;
   bool raw_exit_caught() override;
   std::optional<bool> is_hit_again(Address address) override;

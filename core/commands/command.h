@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "port/debugger_port.h"
+#include "session/counter_watches.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
 
@@ -47,6 +48,7 @@ struct CommandContext {
   Tracker& tracker;
   DebuggerPort& port;
   const Arguments& arguments;
+  CounterWatches& watches;
   std::string text;  ///< output
   int quit_status = -1;
 };
@@ -78,6 +80,7 @@ void run_history(CommandContext& context);
 void run_objects(CommandContext& context);
 void run_leaks(CommandContext& context);
 void run_check(CommandContext& context);
+void run_watch(CommandContext& context);
 void run_break_on_leak(CommandContext& context);
 void run_break_on_imbalance(CommandContext& context);
 void run_break_on_put_to_zero(CommandContext& context);
@@ -86,6 +89,9 @@ void run_break_on_event(CommandContext& context);
 void run_set(CommandContext& context);
 void run_show(CommandContext& context);
 void run_help(CommandContext& context);
+
+/// The objects that the words of the command mean: an address, or an expression. Throws Error.
+std::vector<ObjectId> objects_named(CommandContext& context);
 
 /// Looks at what the program can still reach and keeps the result in the state. `exiting_thread` makes a raw
 /// exit system call.

@@ -109,6 +109,15 @@ std::vector<Command> report_commands() {
          "well"},
         kJson},
        run_leaks},
+      {"watch",
+       "[ADDR|EXPR]",
+       "see every instruction that changes an object's counter, with or without a probe",
+       "A hardware watchpoint on the counter; up to four objects at a time. Changes that no probe tells of "
+       "join "
+       "the\n"
+       "object's history. Without an object: what is watched.",
+       {{"--delete", "", "watch it no longer; without an object: none"}},
+       run_watch},
       {"check",
        "",
        "print the findings and end the debugger: 23 findings, 0 clean, 1 the session failed",

@@ -251,6 +251,12 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   state.scan = std::move(scan);
 }
 
+std::vector<ObjectId> objects_named(CommandContext& context) {
+  const Address address = address_of(context, join(context.arguments.words(), " "));
+  look_at_managed(context.state, context.port);
+  return choose(context, objects_at(context, address), address);
+}
+
 void run_history(CommandContext& context) {
   if (context.arguments.words().empty()) fail("which object? refhist ADDR|EXPR");
   const std::string expression = join(context.arguments.words(), " ");

@@ -1,1 +1,1 @@
-target_sources(refhist_core PRIVATE commands/arguments.cpp commands/command_table.cpp commands/discover_command.cpp commands/long_work.cpp commands/report_commands.cpp commands/rule_commands.cpp commands/settings_command.cpp commands/track_command.cpp)
+target_sources(refhist_core PRIVATE commands/arguments.cpp commands/command_table.cpp commands/discover_command.cpp commands/long_work.cpp commands/report_commands.cpp commands/rule_commands.cpp commands/settings_command.cpp commands/track_command.cpp commands/watch_command.cpp)

@@ -190,6 +190,20 @@ Recorder::CounterLook Recorder::look_at_counter(const ProgramView& access, Objec
   return {memory, told};
 }
 
+bool Recorder::on_seen_change(const ProgramView& access, long tid, const Registers& registers, ObjectId id) {
+  const CounterLook look = look_at_counter(access, id);
+  if (!look.count || look.explained) return false;
+  Registers behind = registers;
+  behind[kRip] -= 1;  // in the instruction that did it
+  RecordedStack walked;
+  Event event;
+  event.time_ns = time_of(access);
+  event.thread = thread_index(access, tid);
+  if (options_.stacks) event.stack = capture_stack(access, behind, walked).id;
+  ledger_.note_change(id, *look.count, event);
+  return true;
+}
+
 std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid, ObjectId object) {
   const Address address = history_.object(object).address;
   std::vector<int> changes;

@@ -97,6 +97,8 @@ class Recorder {
     bool explained = true;  ///< by the events, or by calls that have begun
   };
   [[nodiscard]] CounterLook look_at_counter(const ProgramView& access, ObjectId id);
+  /// A thread has just changed the object's counter. True when no probe tells of that: then it is an event.
+  bool on_seen_change(const ProgramView& access, long tid, const Registers& registers, ObjectId id);
   /// Events of any family may be missing from now on.
   void note_lost() { history_.note_lost(); }
 

@@ -195,6 +195,17 @@ void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory)
   history_.note_unseen(arrival.family);
 }
 
+EventId Ledger::note_change(ObjectId id, std::int64_t memory, Event event) {
+  Object& object = history_.object(id);
+  event.object = id;
+  event.role = memory > object.ledger ? Role::get : Role::put;
+  event.before = object.ledger;
+  event.after = memory;
+  event.after_source = CountSource::read;
+  object.ledger = memory;
+  return history_.add_event(event);
+}
+
 std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, bool& reborn,
                                           bool& during_death) {
   const Object& object = history_.object(id);

@@ -80,6 +80,8 @@ class Ledger {
   /// needs object, `before` and what is known of the call. False, and nothing done, when it is not such a
   /// one.
   bool apply_ordinary(Event& event);
+  /// The counter was seen changing, by no probe: an event of its own. `event` has the time, thread and stack.
+  EventId note_change(ObjectId id, std::int64_t memory, Event event);
   /// A get or put that is left out of the history on the user's wish: only the count follows it.
   void adjust(FamilyId family, Address address, std::int64_t delta);
   /// realloc has moved the object: it lives on, as another object, at the new address. Returns that.

@@ -95,6 +95,16 @@ class DebuggerPort {
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 
+  /// Arms a hardware watchpoint for writes; every change comes back as Session::changed. Empty when done,
+  /// else why not, in one line.
+  virtual std::string place_watchpoint(Address address, unsigned size) {
+    (void)address, (void)size;
+    return "this debugger cannot";
+  }
+  virtual void remove_watchpoint(Address /*address*/) {}
+  /// False when it is gone or switched off behind our back.
+  virtual bool watchpoint_alive(Address /*address*/) { return false; }
+
   /// Where breakpoints of the user stand.
   virtual std::vector<Address> user_breakpoints() { return {}; }
 

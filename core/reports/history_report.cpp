@@ -61,6 +61,7 @@ std::string event_line(SessionState& state, EventId id) {
   const bool own = event.role != Role::alloc && event.role != Role::free;
   if (const std::string operation = own ? state.namer.operation(event) : std::string(); !operation.empty())
     function = operation;
+  if (!event.site.valid()) function = "changed without a probe";
   std::string line = fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who,
                                  role_name(event.role), count_text(event), function);
   if (event.stack.valid()) {

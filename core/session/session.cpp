@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
+#include "session/counter_watches.h"
 #include "session/hit_handler.h"
 #include "session/live_replay.h"
 #include "session/session_state.h"
@@ -24,12 +25,14 @@ class Session::Impl {
   CommandResult execute(DebuggerPort& port, std::string_view line);
   bool hit(DebuggerPort& port, long tid, Address pc);
   bool raw_exit(DebuggerPort& port, long tid, bool whole_process);
+  void changed(DebuggerPort& port, long tid, Address address);
   void notify(DebuggerPort& port, Notice notice, std::int64_t detail);
 
   mutable std::recursive_mutex mutex_;  // a port may ask back (place_breakpoint) on the same thread
   SessionState state_;
   Tracker tracker_{state_};
   HitHandler hits_{state_, tracker_};
+  CounterWatches watches_{state_};
   LiveReplay live_{mutex_, [this] { return replay_live(); }};
 
  private:
@@ -71,7 +74,7 @@ void Session::Impl::run_command(DebuggerPort& port, std::string_view line, Comma
   }
   const Arguments arguments(split_words(rest), command->options, command->verb);
   const Interruption listening = listen(port, LongWork::For::command);
-  CommandContext context{state_, tracker_, port, arguments, {}, -1};
+  CommandContext context{state_, tracker_, port, arguments, watches_, {}, -1};
   command->run(context);
   result.text = std::move(context.text);
   result.quit_status = context.quit_status;
@@ -105,6 +108,15 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
     ++state_.lost_hits;
     if (state_.lost_hits == 1) state_.warnings.push_back(fmt::format("an event was lost: {}", error.what()));
     return false;
+  }
+}
+
+void Session::Impl::changed(DebuggerPort& port, long tid, Address address) {
+  const std::lock_guard lock(mutex_);
+  try {
+    watches_.changed(port, tid, address);
+  } catch (const std::exception& error) {
+    ++state_.lost_hits;
   }
 }
 
@@ -147,6 +159,7 @@ void Session::Impl::begin_process(DebuggerPort& port) {
 void Session::Impl::end_process(ProcessEnd end) {
   if (!state_.alive) return;
   state_.end = end;
+  watches_.forget();
   tracker_.process_gone();
 }
 
@@ -180,6 +193,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         if (!state_.alive) return;
         state_.agent.note_stopped();
         hits_.settle_stop();
+        watches_.settle(port);
         give_way(port);
         hits_.judge_stop(port, static_cast<int>(detail));
         return;
@@ -217,6 +231,8 @@ CommandResult Session::execute(DebuggerPort& port, std::string_view line) {
 }
 
 bool Session::hit(DebuggerPort& port, long tid, Address pc) { return impl_->hit(port, tid, pc); }
+
+void Session::changed(DebuggerPort& port, long tid, Address address) { impl_->changed(port, tid, address); }
 
 bool Session::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
   return impl_->raw_exit(port, tid, whole_process);

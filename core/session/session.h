@@ -51,6 +51,8 @@ class Session {
   bool hit(DebuggerPort& port, long tid, Address pc);
   /// A thread is about to make a raw exit system call, for the whole process or for itself. As for hit.
   bool raw_exit(DebuggerPort& port, long tid, bool whole_process);
+  /// A thread has just changed what a watchpoint of ours watches. The program goes on.
+  void changed(DebuggerPort& port, long tid, Address address);
   /// One line: what stopped the program on our account and why; empty when nothing did.
   [[nodiscard]] std::string stop_reason() const;
 

@@ -1,1 +1,1 @@
-target_sources(refhist_core PRIVATE session/agent_rules.cpp session/default_allocators.cpp session/family_settling.cpp session/given_way.cpp session/hit_handler.cpp session/live_replay.cpp session/session.cpp session/stop_rules.cpp session/tracker.cpp)
+target_sources(refhist_core PRIVATE session/agent_rules.cpp session/counter_watches.cpp session/default_allocators.cpp session/family_settling.cpp session/given_way.cpp session/hit_handler.cpp session/live_replay.cpp session/session.cpp session/stop_rules.cpp session/tracker.cpp)

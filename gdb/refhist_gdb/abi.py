@@ -6,7 +6,7 @@ A test holds this file against the header. It imports nothing of GDB.
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 REGISTERS = 17
 
 PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = range(5)
@@ -47,6 +47,9 @@ CALLBACKS = {
     "interrupted": CFUNCTYPE(c_int),
     "catch_raw_exit": CFUNCTYPE(c_int, c_int),
     "raw_exit_caught": CFUNCTYPE(c_int),
+    "place_watchpoint": CFUNCTYPE(c_int, c_uint64, c_uint64, SINK, c_void_p),
+    "remove_watchpoint": CFUNCTYPE(c_int, c_uint64),
+    "watchpoint_alive": CFUNCTYPE(c_int, c_uint64),
 }
 
 
@@ -60,6 +63,7 @@ FUNCTIONS = {
     "rh_session_free": (None, [c_void_p]),
     "rh_execute": (c_int, [c_void_p, POINTER(RhPort), c_char_p, POINTER(c_char_p), POINTER(c_int)]),
     "rh_hit": (c_int, [c_void_p, POINTER(RhPort), c_int64, c_uint64]),
+    "rh_changed": (None, [c_void_p, POINTER(RhPort), c_int64, c_uint64]),
     "rh_raw_exit": (c_int, [c_void_p, POINTER(RhPort), c_int64, c_int]),
     "rh_stop_reason": (c_char_p, [c_void_p]),
     "rh_notify": (None, [c_void_p, POINTER(RhPort), c_int, c_int64]),

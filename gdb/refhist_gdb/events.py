@@ -170,6 +170,7 @@ class _Handlers:
     def stop(self, event):
         session = self._session
         session.breakpoints.delete_retired()
+        session.watchpoints.delete_retired()
         if self._executed:
             self._executed = False
             session.notify(abi.NOTICE_EXECUTED)

@@ -169,6 +169,19 @@ class Port:
                 if location.address is not None:
                     sink(context, b"", location.address, 0, 0, 0)
 
+    def _place_watchpoint(self, address, size, sink, context):
+        try:
+            self._session.watchpoints.place(address, size)
+        except (gdb.error, RuntimeError) as error:
+            sink(context, str(error).encode(), 0, 0, 0, 0)
+            return False
+
+    def _remove_watchpoint(self, address):
+        self._session.watchpoints.remove(address)
+
+    def _watchpoint_alive(self, address):
+        return self._session.watchpoints.alive(address)
+
     def _is_hit_again(self, address):
         return repeated_hits.is_resumed_at(address)
 

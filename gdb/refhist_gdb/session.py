@@ -17,6 +17,7 @@ from .breakpoints import Breakpoints
 from .code_symbols import CodeSymbols
 from .exit_catch import ExitCatch
 from .port import Port
+from .watchpoints import Watchpoints
 
 _EXIT_GROUP = 231  # the system call's number on x86-64
 
@@ -28,6 +29,7 @@ class Session:
         self.families_folder = families_folder
         self._handle = self._new_handle(families_folder)
         self.breakpoints = Breakpoints(self.hit)
+        self.watchpoints = Watchpoints(self.changed)
         self.exit_catch = ExitCatch()
         self.code_symbols = CodeSymbols()
         self.port = Port(self)
@@ -108,6 +110,7 @@ class Session:
     def lost_process(self, notice, detail=0):
         self.pid = 0
         self.breakpoints.delete_all()
+        self.watchpoints.delete_all()
         self.notify(notice, detail)
         self.code_symbols.forget()
 
@@ -155,6 +158,22 @@ class Session:
             reason = self._text(self._library.rh_stop_reason(self._handle))
             self._stop_reason = reason or "refhist: stopped by Ctrl-C"
         return asked != 0
+
+    def changed(self, address):
+        """A thread has just changed a watched counter."""
+        if self._inside:
+            return
+        try:
+            pid, tid, _ = gdb.selected_thread().ptid
+            if pid != self.pid:
+                return
+            self.in_event = True
+            with self._at_work():
+                self._library.rh_changed(self._handle, self.port.pointer, tid, address)
+        except BaseException as error:  # one that leaves stop() would stop the program
+            self.tell_error(error)
+        finally:
+            self.in_event = False
 
     def raw_exit(self):
         """A thread is about to make an exit system call. True when the program shall stop."""

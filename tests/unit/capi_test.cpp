@@ -107,11 +107,31 @@ int interrupted() { return debugger->interrupted() ? 1 : 0; }
 int user_breakpoints(rh_sink, void*) { return 1; }
 int show_code(const char*, uint64_t) { return 1; }
 
-constexpr rh_port kPort = {
-    "ptrace",         give_process, give_memory,  take_memory,    take_pc, give_registers, give_vector_words,
-    give_threads,     give_modules, give_regions, give_backtrace, place,   remove_it,      alive,
-    user_breakpoints, show_code,    hit_again,    evaluate,       print,   interrupted,    nullptr,
-    nullptr};
+constexpr rh_port kPort = {"ptrace",
+                           give_process,
+                           give_memory,
+                           take_memory,
+                           take_pc,
+                           give_registers,
+                           give_vector_words,
+                           give_threads,
+                           give_modules,
+                           give_regions,
+                           give_backtrace,
+                           place,
+                           remove_it,
+                           alive,
+                           user_breakpoints,
+                           show_code,
+                           hit_again,
+                           evaluate,
+                           print,
+                           interrupted,
+                           nullptr,
+                           nullptr,
+                           [](std::uint64_t, std::uint64_t, rh_sink, void*) { return 0; },
+                           [](std::uint64_t) { return 0; },
+                           [](std::uint64_t) { return 0; }};
 
 struct Reply {
   bool done;

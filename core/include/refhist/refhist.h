@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 3
+#define RH_ABI_VERSION 4
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -78,6 +78,10 @@ typedef struct rh_port {
    * null where the debugger cannot. */
   int (*catch_raw_exit)(int on);
   int (*raw_exit_caught)(void);
+  /* A hardware watchpoint for writes, for rh_changed. On failure the one-line reason goes to the sink. */
+  int (*place_watchpoint)(uint64_t address, uint64_t size, rh_sink sink, void* sink_context);
+  int (*remove_watchpoint)(uint64_t address);
+  int (*watchpoint_alive)(uint64_t address);
 } rh_port;
 
 int rh_abi_version(void);
@@ -92,6 +96,8 @@ int rh_execute(rh_session* session, const rh_port* port, const char* line, const
 
 /* A thread stands at a breakpoint of ours. 1: stop the program and show rh_stop_reason. */
 int rh_hit(rh_session* session, const rh_port* port, int64_t tid, uint64_t pc);
+/* A thread has just changed what a watchpoint of ours watches. The program goes on. */
+void rh_changed(rh_session* session, const rh_port* port, int64_t tid, uint64_t address);
 /* A thread is about to make a raw exit system call: exit_group (whole_process) or exit. 1 as for rh_hit. */
 int rh_raw_exit(rh_session* session, const rh_port* port, int64_t tid, int whole_process);
 const char* rh_stop_reason(rh_session* session);
