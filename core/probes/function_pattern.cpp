@@ -203,6 +203,10 @@ std::string function_part(std::string_view demangled) {
   return name;
 }
 
+bool is_plain_name(std::string_view pattern) {
+  return !is_glob(pattern) && pattern.find_first_of(":( ") == std::string_view::npos;
+}
+
 std::string short_function_name(std::string_view demangled) {
   return without_template_arguments(function_part(demangled));
 }

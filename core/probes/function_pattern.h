@@ -24,6 +24,9 @@ class FunctionPattern {
   std::string wanted_;  // what is compared: the text, or name and parameters without needless spaces
 };
 
+/// A C name: no glob, no C++ scope, no parameters.
+bool is_plain_name(std::string_view pattern);
+
 /// The demangled name without return type, parameters and trailing qualifiers: "ns::f<int>".
 std::string function_part(std::string_view demangled);
 /// The same without template arguments: "ns::f".

@@ -22,10 +22,6 @@ FileRange extent(const std::vector<FileRange>& ranges) {
   return all;
 }
 
-bool is_plain(const std::string& pattern) {
-  return !is_glob(pattern) && pattern.find_first_of(":( ") == std::string::npos;
-}
-
 /// What every linkage name that the pattern matches has in it: the word at its end. Empty when that says
 /// nothing.
 std::string_view last_word(std::string_view pattern) {
@@ -54,7 +50,7 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
 }
 
 std::vector<std::string> InlinedSites::functions_of(const ProbeSpec& probe) const {
-  if (is_plain(probe.function)) return {probe.function};
+  if (is_plain_name(probe.function)) return {probe.function};
   const FunctionPattern pattern(probe.function);
   const std::string_view word = last_word(probe.function);
   std::vector<std::string> matching;

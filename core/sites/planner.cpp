@@ -70,8 +70,7 @@ std::span<const FunctionSymbol> with_clones(const std::vector<FunctionSymbol>& f
 /// The functions that the pattern can match at all: few for a plain C name, else all.
 std::span<const FunctionSymbol> candidates(const Module& module, const std::string& pattern) {
   const std::vector<FunctionSymbol>& functions = module.functions();
-  const bool plain_name = !is_glob(pattern) && pattern.find_first_of(":( ") == std::string::npos;
-  return plain_name ? with_clones(functions, pattern) : std::span(functions);
+  return is_plain_name(pattern) ? with_clones(functions, pattern) : std::span(functions);
 }
 
 /// The functions that an indirect one may stand for, in its place. False, with the reason, when they are not
@@ -174,6 +173,7 @@ std::uint64_t object_size(const Family& family, const std::vector<const LoadedMo
 
 bool inlines_function(const Module& module, const std::string& pattern) {
   const FunctionPattern compiled(pattern);
+  if (is_plain_name(pattern)) return !module.inlined_copies(pattern).empty();
   const std::vector<std::string> names = module.inlined_functions();
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return compiled.matches(name, demangle(name)) && !module.inlined_copies(name).empty();
