@@ -135,9 +135,22 @@ const RecordedStack& Replay::known_stack(std::uint64_t key, const Site& site, co
   return stack;
 }
 
-// Most records: at the entry of a get or put whose object and counter they have.
+// By one, as the function does it that was inlined, and of one family only.
+bool Replay::is_ordinary_change(const agent::Record& record, const Site& site) const {
+  const CounterInstruction& instruction = *site.counter;
+  const TrackedFamily& family = families_[site.family.index()];
+  if (instruction.kind != CounterInstruction::Kind::add || !site.riders.empty() || !family.counter)
+    return false;
+  const auto after = instruction.after(record.extra, record.count);
+  const auto count = [&](std::uint64_t bytes) {
+    return ProgramAccess::count_from(bytes, *family.counter, family.family.counter);
+  };
+  return after && count(*after) - count(record.count) == (site.role == Role::put ? -1 : 1);
+}
+
+// Most records: at the entry of a get or put whose object and counter they have, or at such an instruction.
 bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site) {
-  if (site.counter) return false;
+  if (site.counter && !is_ordinary_change(record, site)) return false;
   const bool ordinary = record.kind == agent::RecordKind::entry &&
                         (record.flags & (agent::kHasCount | agent::kCandidate)) == agent::kHasCount &&
                         (site.role == Role::get || site.role == Role::put) &&
@@ -149,7 +162,7 @@ bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& recor
   call.site = SiteId(record.site);
   call.object = counted_object(site, record);
   call.sp = record.sp;
-  call.return_pc = record.return_pc;
+  call.return_pc = site.counter ? site.address + 1 : record.return_pc;
   call.before = ProgramAccess::count_from(record.count, *family.counter, family.family.counter);
   call.tid = batch.tid;
   call.thread = batch.thread;

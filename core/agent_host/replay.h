@@ -58,6 +58,7 @@ class Replay {
   const RecordedStack& known_stack(std::uint64_t key, const Site& site, const agent::Record& record);
   void apply_change(const ProgramView& view, const RecordBatch& batch, const agent::Record& record,
                     const Site& site);
+  [[nodiscard]] bool is_ordinary_change(const agent::Record& record, const Site& site) const;
   bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site);
 
   Recorder& recorder_;

@@ -446,8 +446,13 @@ bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
   ++site.hits;
   if (call.stack->truncated) ++truncated_;
   CallTracker::close_finished(thread, call.sp, call.stack->frames, [](Address, Address) { return false; });
-  thread.open.push_back(OpenCall{call.site, event.object, call.object, call.sp, call.return_pc,
-                                 direction(site.role), call.before, 0, 0});
+  OpenCall open{
+      call.site, event.object, call.object, call.sp, call.return_pc, direction(site.role), call.before, 0, 0};
+  if (site.counter) {
+    open.copy_begin = site.copy.begin + site.address - site.file_address;
+    open.copy_end = site.copy.end + site.address - site.file_address;
+  }
+  thread.open.push_back(open);
   return true;
 }
 

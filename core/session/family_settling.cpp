@@ -30,22 +30,26 @@ void check_conflicts(const SessionState& state, const Family& family) {
 
 namespace {
 
+std::string type_by(const Signature& signature, const ObjectSource& object) {
+  if (object.from == ObjectSource::From::result) return signature.result_pointee;
+  return object.argument <= signature.parameters.size() ? signature.parameters[object.argument - 1].pointee
+                                                        : std::string();
+}
+
+/// What the functions of the family take or return, or those that its inlined copies were made from.
 void infer_counter_type(const SessionState& state, Family& family) {
   if (family.counter.path.empty() || !family.counter.type.empty()) return;
+  const auto found = [&](const std::optional<Signature>& signature, const ProbeSpec& probe) {
+    if (signature) family.counter.type = type_by(*signature, probe.object);
+    return !family.counter.type.empty();
+  };
   for (const LoadedModule* module : state.modules.loaded()) {
     if (!module->module->has_debug_info()) continue;
     for (const ProbeSpec& probe : family.probes) {
       for (const FunctionSymbol& function : module->module->functions_named(probe.function)) {
-        const auto signature = module->module->signature(function);
-        if (!signature) continue;
-        const bool from_result = probe.object.from == ObjectSource::From::result;
-        if (from_result) {
-          family.counter.type = signature->result_pointee;
-        } else if (probe.object.argument <= signature->parameters.size()) {
-          family.counter.type = signature->parameters[probe.object.argument - 1].pointee;
-        }
-        if (!family.counter.type.empty()) return;
+        if (found(module->module->signature(function), probe)) return;
       }
+      if (found(module->module->inlined_signature(probe.function), probe)) return;
     }
   }
 }

@@ -59,13 +59,23 @@ std::optional<Signature> DebugInfo::signature(const std::string& linkage_name, A
   DebugUnit* unit = units_.at(entry);
   const Dwarf_Die* function = unit == nullptr ? nullptr : unit->function_at(entry);
   if (function == nullptr || die_entry(*function) != entry) return std::nullopt;
-  const TypeSpelling types(names(), is_c(*function));
-  Signature signature{.function = linkage_name,
-                      .result_type = types.spell(die_type(*function)),
-                      .result_pointee = types.pointee(die_type(*function)),
+  return read_signature(linkage_name, *function);
+}
+
+std::optional<Signature> DebugInfo::inlined_signature(const std::string& name) {
+  const std::vector<Dwarf_Die>& functions = names().inlined_functions(name);
+  if (functions.empty()) return std::nullopt;
+  return read_signature(name, functions.front());
+}
+
+Signature DebugInfo::read_signature(const std::string& name, const Dwarf_Die& function) {
+  const TypeSpelling types(names(), is_c(function));
+  Signature signature{.function = name,
+                      .result_type = types.spell(die_type(function)),
+                      .result_pointee = types.pointee(die_type(function)),
                       .parameters = {}};
   // The abstract instance has the parameters as they were written; a clone's own may be fewer.
-  const Dwarf_Die written = die_reference(*function, DW_AT_abstract_origin).value_or(*function);
+  const Dwarf_Die written = die_reference(function, DW_AT_abstract_origin).value_or(function);
   for_each_child(written, [&](const Dwarf_Die& child) {
     // "__in_chrg" of constructors and destructors is no argument of what GCC makes of them.
     if (die_tag(child) != DW_TAG_formal_parameter || die_name(child) == "__in_chrg") return;

@@ -26,10 +26,12 @@ class DebugInfo {
   std::vector<InlinedCopy> inlined_copies(std::string_view name);
   /// `entry` is the function's first address. Nothing when no function of the debug information begins there.
   std::optional<Signature> signature(const std::string& linkage_name, Address entry);
+  std::optional<Signature> inlined_signature(const std::string& name);
   const NameIndex& names();
 
  private:
   DebugInfo(Dwarf* dwarf, const std::string& module);
+  Signature read_signature(const std::string& name, const Dwarf_Die& function);
 
   Dwarf* dwarf_ = nullptr;
   DebugUnits units_;

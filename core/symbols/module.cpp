@@ -53,6 +53,9 @@ class ElfModule final : public Module {
   std::optional<Signature> signature(const FunctionSymbol& function) const override {
     return debug() == nullptr ? std::nullopt : debug()->signature(function.name, function.address);
   }
+  std::optional<Signature> inlined_signature(const std::string& name) const override {
+    return debug() == nullptr ? std::nullopt : debug()->inlined_signature(name);
+  }
   std::optional<MemberPlace> member(std::string_view type, std::string_view path) const override {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).member(type, path);
   }

@@ -123,6 +123,9 @@ class Module {
   /// The signature by debug information; nothing when there is none.
   [[nodiscard]] virtual std::optional<Signature> signature(const FunctionSymbol& function) const = 0;
 
+  /// The same of a function that may have no code of its own: what its inlined copies were made from.
+  [[nodiscard]] virtual std::optional<Signature> inlined_signature(const std::string& name) const = 0;
+
   /// Place of `path` ("refs.counter") in the named struct, class or typedef. Base classes, anonymous
   /// and nested members included. Nothing when the type is unknown here; throws Error with the nearest
   /// member when the type is known and the path is wrong.

@@ -87,6 +87,8 @@ def main():
     for line in missing:
         print(f"not measured: {line}")
     pair = [native, agent]
+    inlined = f"{program}_inlined"
+    table("32 frames, gets and puts inlined", measure([native, agent], inlined, Load(), rounds), {agent.title: "<= 70"})
     table("32 frames, 4,096 chains", measure(pair, program, Load(chains=4096), rounds), {agent.title: "<= 130"})
     table("Two threads, each its own objects", measure(pair, program, Load(threads=2), rounds))
     table("Two threads, one object", measure(pair, program, Load(threads=2, objects=1, shared=True), rounds))

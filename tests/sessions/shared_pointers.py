@@ -124,3 +124,37 @@ def test_a_cycle(d):
     text = d.refhist("leaks")
     contains(text, "cycle of 2: 0x", "the cycle")
     contains(text, "(Node at 0x", "the objects")
+
+
+def jump_before(d, site):
+    """Where the jump is that stands in front of the site's own instruction; None when it stands there."""
+    address = int(site["address"], 16)
+    for back in range(16):
+        if d.value(f"*(unsigned char *){address - back:#x}") == 0xE9:
+            return address - back if back else None
+    return None
+
+
+def test_steps_where_the_jump_stands_in_front(d):
+    """The jump to the agent may stand on instructions before a short one: whoever steps there sees the program's own."""
+    if d.backend != "auto" or d.variant != "O2":
+        return
+    track(d)
+    d.break_at("main")
+    d.run()
+    sites = [site for site in d.refhist_json("status --sites")["sites"] if site["backend"] == "agent" and site["inlined"]]
+    places = [place for place in (jump_before(d, site) for site in sites[:40]) if place is not None]
+    check(len(places) >= 4, f"too few sites have their jump in front: {len(places)}")
+    d.delete_breakpoints()
+    for place in places:
+        d.command(f"break *{place:#x}" if d.name == "gdb" else f"breakpoint set -a {place:#x}")
+    d.break_at("checkpoint")
+    d.cont()
+    stops = 0
+    while "weak_puts" not in d.output():
+        stops += 1
+        for _ in range(4):
+            d.stepi()
+        d.cont()
+    check(stops >= 4, f"the program came to few of them: {stops}")
+    check_totals(d)
