@@ -138,8 +138,9 @@ const AgentBackend::KnownCode& AgentBackend::code_of(const LoadedModule& module)
 std::string AgentBackend::unfit(const Site& site, const TrackedFamily& tracked, const AgentWatch& watch) {
   const CounterInstruction& counter = *site.counter;
   const bool wider = tracked.counter && counter.size != tracked.counter->size;
-  const bool birth = !wider && site.role == Role::init && counter.source == CounterInstruction::kNoRegister &&
-                     counter.constant == tracked.family.born;
+  const bool told = counter.source == CounterInstruction::kNoRegister && !counter.opaque && !wider;
+  // Whatever a constructor stores: a birth is not judged by the count.
+  const bool birth = site.role == Role::init && (!told || counter.constant == tracked.family.born);
   if (watch.flags != 0 && counter.step() == 0 && !birth)
     return "a stop rule looks at it, and by how much it changes the count differs";
   return {};

@@ -109,6 +109,7 @@ std::optional<std::uint64_t> CounterInstruction::after(const Registers& register
 }
 
 int CounterInstruction::step() const {
+  if (told_step) return *told_step == 1 || *told_step == -1 ? static_cast<int>(*told_step) : 0;
   if (kind != Kind::add || source != kNoRegister || (constant != 1 && constant != -1)) return 0;
   return static_cast<int>(negative ? -constant : constant);
 }

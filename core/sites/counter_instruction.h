@@ -32,6 +32,9 @@ struct CounterInstruction {
   Address address = 0;      ///< in the file
   std::int64_t constant = 0;      ///< where there is no source register
   std::int64_t displacement = 0;  ///< relative to rip: the address in the file
+  /// By how much the memory changes, where the instructions before it tell: what an xadd's register holds, or
+  /// what was added to the value that is stored again.
+  std::optional<std::int64_t> told_step;
 
   /// The part of the operand's bytes that is the counter.
   [[nodiscard]] std::uint64_t part(std::uint64_t operand, std::uint32_t counter_size) const;

@@ -4,6 +4,21 @@
 
 namespace refhist {
 
+namespace {
+
+std::optional<std::int64_t> told_step(const CounterInstruction& change, const RegisterDistances& distances) {
+  using Kind = CounterInstruction::Kind;
+  if (change.source == CounterInstruction::kNoRegister || change.size != sizeof(std::int32_t))
+    return std::nullopt;
+  if (change.kind == Kind::store && change.index == CounterInstruction::kNoRegister &&
+      change.base != CounterInstruction::kNoRegister)
+    return distances.more_than(change.source, change.base, change.displacement);
+  const auto constant = change.kind == Kind::add ? distances.constant(change.source) : std::nullopt;
+  return constant && change.negative ? std::optional(-*constant) : constant;
+}
+
+}  // namespace
+
 void MemoryChanges::Walk::arrive(Address at, const RegisterDistances& distances) {
   if (!code_.contains(at)) return;
   const auto [known, first] = arrivals_.try_emplace(at, distances);
@@ -11,8 +26,9 @@ void MemoryChanges::Walk::arrive(Address at, const RegisterDistances& distances)
 }
 
 void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const RegisterDistances& distances) {
-  const auto change = CounterInstruction::of(instruction);
+  auto change = CounterInstruction::of(instruction);
   if (!change) return;
+  change->told_step = told_step(*change, distances);
   const bool absolute = change->base == CounterInstruction::kNoRegister;
   changes_.insert_or_assign(instruction.address,
                             MemoryChange{*change, absolute ? std::nullopt : distances.of(change->base)});

@@ -40,7 +40,79 @@ void RegisterDistances::set(const ZydisDecodedOperand& operand, std::optional<st
   }
 }
 
+std::optional<std::int64_t> RegisterDistances::more_than(std::uint8_t reg, std::uint8_t base,
+                                                         std::int64_t displacement) const {
+  const std::optional<Loaded>& loaded = loaded_[reg];
+  const bool same = loaded && loaded->base == base && loaded->displacement == displacement;
+  return same ? std::optional(loaded->added) : std::nullopt;
+}
+
+/// The value of the first operand behind the instruction, as a loaded one and what was added.
+std::optional<RegisterDistances::Loaded> RegisterDistances::loaded_by(
+    const DecodedInstruction& instruction) const {
+  const auto& operands = instruction.operands;
+  const auto reg = [](ZydisRegister name) { return CounterInstruction::register_number(name); };
+  const auto moved = [&](std::uint8_t from, std::int64_t by) {
+    std::optional<Loaded> value = from == kNone ? std::nullopt : loaded_[from];
+    if (value) value->added += by;
+    return value;
+  };
+  const bool by_number = operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  switch (instruction.raw.mnemonic) {
+    case ZYDIS_MNEMONIC_MOV:
+      if (is_register(operands[1])) return moved(reg(operands[1].reg.value), 0);
+      if (operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY || reg(operands[1].mem.base) == kNone ||
+          operands[1].mem.index != ZYDIS_REGISTER_NONE)
+        return std::nullopt;
+      return Loaded{reg(operands[1].mem.base), operands[1].mem.disp.value, 0};
+    case ZYDIS_MNEMONIC_LEA:
+      if (operands[1].mem.index != ZYDIS_REGISTER_NONE) return std::nullopt;
+      return moved(reg(operands[1].mem.base), operands[1].mem.disp.value);
+    case ZYDIS_MNEMONIC_ADD:
+      return by_number ? moved(reg(operands[0].reg.value), operands[1].imm.value.s) : std::nullopt;
+    case ZYDIS_MNEMONIC_SUB:
+      return by_number ? moved(reg(operands[0].reg.value), -operands[1].imm.value.s) : std::nullopt;
+    case ZYDIS_MNEMONIC_INC:
+      return moved(reg(operands[0].reg.value), 1);
+    case ZYDIS_MNEMONIC_DEC:
+      return moved(reg(operands[0].reg.value), -1);
+    default:
+      return std::nullopt;
+  }
+}
+
+void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
+  if (instruction.is_call()) {
+    constants_ = {};
+    loaded_ = {};
+    return;
+  }
+  const auto& operands = instruction.operands;
+  const bool to_register = is_register(operands[0]);
+  const std::optional<Loaded> loaded = to_register ? loaded_by(instruction) : std::nullopt;
+  for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
+    const bool written = (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    const std::uint8_t number =
+        is_register(operands[i]) ? CounterInstruction::register_number(operands[i].reg.value) : kNone;
+    // What is stored may be what was loaded.
+    if (written && operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) loaded_ = {};
+    if (!written || number == kNone) continue;
+    constants_[number].reset();
+    for (std::optional<Loaded>& other : loaded_) {
+      if (other && other->base == number) other.reset();
+    }
+    loaded_[number].reset();
+  }
+  const std::uint8_t target =
+      to_register ? CounterInstruction::register_number(operands[0].reg.value) : kNone;
+  if (target == kNone) return;
+  if (loaded && loaded->base != target) loaded_[target] = loaded;
+  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+    constants_[target] = static_cast<std::int32_t>(operands[1].imm.value.u);
+}
+
 void RegisterDistances::follow(const DecodedInstruction& instruction) {
+  follow_values(instruction);
   const auto& operands = instruction.operands;
   const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
   const bool wide = instruction.raw.operand_width == 64;
@@ -64,11 +136,16 @@ void RegisterDistances::follow(const DecodedInstruction& instruction) {
 
 bool RegisterDistances::meet(const RegisterDistances& other) {
   bool less = false;
-  for (std::size_t i = 0; i < registers_.size(); ++i) {
-    if (!registers_[i] || registers_[i] == other.registers_[i]) continue;
-    registers_[i].reset();
-    less = true;
-  }
+  const auto keep = [&](auto& mine, const auto& theirs) {
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (!mine[i] || mine[i] == theirs[i]) continue;
+      mine[i].reset();
+      less = true;
+    }
+  };
+  keep(registers_, other.registers_);
+  keep(constants_, other.constants_);
+  keep(loaded_, other.loaded_);
   const auto dropped = std::erase_if(slots_, [&](const auto& known) {
     const auto found = other.slots_.find(known.first);
     return found == other.slots_.end() || found->second != known.second;

@@ -17,6 +17,11 @@ class RegisterDistances {
  public:
   /// Bytes; nothing when the register was not made so, or not the same on every way.
   [[nodiscard]] std::optional<std::int64_t> of(std::uint8_t reg) const { return registers_[reg]; }
+  /// What the register holds, where that is a constant; 32 bits of it.
+  [[nodiscard]] std::optional<std::int64_t> constant(std::uint8_t reg) const { return constants_[reg]; }
+  /// How much more the register holds than the memory at base + displacement, from where it was loaded.
+  [[nodiscard]] std::optional<std::int64_t> more_than(std::uint8_t reg, std::uint8_t base,
+                                                      std::int64_t displacement) const;
   /// What holds behind the instruction.
   void follow(const DecodedInstruction& instruction);
   /// Keeps what holds in both. True when that is less than before.
@@ -29,7 +34,19 @@ class RegisterDistances {
   [[nodiscard]] std::optional<std::int64_t> of(const ZydisDecodedOperand& operand) const;
   void set(const ZydisDecodedOperand& operand, std::optional<std::int64_t> distance);
 
+  /// A value that was loaded, and what was added to it since.
+  struct Loaded {
+    std::uint8_t base = 0;
+    std::int64_t displacement = 0;
+    std::int64_t added = 0;
+    bool operator==(const Loaded&) const = default;
+  };
+  void follow_values(const DecodedInstruction& instruction);
+  [[nodiscard]] std::optional<Loaded> loaded_by(const DecodedInstruction& instruction) const;
+
   std::array<std::optional<std::int64_t>, kRegisterCount> registers_{};
+  std::array<std::optional<std::int64_t>, kRegisterCount> constants_{};
+  std::array<std::optional<Loaded>, kRegisterCount> loaded_{};
   std::map<Slot, std::int64_t> slots_;
 };
 
