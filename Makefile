@@ -25,6 +25,7 @@ demo: build
 # LLDB 14 cannot be installed beside LLDB 19; a test run without it says so.
 test: packages
 	@tests/lldb14.sh $(BUILD)/lldb-14
+	@tests/libcxx.sh $(BUILD)/libcxx
 	@$(MAKE) --no-print-directory build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
 

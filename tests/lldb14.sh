@@ -5,27 +5,10 @@
 set -eu
 
 folder=$1
-packages="lldb-14 liblldb-14 python3-lldb-14 liblldb-14-dev"
 [ ! -x "$folder/lldb" ] || exit 0
-
-mkdir -p "$(dirname "$folder")"
-work=$(mktemp -d "$folder.XXXXXX")
-chmod 755 "$work"
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/packages"
-download() {
-  (cd "$work/packages" && apt-get -qq download $packages)
-}
-# The package lists may be missing or old.
-if ! { download || { [ "$(id -u)" -eq 0 ] && apt-get -qq update && download; }; } >"$work/log" 2>&1; then
-  cat "$work/log" >&2
-  echo "LLDB 14 could not be downloaded: what is tested in it is left out (the test lldb14.not_there is skipped)" >&2
-  exit 0
-fi
-for package in "$work"/packages/*.deb; do
-  dpkg -x "$package" "$work"
-done
-rm -rf "$work/packages" "$work/log"
+work=$folder.new
+"$(dirname "$0")"/unpack.sh "$work" "LLDB 14 (the test lldb14.not_there is skipped)" \
+  lldb-14 liblldb-14 python3-lldb-14 liblldb-14-dev || exit 0
 
 # Debian's lldb finds neither its library nor its Python modules outside /usr.
 cat >"$work/lldb" <<'END'
@@ -40,4 +23,3 @@ sed 's|bin/lldb"|bin/lldb-server"|' "$work/lldb" >"$work/lldb-server"
 chmod 755 "$work/lldb" "$work/lldb-server"
 rm -rf "$folder"
 mv "$work" "$folder"
-trap - EXIT
