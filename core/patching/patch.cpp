@@ -286,7 +286,7 @@ Patch rest_of(const Patch& patch, unsigned bytes) {
 PatchResult plan_patch(const PatchRequest& request, const BranchTargets& targets) {
   if (request.function.bytes.empty()) return {std::nullopt, "no code is known at the address"};
   PatchResult result = Planner(request, targets).plan();
-  if (result.patch || !request.inside || request.inside->alone) return result;
+  if (result.patch || !request.inside) return result;
   const Address probed = request.function.address;
   for (const Address at : places_before(*request.inside, probed)) {
     PatchRequest earlier = request;

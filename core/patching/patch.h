@@ -45,7 +45,6 @@ struct PushedRegister {
 /// An instruction in the middle of a function, and the stack as it is there.
 struct InsideFunction {
   CodeRange enclosing;        ///< the whole function
-  bool alone = false;         ///< the jump must stand at the instruction itself
   std::int32_t sp_delta = 0;  ///< bytes that rsp lies below its value at the function's entry
   std::vector<PushedRegister> pushed;
   bool by_frame_pointer = false;  ///< rbp points at the caller's; sp_delta is not known

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/interruption.h"
@@ -36,22 +37,37 @@ std::string type_by(const Signature& signature, const ObjectSource& object) {
                                                         : std::string();
 }
 
-/// What the functions of the family take or return, or those that its inlined copies were made from.
+/// The types that the functions of one probe take or return, or those that its inlined copies were made from.
+std::set<std::string> types_of(const Module& module, const ProbeSpec& probe) {
+  std::set<std::string> types;
+  const auto add = [&](const std::optional<Signature>& signature) {
+    if (signature) types.insert(type_by(*signature, probe.object));
+  };
+  for (const FunctionSymbol& function : matching_functions(module, probe.function))
+    add(module.signature(function));
+  if (is_plain_name(probe.function)) add(module.inlined_signature(probe.function));
+  types.erase("");
+  return types;
+}
+
+/// By the first function that tells; by globs, which may match functions of several types, only where all of
+/// them agree.
 void infer_counter_type(const SessionState& state, Family& family) {
   if (family.counter.path.empty() || !family.counter.type.empty()) return;
-  const auto found = [&](const std::optional<Signature>& signature, const ProbeSpec& probe) {
-    if (signature) family.counter.type = type_by(*signature, probe.object);
-    return !family.counter.type.empty();
-  };
+  std::set<std::string> by_globs;
   for (const LoadedModule* module : state.modules.loaded()) {
     if (!module->module->has_debug_info()) continue;
     for (const ProbeSpec& probe : family.probes) {
-      for (const FunctionSymbol& function : module->module->functions_named(probe.function)) {
-        if (found(module->module->signature(function), probe)) return;
+      std::set<std::string> types = types_of(*module->module, probe);
+      if (is_glob(probe.function)) {
+        by_globs.merge(types);
+      } else if (!types.empty()) {
+        family.counter.type = *types.begin();
+        return;
       }
-      if (found(module->module->inlined_signature(probe.function), probe)) return;
     }
   }
+  if (by_globs.size() == 1) family.counter.type = *by_globs.begin();
 }
 
 }  // namespace

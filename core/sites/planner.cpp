@@ -67,10 +67,25 @@ std::span<const FunctionSymbol> with_clones(const std::vector<FunctionSymbol>& f
   return {begin, end};
 }
 
-/// The functions that the pattern can match at all: few for a plain C name, else all.
-std::span<const FunctionSymbol> candidates(const Module& module, const std::string& pattern) {
+/// The functions that the pattern can match at all: few for a plain name, in C or outside of every scope in
+/// C++, else all.
+std::vector<std::span<const FunctionSymbol>> candidates(const Module& module, const std::string& pattern) {
   const std::vector<FunctionSymbol>& functions = module.functions();
-  return is_plain_name(pattern) ? with_clones(functions, pattern) : std::span(functions);
+  if (!is_plain_name(pattern)) return {functions};
+  return {with_clones(functions, pattern),
+          with_clones(functions, fmt::format("_Z{}{}", pattern.size(), pattern)),
+          with_clones(functions, fmt::format("_ZL{}{}", pattern.size(), pattern))};  // static
+}
+
+template <class Visit>
+void for_each_match(const Module& module, const std::string& text, Visit&& visit) {
+  const FunctionPattern pattern(text);
+  for (const auto& functions : candidates(module, text)) {
+    for (const FunctionSymbol& function : functions) {
+      const std::string demangled = demangle(function.name);
+      if (pattern.matches(function.name, demangled)) visit(function, demangled);
+    }
+  }
 }
 
 /// The functions that an indirect one may stand for, in its place. False, with the reason, when they are not
@@ -91,38 +106,35 @@ bool add_choices(Site& site, const Module& module, const ModuleCode& code, const
 
 void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, const LoadedModule& module,
                    std::map<Address, Site>& by_address) {
-  const FunctionPattern pattern(probe.function);
   std::optional<ModuleCode> code;  // read when the first indirect function is found
-  for (const FunctionSymbol& function : candidates(*module.module, probe.function)) {
-    const std::string demangled = demangle(function.name);
-    if (!pattern.matches(function.name, demangled)) continue;
-    if (pattern.is_glob() && family.leaves_out(function.name, demangled)) continue;
-    Site site = make_site(id, probe, module);
-    site.file_address = function.address;
-    site.address = function.address + module.bias;
-    site.size = function.size;
-    site.function = demangled;
-    site.clone = clone_kind(function.name);
-    if (const auto thunk = read_thunk(*module.module, function)) {
-      if (thunk->goes_on) continue;
-      site.object.adjust = thunk->adjust.value_or(0);
-      if (!thunk->adjust) site.why_not = "a thunk that finds the object by its virtual table";
-    }
-    if (function.ifunc) {
-      if (!code) code.emplace(*module.module, 0);
-      if (add_choices(site, *module.module, *code, function, by_address)) continue;
-    }
-    by_address.try_emplace(function.address,
-                           std::move(site));  // an alias at the same address is the same code
-  }
+  for_each_match(*module.module, probe.function,
+                 [&](const FunctionSymbol& function, const std::string& demangled) {
+                   if (is_glob(probe.function) && family.leaves_out(function.name, demangled)) return;
+                   Site site = make_site(id, probe, module);
+                   site.file_address = function.address;
+                   site.address = function.address + module.bias;
+                   site.size = function.size;
+                   site.function = demangled;
+                   site.clone = clone_kind(function.name);
+                   if (const auto thunk = read_thunk(*module.module, function)) {
+                     if (thunk->goes_on) return;
+                     site.object.adjust = thunk->adjust.value_or(0);
+                     if (!thunk->adjust) site.why_not = "a thunk that finds the object by its virtual table";
+                   }
+                   if (function.ifunc) {
+                     if (!code) code.emplace(*module.module, 0);
+                     if (add_choices(site, *module.module, *code, function, by_address)) return;
+                   }
+                   by_address.try_emplace(function.address,
+                                          std::move(site));  // an alias at the same address is the same code
+                 });
 }
 
 /// Adds the instructions of a probe that asks for them. Such a function's entry is no event.
 void add_inside(const ProbeSpec& probe, const LoadedModule& module, InlinedSites& sites) {
-  const FunctionPattern pattern(probe.function);
-  for (const FunctionSymbol& function : candidates(*module.module, probe.function)) {
-    if (pattern.matches(function.name, demangle(function.name))) sites.add_inside(probe, function);
-  }
+  for_each_match(*module.module, probe.function, [&](const FunctionSymbol& function, const std::string&) {
+    sites.add_inside(probe, function);
+  });
 }
 
 }  // namespace
@@ -171,6 +183,13 @@ std::uint64_t object_size(const Family& family, const std::vector<const LoadedMo
   return 0;
 }
 
+std::vector<FunctionSymbol> matching_functions(const Module& module, const std::string& pattern) {
+  std::vector<FunctionSymbol> found;
+  for_each_match(module, pattern,
+                 [&](const FunctionSymbol& function, const std::string&) { found.push_back(function); });
+  return found;
+}
+
 bool inlines_function(const Module& module, const std::string& pattern) {
   const FunctionPattern compiled(pattern);
   if (is_plain_name(pattern)) return !module.inlined_copies(pattern).empty();
@@ -181,11 +200,7 @@ bool inlines_function(const Module& module, const std::string& pattern) {
 }
 
 bool defines_function(const Module& module, const std::string& pattern) {
-  const FunctionPattern compiled(pattern);
-  const auto functions = candidates(module, pattern);
-  return std::any_of(functions.begin(), functions.end(), [&](const FunctionSymbol& function) {
-    return compiled.matches(function.name, demangle(function.name));
-  });
+  return !matching_functions(module, pattern).empty();
 }
 
 std::vector<std::string> function_names(const std::vector<const LoadedModule*>& modules) {

@@ -24,6 +24,8 @@ std::optional<MemberPlace> place_counter(const Family& family,
 /// sizeof of the family's type where debug information tells it; 0 when unknown.
 std::uint64_t object_size(const Family& family, const std::vector<const LoadedModule*>& modules);
 
+/// The functions of the module that the pattern matches.
+std::vector<FunctionSymbol> matching_functions(const Module& module, const std::string& pattern);
 /// Some copy of a function that the pattern matches was inlined here.
 bool inlines_function(const Module& module, const std::string& pattern);
 /// True when a function of the module matches the pattern.

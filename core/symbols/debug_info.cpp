@@ -23,6 +23,15 @@ const NameIndex& DebugInfo::names() {
 
 namespace {
 
+/// A plain name alone never means a function in a class or namespace.
+bool is_called(const Dwarf_Die& function, std::string_view name) {
+  const std::string_view linkage = die_linkage_name(function);
+  const bool plain = !name.starts_with("_Z") && name.find(':') == std::string_view::npos;
+  if (!plain || !linkage.starts_with("_Z")) return true;
+  const std::string mangled = std::to_string(name.size()) + std::string(name);
+  return linkage.substr(2).starts_with(mangled) || linkage.substr(2).starts_with("L" + mangled);
+}
+
 /// GCC splits `f` into an early test and f.part, and may inline the part back: f then holds an "inlined f"
 /// whose call stands where f is declared. That is no second execution of f, as a recursive call would be.
 bool is_split_part(const Dwarf_Die& copy, const Dwarf_Die& around, const Dwarf_Die& function) {
@@ -37,6 +46,7 @@ bool is_split_part(const Dwarf_Die& copy, const Dwarf_Die& around, const Dwarf_D
 std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
   std::vector<InlinedCopy> copies;
   for (const Dwarf_Die& function : names().inlined_functions(name)) {
+    if (!is_called(function, name)) continue;
     // Function bodies are only walked once a name is known to be inlined somewhere.
     if (inlined_ == nullptr) inlined_ = std::make_unique<InlineIndex>(units_);
     for (const InlinedEntry& entry : inlined_->copies(function)) {
