@@ -98,8 +98,9 @@ NamedFrame FrameNamer::owner(const Event& event) {
 }
 
 std::size_t FrameNamer::folded(const Event& event) {
+  if (family_of(event).fold.empty()) return 0;
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
-  if (frames.empty() || family_of(event).fold.empty()) return 0;
+  if (frames.empty()) return 0;
   const Place owner = owner_place(event, frames);
   std::size_t before = owner.name;
   for (std::size_t i = 0; i < owner.frame; ++i) before += name(frames[i]).size();

@@ -29,8 +29,8 @@ std::string pointee(std::string type) {
   return type;
 }
 
-/// What a holder has inside itself: "Leaf" of impl<Leaf, allocator>, and of impl<Leaf*, deleter<Leaf>>,
-/// deleter<Leaf>>", whose deleter has the object.
+/// What a holder has inside itself: "Leaf" of impl<Leaf, allocator>, and of impl<Leaf*, deleter<Leaf>>, whose
+/// deleter has the object.
 std::string stored_type(std::string_view holder) {
   const std::string first = first_argument(holder);
   const std::string without = pointee(first);

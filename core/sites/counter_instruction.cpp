@@ -98,7 +98,8 @@ Address CounterInstruction::counter(const Registers& registers, Address bias) co
 }
 
 std::uint64_t CounterInstruction::part(std::uint64_t operand, std::uint32_t counter_size) const {
-  return low_bytes(operand >> (8U * within), counter_size);
+  // A vector store may have the counter behind the bytes that are read; what it stores is not looked at.
+  return within < sizeof operand ? low_bytes(operand >> (8U * within), counter_size) : 0;
 }
 
 std::optional<std::uint64_t> CounterInstruction::after(const Registers& registers,
