@@ -44,6 +44,9 @@ DebuggerSessions::DebuggerSessions(lldb::SBDebugger& debugger)
     registry().sessions[debugger_id_] = this;
   }
   watch_commands(debugger);
+#if REFHIST_LLDB_VERSION >= 18  // older ones do not tell
+  debugger.AddDestroyCallback(&before_end, nullptr);
+#endif
 }
 
 DebuggerSessions::~DebuggerSessions() {
@@ -109,6 +112,12 @@ bool DebuggerSessions::before_detach(void* debugger_id, const char**) {
 bool DebuggerSessions::before_kill(void* debugger_id, const char**) {
   at_command(debugger_id, [](TargetSession& session) { session.expect_kill(); });
   return false;
+}
+
+void DebuggerSessions::before_end(lldb::user_id_t debugger_id, void*) {
+  DebuggerSessions* self = registry().find(debugger_id);
+  if (self == nullptr) return;
+  for (const auto& session : self->sessions_) session->quitting();
 }
 
 bool DebuggerSessions::before_expression(void* debugger_id, const char**) {

@@ -100,6 +100,15 @@ bool TargetSession::guarded(Work&& work) {
   }
 }
 
+void TargetSession::quitting() {
+  guarded([&] {
+    catch_up(ProcessObserver::Occasion::command);
+    LldbPort port = this->port();
+    session_.notify(port, Notice::quitting, 0);
+    return false;
+  });
+}
+
 void TargetSession::changed(lldb::tid_t tid, Address address) {
   guarded([&] {
     lldb::SBProcess process = target_.GetProcess();

@@ -40,6 +40,8 @@ class TargetSession {
   void catch_up(ProcessObserver::Occasion occasion);
   /// LLDB is about to let go of the process.
   void expect_detach();
+  /// LLDB itself is about to end.
+  void quitting();
   /// LLDB is about to end the process.
   void expect_kill() { observer_.expect_kill(); }
   /// The user is about to have an expression evaluated.

@@ -47,10 +47,12 @@ class FrameNamer {
   std::string lost_owner(const Event& event);
   /// "conn_close (json_client.c:120)", or module and address when nothing better is known.
   static std::string text(const NamedFrame& frame);
+  /// The same for one frame: its function, and what that was inlined into.
+  const std::vector<NamedFrame>& name(const StackFrame& frame);
+  TailCalls& tail_calls() { return tail_calls_; }
   void modules_changed() { cache_.clear(); }
 
  private:
-  const std::vector<NamedFrame>& name(const StackFrame& frame);
   /// Where a frame stands among those of its function's inlined ones.
   struct Place {
     std::size_t frame = 0;

@@ -273,7 +273,8 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     }
   }
   std::stable_sort(groups.begin(), groups.end(), [](const LeakGroup& a, const LeakGroup& b) {
-    return std::tuple(a.reach, b.objects.size()) < std::tuple(b.reach, a.objects.size());
+    return std::tuple(a.reach, b.objects.size(), a.objects.front()) <
+           std::tuple(b.reach, a.objects.size(), b.objects.front());
   });
   return groups;
 }

@@ -33,6 +33,8 @@ class ManagedObjects {
   /// Objects that manage what begins at the address, as far as `look` has seen; in order of birth.
   [[nodiscard]] std::vector<ObjectId> managing(Address address) const;
   void forget() { known_.clear(); }
+  [[nodiscard]] const std::unordered_map<ObjectId, ManagedObject>& known() const { return known_; }
+  void remember(ObjectId id, ManagedObject object) { known_[id] = std::move(object); }
 
  private:
   /// Where a member is, and whether it points at the object or is it.

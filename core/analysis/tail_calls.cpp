@@ -69,11 +69,14 @@ std::string LostFrames::text() const {
                      runs, join(candidates, "; "), complete ? "" : "; or through a pointer");
 }
 
+void TailCalls::remember(const StackFrame& inner, const StackFrame& outer, LostFrames lost) {
+  known_[key(inner, outer)] = std::make_shared<const LostFrames>(std::move(lost));
+}
+
 std::shared_ptr<const LostFrames> TailCalls::between(const StackFrame& inner, const StackFrame& outer) {
   const bool known_code = inner.module.valid() && outer.module.valid();
   if (!known_code || outer.exact) return nullptr;  // interrupted by a signal: nothing was called there
-  const Key key{inner.module.value, inner.pc, inner.exact, outer.module.value, outer.pc};
-  const auto [entry, is_new] = known_.try_emplace(key);
+  const auto [entry, is_new] = known_.try_emplace(key(inner, outer));
   if (!is_new) return entry->second;
   if (const auto found = look(inner, outer)) entry->second = std::make_shared<const LostFrames>(*found);
   return entry->second;

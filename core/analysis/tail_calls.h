@@ -35,6 +35,8 @@ class TailCalls {
   /// What is lost between a frame and the one that it returns to; null when nothing is, or when it cannot be
   /// told.
   std::shared_ptr<const LostFrames> between(const StackFrame& inner, const StackFrame& outer);
+  /// This is what `between` is to say of them.
+  void remember(const StackFrame& inner, const StackFrame& outer, LostFrames lost);
 
  private:
   struct Function {
@@ -43,6 +45,10 @@ class TailCalls {
   };
   struct Search;
 
+  using Key = std::tuple<std::uint64_t, Address, bool, std::uint64_t, Address>;
+  static Key key(const StackFrame& inner, const StackFrame& outer) {
+    return {inner.module.value, inner.pc, inner.exact, outer.module.value, outer.pc};
+  }
   [[nodiscard]] std::optional<LostFrames> look(const StackFrame& inner, const StackFrame& outer);
   /// The functions that a direct call or jump to the address may enter: one, or for a PLT stub all of that
   /// name. Empty when it cannot be told.
@@ -56,7 +62,6 @@ class TailCalls {
   const ModuleMap& modules_;
   std::map<std::pair<const Module*, Address>, JumpsOut> jumps_;
   std::unordered_map<const Module*, std::unordered_map<Address, std::string>> imports_;
-  using Key = std::tuple<std::uint64_t, Address, bool, std::uint64_t, Address>;
   std::map<Key, std::shared_ptr<const LostFrames>> known_;
 };
 

@@ -28,6 +28,8 @@ std::vector<std::string> split_words(std::string_view line);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& words, std::string_view separator);
+/// `text` with every `what` replaced.
+std::string replace_all(std::string text, std::string_view what, std::string_view with);
 std::string_view trim(std::string_view text);
 
 /// "1 object", "2 objects".

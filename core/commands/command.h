@@ -81,6 +81,9 @@ void run_objects(CommandContext& context);
 void run_leaks(CommandContext& context);
 void run_check(CommandContext& context);
 void run_watch(CommandContext& context);
+void run_save(CommandContext& context);
+void run_open(CommandContext& context);
+void run_export(CommandContext& context);
 void run_break_on_leak(CommandContext& context);
 void run_break_on_imbalance(CommandContext& context);
 void run_break_on_put_to_zero(CommandContext& context);
@@ -92,6 +95,14 @@ void run_help(CommandContext& context);
 
 /// The objects that the words of the command mean: an address, or an expression. Throws Error.
 std::vector<ObjectId> objects_named(CommandContext& context);
+
+/// Writes the history into the file, with a look at what the program can still reach if it is stopped.
+/// Returns one line that says so. Throws Error.
+std::string save_history(SessionState& state, DebuggerPort& port, const std::string& path);
+
+/// Looks at what a stopped program can still reach, unless that is known; does nothing when there is none.
+/// Throws Error when it runs.
+void scan_if_alive(SessionState& state, DebuggerPort& port);
 
 /// Looks at what the program can still reach and keeps the result in the state. `exiting_thread` makes a raw
 /// exit system call.

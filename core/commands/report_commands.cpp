@@ -81,7 +81,8 @@ std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
   if (found.empty()) found = context.state.history.containing(address);
   if (found.empty()) found = held_at(context, address);
   if (found.empty()) {
-    if (!context.state.tracks_any()) fail("nothing is tracked: refhist track FAMILY first");
+    if (!context.state.tracks_any() && !context.state.opened)
+      fail("nothing is tracked: refhist track FAMILY first");
     fail(
         "{:#x} was never seen: no tracked object begins there or is known to contain it (refhist objects "
         "lists them)",
@@ -144,8 +145,8 @@ std::vector<Verdict> verdicts_of(const std::string& list) {
 
 /// Why a check of this session would prove nothing; empty when it proves something.
 std::string why_failed(SessionState& state) {
-  if (!state.tracks_any()) return "nothing is tracked";
-  if (state.runs == 0) return "no program ran";
+  if (!state.opened && !state.tracks_any()) return "nothing is tracked";
+  if (!state.opened && state.runs == 0) return "no program ran";
   const auto& sites = state.sites.all();
   const bool armed = std::any_of(sites.begin(), sites.end(), [](const Site& site) {
     return site.current && (site.why_not.empty() || site.hits != 0);
@@ -153,17 +154,6 @@ std::string why_failed(SessionState& state) {
   if (!armed) return "no function of the tracked families was ever armed";
   if (state.lost_hits != 0) return "events were lost";
   return {};
-}
-
-void scan_if_alive(CommandContext& context) {
-  if (!context.state.alive) return;
-  look_at_managed(context.state, context.port);
-  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
-  // Nothing of the program runs after the look at _exit but other threads.
-  const ReachScan& last = context.state.scan;
-  const bool same = last.at_event == context.state.history.event_count();
-  if (last.at_exit && last.done && same && last.running_threads == 0) return;
-  scan_now(context.state, context.port, last.at_exit);
 }
 
 bool any_lost(const ReachResult& result) {
@@ -251,6 +241,17 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   state.scan = std::move(scan);
 }
 
+void scan_if_alive(SessionState& state, DebuggerPort& port) {
+  if (!state.alive) return;
+  look_at_managed(state, port);
+  if (port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  // Nothing of the program runs after the look at _exit but other threads.
+  const ReachScan& last = state.scan;
+  const bool same = last.at_event == state.history.event_count();
+  if (last.at_exit && last.done && same && last.running_threads == 0) return;
+  scan_now(state, port, last.at_exit);
+}
+
 std::vector<ObjectId> objects_named(CommandContext& context) {
   const Address address = address_of(context, join(context.arguments.words(), " "));
   look_at_managed(context.state, context.port);
@@ -312,7 +313,7 @@ void run_objects(CommandContext& context) {
 
 void run_leaks(CommandContext& context) {
   context.arguments.expect_words(0, "leaks");
-  scan_if_alive(context);
+  scan_if_alive(context.state, context.port);
   const FindingFilter filter = filter_of(context.arguments);
   context.text = context.arguments.has("--json")
                      ? leaks_json(context.state, filter)
@@ -322,7 +323,7 @@ void run_leaks(CommandContext& context) {
 void run_check(CommandContext& context) {
   context.arguments.expect_words(0, "check");
   const std::vector<Verdict> fatal = verdicts_of(context.arguments.value("--fail-on", "leak,imbalance"));
-  scan_if_alive(context);
+  scan_if_alive(context.state, context.port);
   std::vector<ReportedFinding> findings = collect_findings(context.state, filter_of(context.arguments));
   std::size_t failing = 0;
   for (const ReportedFinding& finding : findings) {

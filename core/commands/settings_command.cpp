@@ -2,9 +2,11 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cctype>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/user_path.h"
 #include "commands/command.h"
 
 namespace refhist {
@@ -13,14 +15,14 @@ namespace {
 
 struct Setting {
   const char* name;
-  std::array<const char*, 2> values;  ///< each setting is a choice of two words
+  std::array<const char*, 2> values;  ///< a choice of two words; any word where the second is in capitals
   const char* help;
   std::string (*get)(const SessionState& state);
   void (*set)(SessionState& state, const std::string& value);
 };
 
-const std::array<Setting, 5>& settings() {
-  static const std::array<Setting, 5> table{{
+const std::array<Setting, 6>& settings() {
+  static const std::array<Setting, 6> table{{
       {"allocators",
        {"auto", "off"},
        "auto: the first family that is recorded inside the program brings malloc and operator new along, "
@@ -31,6 +33,15 @@ const std::array<Setting, 5>& settings() {
        },
        [](SessionState& state, const std::string& value) {
          state.recorder.options().allocators = value == "auto";
+       }},
+      {"autosave",
+       {"off", "FILE"},
+       "FILE: the history is saved there when the process ends or crashes and when the debugger ends; %p in "
+       "it "
+       "is the process's number",
+       [](const SessionState& state) { return state.autosave.empty() ? std::string("off") : state.autosave; },
+       [](SessionState& state, const std::string& value) {
+         state.autosave = value == "off" ? std::string() : user_path(value);
        }},
       {"backend",
        {"breakpoint", "auto"},
@@ -83,7 +94,9 @@ void run_set(CommandContext& context) {
   if (words.empty()) fail("set what? refhist show lists the settings");
   const Setting& setting = find_setting(words[0]);
   const std::string value = words.size() > 1 ? words[1] : std::string();
-  if (value != setting.values[0] && value != setting.values[1]) {
+  const bool any_word = std::isupper(static_cast<unsigned char>(setting.values[1][0])) != 0;
+  const bool known = any_word ? !value.empty() : value == setting.values[0] || value == setting.values[1];
+  if (!known) {
     fail("{} is {} or {}, not {}", setting.name, setting.values[0], setting.values[1],
          value.empty() ? "empty" : value);
   }

@@ -1,5 +1,10 @@
 #include "history/event_log.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
 namespace refhist {
 
 namespace {
@@ -109,6 +114,49 @@ class EventLog::Reader {
   Position at_;
 };
 
+// Whether the bytes of a page that came from a file are what a Writer can have written, so that a Reader may
+// trust them.
+class EventLog::Check {
+ public:
+  Check(const EventLog& log, std::span<const std::uint8_t> bytes) : log_(log), bytes_(bytes) {}
+
+  /// `count` events from `id` on, at `place`.
+  void block(std::size_t place, std::size_t id, std::size_t count) {
+    place_ = place;
+    std::uint32_t object = 0;
+    for (std::size_t i = id; i < id + count; ++i) {
+      const std::uint64_t origin = number();
+      expect(origin < log_.origins_.size());
+      number();
+      object += static_cast<std::uint32_t>(to_signed(number()));
+      expect(object < log_.stored_->objects);
+      expect(number() <= i);
+      const std::uint32_t kind = log_.origins_[origin].kind;
+      if ((kind & kHasBefore) != 0) number();
+      if (kind >> kStepShift == kNoStep && (kind & kHasAfter) != 0) number();
+    }
+  }
+
+ private:
+  static void expect(bool whole) {
+    if (!whole) fail("its events are damaged");
+  }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      expect(place_ < bytes_.size());
+      const std::uint8_t byte = bytes_[place_++];
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+    fail("its events are damaged");
+  }
+
+  const EventLog& log_;
+  std::span<const std::uint8_t> bytes_;
+  std::size_t place_ = 0;
+};
+
 std::size_t EventLog::OriginHash::operator()(const Origin& origin) const noexcept {
   const auto mix = [](std::uint64_t x) { return (x ^ (x >> 32U)) * 0x9e3779b97f4a7c15ULL; };
   const std::uint64_t where = std::uint64_t{origin.stack.value} << 32U | origin.site.value;
@@ -126,6 +174,7 @@ std::uint32_t EventLog::intern(const Origin& origin) {
 
 void EventLog::begin_block() {
   if (used_ + kBlock * kLongestEvent > kPage) {
+    if (!pages_.empty()) ends_.push_back(static_cast<std::uint32_t>(used_));
     pages_.push_back(std::make_unique_for_overwrite<std::uint8_t[]>(kPage));
     used_ = 0;
   }
@@ -135,7 +184,64 @@ void EventLog::begin_block() {
 
 const std::uint8_t* EventLog::block(std::size_t number) const {
   const std::uint64_t place = blocks_[number];
-  return pages_[place / kPage].get() + place % kPage;
+  return bytes_of(place / kPage) + place % kPage;
+}
+
+const std::uint8_t* EventLog::bytes_of(std::size_t page) const {
+  if (pages_[page] == nullptr) load(page);
+  return pages_[page].get();
+}
+
+std::pair<std::size_t, std::size_t> EventLog::blocks_of(std::size_t page) const {
+  const auto first = std::lower_bound(blocks_.begin(), blocks_.end(), page * kPage);
+  const auto behind = std::lower_bound(first, blocks_.end(), (page + 1) * kPage);
+  return {first - blocks_.begin(), behind - blocks_.begin()};
+}
+
+EventLog::Page EventLog::page(std::size_t number) const {
+  const std::uint8_t* bytes = bytes_of(number);
+  Page page{{bytes, number < ends_.size() ? ends_[number] : used_}, {}};
+  const auto [first, behind] = blocks_of(number);
+  for (std::size_t i = first; i < behind; ++i)
+    page.blocks.push_back(static_cast<std::uint16_t>(blocks_[i] % kPage));
+  return page;
+}
+
+EventLog EventLog::open(Stored stored) {
+  EventLog log;
+  for (const std::vector<std::uint16_t>& blocks : stored.blocks) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (i != 0 && blocks[i] <= blocks[i - 1]) fail("its events are damaged");
+      log.blocks_.push_back(log.pages_.size() * kPage + blocks[i]);
+    }
+    log.pages_.emplace_back();
+  }
+  if (log.blocks_.size() != (stored.events + kBlock - 1) / kBlock) fail("its events are not complete");
+  for (const Origin& origin : stored.origins) {
+    const std::uint32_t step = origin.kind >> kStepShift;
+    const bool both = (origin.kind & kHasBefore) != 0 && (origin.kind & kHasAfter) != 0;
+    if ((origin.kind & kRoleMask) > static_cast<std::uint32_t>(Role::pool_destroy) || step > kNoStep ||
+        (step != kNoStep && !both))
+      fail("its events are damaged");
+  }
+  log.ends_.resize(log.pages_.size());
+  log.size_ = stored.events;
+  log.origins_ = stored.origins;
+  log.stored_ = std::make_shared<const Stored>(std::move(stored));
+  return log;
+}
+
+void EventLog::load(std::size_t page) const {
+  const std::vector<std::uint8_t> bytes = stored_->read(page);
+  if (bytes.size() > kPage) fail("its events are damaged");
+  Check check(*this, bytes);
+  const auto [first, behind] = blocks_of(page);
+  for (std::size_t i = first; i < behind; ++i)
+    check.block(blocks_[i] % kPage, i * kBlock, std::min(kBlock, size_ - i * kBlock));
+  auto copy = std::make_unique_for_overwrite<std::uint8_t[]>(kPage);
+  std::memcpy(copy.get(), bytes.data(), bytes.size());
+  pages_[page] = std::move(copy);
+  ends_[page] = static_cast<std::uint32_t>(bytes.size());
 }
 
 EventId EventLog::append(const Event& event, EventId previous) {
@@ -163,7 +269,9 @@ EventLog::Entry EventLog::at(EventId id) const {
 
 std::size_t EventLog::bytes() const {
   // A hash table entry costs its value, a next pointer and, on average, one bucket pointer.
-  return pages_.size() * kPage + blocks_.capacity() * sizeof(std::uint64_t) +
+  const auto loaded =
+      std::count_if(pages_.begin(), pages_.end(), [](const auto& page) { return page != nullptr; });
+  return static_cast<std::size_t>(loaded) * kPage + blocks_.capacity() * sizeof(std::uint64_t) +
          origins_.capacity() * sizeof(Origin) +
          origin_ids_.size() * (sizeof(Origin) + sizeof(std::uint32_t) + 2 * sizeof(void*));
 }

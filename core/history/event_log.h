@@ -8,7 +8,9 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -30,19 +32,41 @@ class EventLog {
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::size_t bytes() const;
 
- private:
-  static constexpr std::size_t kBlock = 32;           // events
-  static constexpr std::size_t kPage = 1U << 16U;     // bytes; a block lies in one page
-  static constexpr std::size_t kLongestEvent = 64;    // bytes
-  static constexpr std::size_t kRecentOrigins = 512;  // a power of two
+  static constexpr std::size_t kBlock = 32;        ///< events; the last block may have fewer
+  static constexpr std::size_t kPage = 1U << 16U;  ///< bytes; a block lies in one page
 
   struct Origin {
     SiteId site;
     ThreadIndex thread;
     StackId stack;
-    std::uint32_t kind = 0;  // role, flags, step of the count
+    std::uint32_t kind = 0;  ///< role, flags, step of the count: see docs/file-format.md
     bool operator==(const Origin&) const = default;
   };
+  /// How the events lie in memory, and in a file.
+  [[nodiscard]] const std::vector<Origin>& origins() const { return origins_; }
+  [[nodiscard]] std::size_t pages() const { return pages_.size(); }
+  struct Page {
+    std::span<const std::uint8_t> bytes;
+    std::vector<std::uint16_t> blocks;  ///< where each of its blocks begins
+  };
+  [[nodiscard]] Page page(std::size_t number) const;
+
+  /// The events of a file. Pages are asked for when they are needed, and checked then.
+  struct Stored {
+    std::size_t events = 0;
+    std::size_t objects = 0;
+    std::vector<Origin> origins;
+    std::vector<std::vector<std::uint16_t>> blocks;  ///< by page
+    std::function<std::vector<std::uint8_t>(std::size_t page)> read;
+  };
+  /// Nothing can be appended to it. Throws Error when the numbers do not fit together; `at` does when a page
+  /// is damaged.
+  static EventLog open(Stored stored);
+
+ private:
+  static constexpr std::size_t kLongestEvent = 64;    // bytes
+  static constexpr std::size_t kRecentOrigins = 512;  // a power of two
+
   struct OriginHash {
     std::size_t operator()(const Origin& origin) const noexcept;
   };
@@ -52,14 +76,21 @@ class EventLog {
   };
   class Writer;
   class Reader;
+  class Check;
 
   std::uint32_t intern(const Origin& origin);
   [[nodiscard]] const std::uint8_t* block(std::size_t number) const;
   void begin_block();
+  /// Of a page: its first block, and the first one behind it.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> blocks_of(std::size_t page) const;
+  [[nodiscard]] const std::uint8_t* bytes_of(std::size_t page) const;
+  void load(std::size_t page) const;
 
-  std::vector<std::unique_ptr<std::uint8_t[]>> pages_;
-  std::size_t used_ = kPage;           // bytes of the last page
-  std::vector<std::uint64_t> blocks_;  // where each begins: page * kPage + offset
+  mutable std::vector<std::unique_ptr<std::uint8_t[]>> pages_;  // of a file: null until it is asked for
+  mutable std::vector<std::uint32_t> ends_;                     // bytes used of each page but the last
+  std::shared_ptr<const Stored> stored_;                        // null: these events were recorded here
+  std::size_t used_ = kPage;                                    // bytes of the last page
+  std::vector<std::uint64_t> blocks_;                           // where each begins: page * kPage + offset
   Position last_;
   std::size_t size_ = 0;
   std::vector<Origin> origins_;

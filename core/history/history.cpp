@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/error.h"
+
 namespace refhist {
 
 namespace {
@@ -65,8 +67,12 @@ EventId History::add_event(const Event& event) {
 std::vector<EventId> History::events_of(ObjectId id) const {
   const Object& of = object(id);
   std::vector<EventId> ids(of.events);
-  EventId event = of.last_event;
-  for (std::size_t i = ids.size(); i-- > 0; event = previous(event)) ids[i] = event;
+  EventId next = of.last_event;
+  for (std::size_t i = ids.size(); i-- > 0;) {
+    const EventLog::Entry entry = next.valid() ? events_.at(next) : EventLog::Entry{};
+    if (entry.event.object != id) fail("the file is damaged: an object's events do not belong to it");
+    ids[i] = std::exchange(next, entry.previous);
+  }
   return ids;
 }
 
@@ -126,6 +132,14 @@ std::vector<ObjectId> History::containing(Address address) const {
     return objects_[a.index()].address > objects_[b.index()].address;
   });
   return result;
+}
+
+void History::restore(EventLog events, StackTable stacks, std::vector<Thread> threads, bool lost) {
+  clear();
+  events_ = std::move(events);
+  stacks_ = std::move(stacks);
+  threads_ = std::move(threads);
+  lost_ = lost;
 }
 
 std::size_t History::bytes() const {

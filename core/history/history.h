@@ -102,11 +102,12 @@ class History {
   [[nodiscard]] Event event(EventId id) const { return events_.at(id).event; }
   /// The event of the same object before this one; invalid when it is the first.
   [[nodiscard]] EventId previous(EventId id) const { return events_.at(id).previous; }
-  /// All events of an object, oldest first.
+  /// All events of an object, oldest first. Throws Error when they come from a damaged file.
   [[nodiscard]] std::vector<EventId> events_of(ObjectId id) const;
   [[nodiscard]] std::size_t event_count() const { return events_.size(); }
   /// What else is to be said of an object: why its state is unknown, in words. Empty for most.
   [[nodiscard]] const std::string& note(ObjectId id) const;
+  [[nodiscard]] const std::unordered_map<ObjectId, std::string>& notes() const { return notes_; }
   void set_note(ObjectId id, std::string note) { notes_[id] = std::move(note); }
   [[nodiscard]] const std::vector<Object>& objects() const { return objects_; }
   [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
@@ -114,6 +115,11 @@ class History {
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
   StackTable& stacks() { return stacks_; }
   [[nodiscard]] const StackTable& stacks() const { return stacks_; }
+
+  [[nodiscard]] const EventLog& log() const { return events_; }
+
+  /// What a file holds, in place of everything here; its objects are then added in their order.
+  void restore(EventLog events, StackTable stacks, std::vector<Thread> threads, bool lost);
 
   [[nodiscard]] std::size_t bytes() const;
   void clear();

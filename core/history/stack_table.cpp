@@ -1,5 +1,7 @@
 #include "history/stack_table.h"
 
+#include "base/error.h"
+
 namespace refhist {
 
 namespace {
@@ -50,6 +52,17 @@ bool StackTable::truncated(StackId stack) const {
   bool mark = false;
   for (; stack.valid(); stack = nodes_[stack.index()].parent) mark = nodes_[stack.index()].truncated;
   return mark;
+}
+
+StackTable StackTable::of(std::vector<StackFrame> frames, std::vector<Node> nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool rooted = !nodes[i].parent.valid() || nodes[i].parent.index() < i;
+    if (!rooted || nodes[i].frame.index() >= frames.size()) fail("its stacks are damaged");
+  }
+  StackTable table;
+  table.frames_ = std::move(frames);
+  table.nodes_ = std::move(nodes);
+  return table;
 }
 
 std::size_t StackTable::bytes() const {

@@ -20,6 +20,11 @@ struct StackFrame {
 
 class StackTable {
  public:
+  struct Node {
+    StackId parent;  ///< the frames that called; invalid for the outermost
+    FrameId frame;
+    bool truncated = false;  ///< only of an outermost one
+  };
   /// `frames` innermost first. `truncated`: the walk did not reach the outermost frame.
   StackId intern(std::span<const StackFrame> frames, bool truncated);
   /// Innermost first.
@@ -29,12 +34,13 @@ class StackTable {
   [[nodiscard]] std::size_t bytes() const;
   void clear();
 
+  /// All of it, by FrameId and by StackId; a parent comes before those that it called.
+  [[nodiscard]] const std::vector<StackFrame>& all_frames() const { return frames_; }
+  [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
+  /// A table with these: the same ids mean the same stacks. Throws Error when they do not fit together.
+  static StackTable of(std::vector<StackFrame> frames, std::vector<Node> nodes);
+
  private:
-  struct Node {
-    StackId parent;
-    FrameId frame;
-    bool truncated = false;
-  };
   struct NodeKey {
     std::uint64_t parent_and_frame;
     bool truncated;

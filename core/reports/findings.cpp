@@ -173,6 +173,11 @@ std::string object_title(SessionState& state, ObjectId id) {
 }
 
 std::vector<std::string> caveats(SessionState& state) {
+  if (state.opened) {
+    std::vector<std::string> lines = state.opened->notes;
+    lines.insert(lines.end(), state.warnings.begin(), state.warnings.end());
+    return lines;
+  }
   std::vector<std::string> lines = state.warnings;
   if (state.lost_hits != 0)
     lines.push_back(

@@ -196,8 +196,9 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
 std::string status_json(SessionState& state, DebuggerPort& port) {
   Json families = Json::array();
   for (const TrackedFamily& tracked : state.families) {
+    if (!state.shows(tracked)) continue;
     families.push_back({{"name", tracked.family.name},
-                        {"tracked", !tracked.untracked},
+                        {"tracked", tracked.shown_as_tracked()},
                         {"by_default", tracked.by_default},
                         {"origin", tracked.family.origin},
                         {"counter", tracked.counter.has_value()},
@@ -213,6 +214,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
   for (const StopRule& rule : state.rules.all()) rules.push_back(rule_json(rule));
   return finish({{"schema", kSchema},
                  {"alive", state.alive},
+                 {"opened", state.opened ? Json(state.opened->path) : Json(nullptr)},
                  {"recording", state.recording},
                  {"backend", state.agent.attached() ? "agent" : "breakpoint"},
                  {"families", std::move(families)},

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "base/text.h"
@@ -13,13 +14,7 @@ namespace refhist {
 
 namespace {
 
-std::string process_line(const SessionState& state, DebuggerPort& port) {
-  if (state.alive) {
-    return fmt::format("process {}: {}{}\n", state.process.pid, state.process.executable,
-                       state.recording ? "" : " (recording is off)");
-  }
-  if (port.process().state == ProcessState::core) return "a core file: there are no events to come\n";
-  if (!state.end.ended) return "no process yet\n";
+std::string end_line(const SessionState& state) {
   if (state.end.detached)
     return fmt::format("{}detached: the history is as it was then\n",
                        state.end.status == 0 ? "" : "killed or ");
@@ -28,6 +23,28 @@ std::string process_line(const SessionState& state, DebuggerPort& port) {
                        strsignal(state.end.status));
   }
   return fmt::format("the process exited with status {}\n", state.end.status);
+}
+
+std::string opened_line(const SessionState& state) {
+  const OpenedFile& opened = *state.opened;
+  const std::time_t time = opened.saved_at;
+  std::tm local{};
+  localtime_r(&time, &local);
+  char when[32] = "";
+  std::strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+  return fmt::format("opened {}: {}, process {}, saved {}\n{}", opened.path, state.program.executable,
+                     state.program.pid, when,
+                     opened.was_alive ? "the process had not ended then\n" : end_line(state));
+}
+
+std::string process_line(const SessionState& state, DebuggerPort& port) {
+  if (state.opened) return opened_line(state);
+  if (state.alive) {
+    return fmt::format("process {}: {}{}\n", state.process.pid, state.process.executable,
+                       state.recording ? "" : " (recording is off)");
+  }
+  if (port.process().state == ProcessState::core) return "a core file: there are no events to come\n";
+  return state.end.ended ? end_line(state) : "no process yet\n";
 }
 
 struct Totals {
@@ -80,7 +97,8 @@ std::string site_line(const SessionState& state, const Site& site) {
 
 std::string family_text(const SessionState& state, FamilyId id, const Totals& totals, bool all_sites) {
   const TrackedFamily& tracked = state.families[id.index()];
-  if (tracked.untracked) {
+  if (!state.shows(tracked)) return {};
+  if (!tracked.shown_as_tracked()) {
     if (totals.objects == 0) return {};
     return fmt::format("{} (untracked): {} and {} kept\n", tracked.family.name,
                        plural(totals.events, "event"), plural(totals.objects, "object"));
@@ -167,7 +185,9 @@ std::string allocator_line(const SessionState& state) {
 
 std::string status_report(SessionState& state, DebuggerPort& port, bool all_sites) {
   std::string text = process_line(state, port);
-  if (!state.tracks_any()) text += "nothing is tracked: refhist track FAMILY\n";
+  if (!state.tracks_any() && !state.opened) text += "nothing is tracked: refhist track FAMILY\n";
+  if (state.tracks_any() && state.opened)
+    text += fmt::format("tracked from the next run on: {}\n", join(state.tracked_names(), ", "));
   const std::vector<Totals> totals = totals_by_family(state);
   for (std::size_t i = 0; i < totals.size(); ++i)
     text += family_text(state, FamilyId(i), totals[i], all_sites);
@@ -180,7 +200,7 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
                       plural(state.history.stacks().size(), "stack node"),
                       fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),
                       state.recorder.options().stacks ? "full" : "none");
-  if (state.tracks_any()) text += allocator_line(state);
+  if (state.tracks_any() && !state.opened) text += allocator_line(state);
   if (state.alive) {
     const std::size_t lost = state.armory.count_lost(port);
     if (lost != 0) {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <mutex>
 
 #include "base/error.h"
@@ -13,10 +15,19 @@
 #include "session/counter_watches.h"
 #include "session/hit_handler.h"
 #include "session/live_replay.h"
+#include "session/program_identity.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
 
 namespace refhist {
+
+namespace {
+/// The program may not live on after a stop at this signal.
+bool is_crash(int signal) {
+  constexpr std::array<int, 6> kCrashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
+  return std::find(kCrashes.begin(), kCrashes.end(), signal) != kCrashes.end();
+}
+}  // namespace
 
 class Session::Impl {
  public:
@@ -44,7 +55,10 @@ class Session::Impl {
   void run_command(DebuggerPort& port, std::string_view line, CommandResult& result);
   void give_way(DebuggerPort& port);
   void begin_process(DebuggerPort& port);
-  void end_process(ProcessEnd end);
+  void end_process(DebuggerPort& port, ProcessEnd end);
+  /// Saves the history where the user wants that to be done by itself. `%p` in the name is the process's
+  /// number.
+  void autosave(DebuggerPort& port);
   bool replay_live();
   /// Once there is an agent, its records are worked off while the program runs.
   void look_live() {
@@ -139,11 +153,12 @@ void Session::Impl::give_way(DebuggerPort& port) {
 }
 
 void Session::Impl::begin_process(DebuggerPort& port) {
-  if (!state_.keep_history) {
+  if (!state_.keep_history || state_.opened) {
     state_.history.clear();
     state_.warnings.clear();
-    state_.lost_hits = 0;
+    state_.lost_hits = state_.saved_events = 0;
     state_.recorder.restart_clock();
+    close_file(state_);
   }
   state_.end = ProcessEnd{};
   state_.scan = ReachScan{};
@@ -154,13 +169,25 @@ void Session::Impl::begin_process(DebuggerPort& port) {
     family.null_puts = family.unborn_calls = 0;
   }
   tracker_.process_started(port);
+  state_.program = identify(state_.process);
 }
 
-void Session::Impl::end_process(ProcessEnd end) {
+void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
   if (!state_.alive) return;
   state_.end = end;
   watches_.forget();
   tracker_.process_gone();
+  autosave(port);
+}
+
+void Session::Impl::autosave(DebuggerPort& port) {
+  if (state_.autosave.empty() || state_.opened || state_.history.event_count() == 0) return;
+  const std::string path = replace_all(state_.autosave, "%p", std::to_string(state_.program.pid));
+  try {
+    port.print("refhist: " + save_history(state_, port, path));
+  } catch (const std::exception& error) {
+    port.print(fmt::format("refhist: the history was not saved: {}\n", error.what()));
+  }
 }
 
 void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detail) {
@@ -178,7 +205,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
           if (notice == Notice::modules) {
             tracker_.follow_fork(port);
           } else {
-            end_process(ProcessEnd{true, false, true, 0});
+            end_process(port, ProcessEnd{true, false, true, 0});
           }
         }
         if (!state_.tracks_any() && state_.rules.all().empty()) return;
@@ -196,6 +223,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         watches_.settle(port);
         give_way(port);
         hits_.judge_stop(port, static_cast<int>(detail));
+        if (is_crash(static_cast<int>(detail))) autosave(port);
         return;
       case Notice::leaving:
         state_.agent.note_stopped();
@@ -205,17 +233,21 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         if (state_.alive) tracker_.respect_breakpoints(port);
         return;
       case Notice::exited:
-        return end_process(ProcessEnd{true, false, false, static_cast<int>(detail)});
+        return end_process(port, ProcessEnd{true, false, false, static_cast<int>(detail)});
       case Notice::signalled:
-        return end_process(ProcessEnd{true, true, false, static_cast<int>(detail)});
+        return end_process(port, ProcessEnd{true, true, false, static_cast<int>(detail)});
       case Notice::detached:
         if (const std::string why_not = state_.agent.leave_detached(state_.process.pid); !why_not.empty()) {
           state_.warnings.push_back(
               fmt::format("code of process {} could not be put back: {}", state_.process.pid, why_not));
         }
-        return end_process(ProcessEnd{true, false, true, static_cast<int>(detail)});
+        return end_process(port, ProcessEnd{true, false, true, static_cast<int>(detail)});
+      case Notice::quitting:
+        if (state_.alive || state_.history.event_count() != state_.saved_events) autosave(port);
+        state_.autosave.clear();  // the process may be killed now, which tells nothing new
+        return;
       case Notice::executed:
-        end_process(ProcessEnd{true, false, false, 0});
+        end_process(port, ProcessEnd{true, false, false, 0});
         return begin_process(port);
     }
   } catch (const std::exception& error) {

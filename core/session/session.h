@@ -35,6 +35,7 @@ enum class Notice {
   executed,     ///< exec: another program in the same process
   breakpoints,  ///< the user may have set or removed some
   leaving,      ///< the debugger is about to let go of the stopped process
+  quitting,     ///< the debugger itself is about to end
 };
 
 class Session {

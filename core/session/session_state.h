@@ -32,6 +32,21 @@ struct ProcessEnd {
       0;  ///< exit status, or the signal's number; after `detached` 1: it may have been killed as well
 };
 
+/// The program that the history is of.
+struct ProgramIdentity {
+  std::string executable;
+  std::vector<std::string> arguments;  ///< argv, the program's name first; empty when unknown
+  long pid = 0;
+};
+
+/// Where the history comes from, when it was not recorded here.
+struct OpenedFile {
+  std::string path;
+  std::int64_t saved_at = 0;       ///< seconds since 1970
+  bool was_alive = false;          ///< the program had not ended then
+  std::vector<std::string> notes;  ///< what every report of it ends with
+};
+
 /// The last look at what the program can still reach.
 struct ReachScan {
   bool done = false;
@@ -59,17 +74,27 @@ struct SessionState {
   AgentBackend agent{{modules, sites, families, recorder}};
 
   ProcessInfo process;
+  ProgramIdentity program;
+  std::optional<OpenedFile> opened;
   bool tracer_here = false;
   bool alive = false;  ///< a process is there and planned for
   bool recording = true;
-  bool keep_history = false;     ///< a new run does not begin a new history
-  bool tell_every_step = false;  ///< long work tells each of its steps
+  bool keep_history = false;       ///< a new run does not begin a new history
+  std::string autosave;            ///< file that the history is saved in when the process ends; empty: none
+  std::uint64_t saved_events = 0;  ///< of the history, when it was saved last
+  bool tell_every_step = false;    ///< long work tells each of its steps
   unsigned runs = 0;
   ProcessEnd end;
   ReachScan scan;
   std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
   std::uint64_t lost_hits = 0;
 
+  /// The family belongs to the history that the reports show: the one recorded here, or the file's.
+  [[nodiscard]] bool shows(const TrackedFamily& tracked) const {
+    return opened ? tracked.from_file == FromFile::tracked_there ||
+                        tracked.from_file == FromFile::untracked_there
+                  : tracked.from_file == FromFile::no;
+  }
   [[nodiscard]] bool tracks_any() const {
     return std::any_of(families.begin(), families.end(), [](const auto& f) { return !f.untracked; });
   }

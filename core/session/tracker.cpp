@@ -13,6 +13,7 @@
 #include "session/agent_rules.h"
 #include "session/default_allocators.h"
 #include "session/family_settling.h"
+#include "session/program_identity.h"
 #include "sites/birth_gap.h"
 #include "sites/planner.h"
 
@@ -541,6 +542,7 @@ void Tracker::begin_late(DebuggerPort& port) {
 
 void Tracker::forget_history() {
   state_.history.clear();
+  close_file(state_);
   state_.managed.forget();
   state_.recorder.forget_process();
   state_.scan = ReachScan{};

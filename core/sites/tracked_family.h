@@ -13,6 +13,14 @@ namespace refhist {
 /// Which way of arming a family's sites is wanted.
 enum class Backend : std::uint8_t { automatic, breakpoint };
 
+/// Whether a family came with a history file that was opened.
+enum class FromFile : std::uint8_t {
+  no,
+  tracked_there,
+  untracked_there,
+  closed,  ///< the file's history has made room for another
+};
+
 struct TrackedFamily {
   Family family;
   std::optional<MemberPlace> counter;  ///< where the counter is; nothing when it cannot be read
@@ -21,10 +29,17 @@ struct TrackedFamily {
   std::uint64_t object_size = 0;       ///< bytes; 0 unknown
   Backend backend = Backend::automatic;
   FamilyTraits traits;
-  bool by_default = false;         ///< an allocator that nobody named: in the agent or not at all
-  bool untracked = false;          ///< by the user: nothing of it is armed, its history stays
-  std::uint64_t unborn_calls = 0;  ///< on objects never seen whose counter reads 0 or less: static ones
-  std::uint64_t null_puts = 0;     ///< put(NULL) and get(NULL): no events
+  bool by_default = false;            ///< an allocator that nobody named: in the agent or not at all
+  bool untracked = false;             ///< by the user: nothing of it is armed, its history stays
+  std::uint64_t unborn_calls = 0;     ///< on objects never seen whose counter reads 0 or less: static ones
+  std::uint64_t null_puts = 0;        ///< put(NULL) and get(NULL): no events
+  FromFile from_file = FromFile::no;  ///< if any, it is untracked: nothing of it runs here
+
+  void close_file() {
+    if (from_file != FromFile::no) from_file = FromFile::closed;
+  }
+  /// What is on the screen is its history: recorded here, or in the file.
+  [[nodiscard]] bool shown_as_tracked() const { return !untracked || from_file == FromFile::tracked_there; }
 };
 
 }  // namespace refhist

@@ -299,6 +299,12 @@ ModuleMap::Change ModuleMap::replace(const std::vector<Found>& found) {
   return change;
 }
 
+ModuleId ModuleMap::remember(std::shared_ptr<const Module> module, Address bias, Address begin, Address end) {
+  const ModuleId id(all_.size());
+  all_.push_back({.id = id, .module = std::move(module), .bias = bias, .begin = begin, .end = end});
+  return id;
+}
+
 void ModuleMap::put_generated(const std::shared_ptr<const Module>& module, Address bias) {
   const auto [low, high] = extent(*module);
   generated_[low + bias] = {

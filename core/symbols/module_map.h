@@ -40,6 +40,9 @@ class ModuleMap {
   /// Everything is unloaded (the process ended or was replaced).
   Change clear();
 
+  /// A module of a process that is gone, as a file of ours tells of it. It is not loaded.
+  ModuleId remember(std::shared_ptr<const Module> module, Address bias, Address begin, Address end);
+
   /// Code that no file holds: found by `at` only, with an invalid id. Stays until `clear` or the next one
   /// that begins there.
   void put_generated(const std::shared_ptr<const Module>& module, Address bias);

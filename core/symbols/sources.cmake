@@ -18,5 +18,6 @@ target_sources(refhist_core PRIVATE
   symbols/module.cpp
   symbols/mapped_region.cpp
   symbols/module_map.cpp
+  symbols/recorded_module.cpp
   symbols/stack_window.cpp
   symbols/unwinder.cpp)

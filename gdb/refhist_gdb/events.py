@@ -39,6 +39,8 @@ def connect(session):
     handlers = _Handlers(session)
     for name in _HANDLED:
         getattr(gdb.events, name).connect(getattr(handlers, name))
+    if hasattr(gdb.events, "gdb_exiting"):  # GDB 12
+        gdb.events.gdb_exiting.connect(handlers.gdb_exiting)
 
 
 class _Handlers:
@@ -145,6 +147,9 @@ class _Handlers:
             session.lost_process(abi.NOTICE_DETACHED)
         else:
             session.lost_process(abi.NOTICE_SIGNALLED, signal.SIGKILL)
+
+    def gdb_exiting(self, event):
+        self._session.notify(abi.NOTICE_QUITTING)
 
     def inferior_deleted(self, event):
         if event.inferior == self._session.inferior and self._session.pid == 0:

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 4
+#define RH_ABI_VERSION 5
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -38,7 +38,8 @@ enum rh_notice {
   RH_NOTICE_DETACHED,
   RH_NOTICE_EXECUTED,
   RH_NOTICE_BREAKPOINTS,
-  RH_NOTICE_LEAVING
+  RH_NOTICE_LEAVING,
+  RH_NOTICE_QUITTING
 };
 
 /* Callbacks that hand over text or a list call this once (text) or once per item. */

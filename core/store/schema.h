@@ -1,0 +1,76 @@
+// The tables of a history file. docs/file-format.md says what their columns mean; a change here is a change
+// there, and of kFileVersion.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace refhist {
+
+inline constexpr int kFileVersion = 1;             ///< PRAGMA user_version
+inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
+inline constexpr std::string_view kFormat = "refhist history";
+
+/// families.shown
+enum class ShownFamily { tracked, untracked, no };
+
+struct Table {
+  std::string_view name;
+  std::string_view columns;
+};
+
+inline constexpr std::array<Table, 21> kTables{{
+    {"meta", "key TEXT PRIMARY KEY, value"},
+    {"notes", "id INTEGER PRIMARY KEY, line TEXT"},
+    {"modules",
+     "id INTEGER PRIMARY KEY, path TEXT, build_id TEXT, interpreter TEXT, position_independent INTEGER, "
+     "bias INTEGER, first_address INTEGER, end_address INTEGER"},
+    {"roles", "id INTEGER PRIMARY KEY, name TEXT"},
+    {"families",
+     "id INTEGER PRIMARY KEY, name TEXT, origin TEXT, type TEXT, counter_path TEXT, counter_read INTEGER, "
+     "counter_note TEXT, births_note TEXT, allocator INTEGER, by_default INTEGER, shown INTEGER, "
+     "born INTEGER, fold TEXT, part_of TEXT, managed TEXT, null_calls INTEGER, unborn_calls INTEGER"},
+    {"sites",
+     "id INTEGER PRIMARY KEY, family INTEGER, role INTEGER, module INTEGER, function TEXT, "
+     "file_address INTEGER, address INTEGER, clone INTEGER, inlined INTEGER, inlined_into TEXT, "
+     "at_instruction INTEGER, armed INTEGER, in_agent INTEGER, unloaded INTEGER, why_not TEXT, "
+     "why_breakpoint TEXT, rides_on INTEGER, hits INTEGER"},
+    {"threads", "id INTEGER PRIMARY KEY, tid INTEGER, name TEXT"},
+    {"frames", "id INTEGER PRIMARY KEY, module INTEGER, pc INTEGER, exact INTEGER"},
+    {"frame_names",
+     "id INTEGER PRIMARY KEY, frame INTEGER, function TEXT, file TEXT, line INTEGER, inlined INTEGER"},
+    {"lost_frames",
+     "id INTEGER PRIMARY KEY, called_frame INTEGER, calling_frame INTEGER, called TEXT, runs TEXT, ways "
+     "TEXT, "
+     "complete INTEGER"},
+    {"stacks", "id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER, truncated INTEGER"},
+    {"objects",
+     "id INTEGER PRIMARY KEY, address INTEGER, generation INTEGER, family INTEGER, size INTEGER, "
+     "state INTEGER, complete INTEGER, base_known INTEGER, moved_unobserved INTEGER, uncounted INTEGER, "
+     "freed INTEGER, count INTEGER, before_seen INTEGER, born INTEGER, died INTEGER, first_event INTEGER, "
+     "last_event INTEGER, events INTEGER"},
+    {"object_notes", "object INTEGER PRIMARY KEY, note TEXT"},
+    {"managed", "object INTEGER PRIMARY KEY, address INTEGER, type TEXT"},
+    {"reach",
+     "object INTEGER PRIMARY KEY, reach INTEGER, freed INTEGER, holder INTEGER, place TEXT, "
+     "held_by_leak INTEGER, holder_object INTEGER, counter_read INTEGER, counter INTEGER"},
+    {"mistakes", "id INTEGER PRIMARY KEY, verdict TEXT, object INTEGER, event INTEGER, why TEXT"},
+    {"findings",
+     "id INTEGER PRIMARY KEY, verdict TEXT, family INTEGER, object INTEGER, event INTEGER, why TEXT, "
+     "fingerprint TEXT, alike INTEGER"},
+    {"finding_references", "id INTEGER PRIMARY KEY, finding INTEGER, event INTEGER"},
+    {"suspects",
+     "id INTEGER PRIMARY KEY, finding INTEGER, what TEXT, confidence TEXT, function TEXT, file TEXT, "
+     "line INTEGER, why TEXT"},
+    {"origins", "id INTEGER PRIMARY KEY, site INTEGER, thread INTEGER, stack INTEGER, kind INTEGER"},
+    {"event_pages", "page INTEGER PRIMARY KEY, blocks BLOB, data BLOB"},
+}};
+
+/// Written by `refhist export --format sqlite` only: what the event pages say, a row for each event.
+inline constexpr Table kEventRows{
+    "events",
+    "seq INTEGER PRIMARY KEY, time_ns INTEGER, object INTEGER, role INTEGER, site INTEGER, thread INTEGER, "
+    "stack INTEGER, count_before INTEGER, count_after INTEGER, count_after_is INTEGER, unobserved INTEGER, "
+    "failed INTEGER, during_death INTEGER"};
+
+}  // namespace refhist

@@ -1,0 +1,382 @@
+#include "store/session_reader.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/interruption.h"
+#include "base/text.h"
+#include "store/page_codec.h"
+#include "store/schema.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kBetweenQuestions = 4096;  // rows
+constexpr std::uint32_t kAny32 = 0xffffffffU;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  return text.empty() ? std::vector<std::string>() : split(text, '\n');
+}
+
+FromFile from_file(ShownFamily shown) {
+  if (shown == ShownFamily::no) return FromFile::closed;
+  return shown == ShownFamily::tracked ? FromFile::tracked_there : FromFile::untracked_there;
+}
+
+}  // namespace
+
+SessionReader::SessionReader(const std::string& path) : path_(path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) fail("{}: {}", path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) fail("{}: not a regular file", path);
+  try {
+    file_ = std::make_shared<Database>(Database::read(path));
+    check_identity();
+    check_tables();
+    read_meta();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    fail("{} cannot be opened: {}", path, error.what());
+  }
+}
+
+void SessionReader::check_identity() {
+  if (file_->number("PRAGMA application_id") != kApplicationId)
+    fail("it is no history file of refhist (refhist save makes one)");
+  const std::int64_t version = file_->number("PRAGMA user_version");
+  if (version != kFileVersion)
+    fail("it has version {} of the format, this refhist reads version {}", version, kFileVersion);
+}
+
+void SessionReader::check_tables() {
+  // A view of that name could be anything.
+  for (const Table& table : kTables) {
+    const std::string query =
+        fmt::format("SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='{}'", table.name);
+    if (file_->number(query) != 1) fail("its table {} is missing: the file is damaged", table.name);
+  }
+}
+
+void SessionReader::read_meta() {
+  Statement statement = file_->prepare("SELECT key, value FROM meta");
+  while (statement.next()) meta_[statement.text(0)] = {statement.number(1), statement.text(1)};
+  if (meta_text("format") != kFormat) fail("it is no history file of refhist");
+}
+
+std::int64_t SessionReader::meta(const std::string& key) const {
+  const auto found = meta_.find(key);
+  if (found == meta_.end()) fail("it does not say {}: the file is damaged", key);
+  return found->second.first;
+}
+
+std::string SessionReader::meta_text(const std::string& key) const {
+  const auto found = meta_.find(key);
+  if (found == meta_.end()) fail("it does not say {}: the file is damaged", key);
+  return found->second.second;
+}
+
+std::size_t SessionReader::rows(std::string_view table) const {
+  const std::int64_t rows = file_->number(fmt::format("SELECT count(*) FROM {}", table));
+  if (rows >= kAny32) fail("table {} is too long", table);
+  return static_cast<std::size_t>(rows);
+}
+
+template <class Row>
+void SessionReader::each(std::string_view table, std::string_view columns, Row&& row) {
+  Statement statement = file_->prepare(fmt::format("SELECT {} FROM {} ORDER BY rowid", columns, table));
+  for (std::size_t i = 0; statement.next(); ++i) {
+    if (i % kBetweenQuestions == 0)
+      Interruption::check([&] { return fmt::format("opening: {} rows of {}", i, table); });
+    try {
+      row(i, statement);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      fail("table {}, row {}: {}", table, i, error.what());
+    }
+  }
+}
+
+void SessionReader::open(SessionState& state) {
+  first_module_ = state.modules.all().size();
+  first_family_ = state.families.size();
+  first_site_ = state.sites.all().size();
+  try {
+    read_modules();
+    read_families();
+    read_sites();
+    StackTable stacks = read_stacks();
+    std::vector<Thread> threads = read_threads();
+    EventLog events = read_events(stacks.nodes().size(), threads.size());
+    history_.restore(std::move(events), std::move(stacks), std::move(threads), meta("events_were_lost") != 0);
+    read_names();
+    read_lost_frames();
+    read_objects();
+    read_reach();
+    take_over(state);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    fail("{} cannot be opened: {}", path_, error.what());
+  }
+}
+
+void SessionReader::read_modules() {
+  each("modules", "path, build_id, interpreter, position_independent, bias, first_address, end_address",
+       [&](std::size_t, const Statement& row) {
+         Placed placed;
+         placed.module = std::make_shared<RecordedModule>(
+             RecordedModule::Identity{row.text(0), row.text(1), row.text(2), row.flag(3)});
+         placed.bias = static_cast<Address>(row.number(4));
+         placed.begin = static_cast<Address>(row.number(5));
+         placed.end = static_cast<Address>(row.number(6));
+         modules_.push_back(std::move(placed));
+       });
+}
+
+void SessionReader::read_families() {
+  each("families",
+       "name, origin, type, counter_path, counter_read, counter_note, births_note, allocator, by_default, "
+       "shown, born, fold, part_of, managed, null_calls, unborn_calls",
+       [&](std::size_t, const Statement& row) {
+         TrackedFamily tracked;
+         Family& family = tracked.family;
+         family.name = row.text(0);
+         family.origin = row.text(1);
+         family.counter.type = row.text(2);
+         family.counter.path = row.text(3);
+         if (row.flag(4)) tracked.counter = MemberPlace{};
+         tracked.counter_note = row.text(5);
+         tracked.births_note = row.text(6);
+         family.allocator = row.flag(7);
+         tracked.by_default = row.flag(8);
+         tracked.untracked = true;  // by this session
+         tracked.from_file = from_file(static_cast<ShownFamily>(row.small(9, 2)));
+         family.born = row.number(10);
+         family.fold = lines_of(row.text(11));
+         family.part_of = row.text(12);
+         family.managed = lines_of(row.text(13));
+         tracked.null_puts = static_cast<std::uint64_t>(row.number(14));
+         tracked.unborn_calls = static_cast<std::uint64_t>(row.number(15));
+         families_.push_back(std::move(tracked));
+       });
+}
+
+void SessionReader::read_sites() {
+  const std::size_t count = rows("sites");
+  each("sites",
+       "family, role, module, function, file_address, address, clone, inlined, inlined_into, at_instruction, "
+       "in_agent, unloaded, why_not, why_breakpoint, rides_on, hits, armed",
+       [&](std::size_t, const Statement& row) {
+         Site site;
+         site.family = row.id<FamilyId>(0, families_.size(), first_family_);
+         if (!site.family.valid()) fail("it is of no family");
+         site.role = static_cast<Role>(row.small(1, static_cast<std::uint32_t>(Role::pool_destroy)));
+         site.module = row.id<ModuleId>(2, modules_.size(), first_module_);
+         site.function = row.text(3);
+         site.file_address = static_cast<Address>(row.number(4));
+         site.address = static_cast<Address>(row.number(5));
+         site.clone = static_cast<CloneKind>(row.small(6, static_cast<std::uint32_t>(CloneKind::other)));
+         site.inlined = row.flag(7);
+         site.inlined_into = row.text(8);
+         if (row.flag(9)) site.counter.emplace();
+         site.in_agent = row.flag(10);
+         site.unloaded = row.flag(11);
+         site.why_not = row.text(12);
+         site.why_breakpoint = row.text(13);
+         site.rides_on = row.id<SiteId>(14, count, first_site_);
+         site.hits = static_cast<std::uint64_t>(row.number(15));
+         site.current = row.flag(16) || !site.why_not.empty();
+         sites_.push_back(std::move(site));
+       });
+}
+
+StackTable SessionReader::read_stacks() {
+  std::vector<StackFrame> frames;
+  each("frames", "module, pc, exact", [&](std::size_t, const Statement& row) {
+    frames.push_back(StackFrame{row.id<ModuleId>(0, modules_.size(), first_module_),
+                                static_cast<Address>(row.number(1)), row.flag(2)});
+  });
+  std::vector<StackTable::Node> nodes;
+  each("stacks", "parent, frame, truncated", [&](std::size_t i, const Statement& row) {
+    nodes.push_back(StackTable::Node{row.id<StackId>(0, i), row.id<FrameId>(1, frames.size()), row.flag(2)});
+  });
+  return StackTable::of(std::move(frames), std::move(nodes));
+}
+
+std::vector<Thread> SessionReader::read_threads() {
+  std::vector<Thread> threads;
+  each("threads", "tid, name", [&](std::size_t, const Statement& row) {
+    threads.push_back(Thread{static_cast<long>(row.number(0)), row.text(1)});
+  });
+  return threads;
+}
+
+EventLog SessionReader::read_events(std::size_t stacks, std::size_t threads) {
+  EventLog::Stored stored;
+  const std::int64_t events = meta("events");
+  if (events < 0 || events >= kAny32) fail("it has {} events", events);
+  stored.events = static_cast<std::size_t>(events);
+  stored.objects = rows("objects");
+  each("origins", "site, thread, stack, kind", [&](std::size_t, const Statement& row) {
+    EventLog::Origin origin;
+    origin.site = row.id<SiteId>(0, sites_.size(), first_site_);
+    origin.thread = row.id<ThreadIndex>(1, threads);
+    if (!origin.thread.valid()) fail("its thread is missing");
+    origin.stack = row.id<StackId>(2, stacks);
+    origin.kind = row.small(3, kAny32);
+    stored.origins.push_back(origin);
+  });
+  each("event_pages", "page, blocks", [&](std::size_t i, const Statement& row) {
+    if (row.number(0) != static_cast<std::int64_t>(i)) fail("a page is missing");
+    stored.blocks.push_back(PageCodec::blocks(row.blob(1)));
+  });
+  auto pages = std::make_shared<Statement>(file_->prepare("SELECT data FROM event_pages WHERE page=?"));
+  stored.read = [pages, file = file_, path = path_](std::size_t page) {
+    try {
+      pages->ask(static_cast<std::int64_t>(page));
+      if (!pages->next()) fail("a page of events is missing");
+      return PageCodec::unpack(pages->blob(0), EventLog::kPage);
+    } catch (const Error& error) {
+      fail("{} is damaged: {}", path, error.what());
+    }
+  };
+  return EventLog::open(std::move(stored));
+}
+
+void SessionReader::read_names() {
+  const std::vector<StackFrame>& frames = history_.stacks().all_frames();
+  each("frame_names", "frame, function, file, line, inlined", [&](std::size_t, const Statement& row) {
+    const auto id = row.id<FrameId>(0, frames.size());
+    if (!id.valid()) fail("it names no frame");
+    const StackFrame& frame = frames[id.index()];
+    SourceFrame source{row.text(1), row.text(2), row.small(3, kAny32), row.flag(4)};
+    if (!frame.module.valid() || (source.function.empty() && source.file.empty())) return;
+    modules_[frame.module.index() - first_module_].module->add_frame(frame.exact ? frame.pc : frame.pc - 1,
+                                                                     std::move(source));
+  });
+}
+
+void SessionReader::read_lost_frames() {
+  const std::vector<StackFrame>& frames = history_.stacks().all_frames();
+  each("lost_frames", "called_frame, calling_frame, called, runs, ways, complete",
+       [&](std::size_t, const Statement& row) {
+         const auto inner = row.id<FrameId>(0, frames.size());
+         const auto outer = row.id<FrameId>(1, frames.size());
+         if (!inner.valid() || !outer.valid()) fail("its frames are missing");
+         LostFrames lost{row.text(2), row.text(3), {}, row.flag(5)};
+         for (const std::string& way : lines_of(row.text(4))) lost.ways.push_back(split(way, '\t'));
+         lost_.push_back(Lost{frames[inner.index()], frames[outer.index()], std::move(lost)});
+       });
+}
+
+void SessionReader::read_objects() {
+  const std::size_t events = history_.event_count();
+  each("objects",
+       "address, family, size, state, complete, base_known, moved_unobserved, uncounted, freed, count, "
+       "before_seen, born, died, first_event, last_event, events",
+       [&](std::size_t, const Statement& row) {
+         Object object;
+         object.address = static_cast<Address>(row.number(0));
+         object.family = row.id<FamilyId>(1, families_.size(), first_family_);
+         if (!object.family.valid()) fail("it is of no family");
+         object.size = static_cast<std::uint64_t>(row.number(2));
+         object.state = static_cast<ObjectState>(row.small(3, static_cast<int>(ObjectState::unknown)));
+         object.complete = row.flag(4);
+         object.base_known = row.flag(5);
+         object.moved_unobserved = row.flag(6);
+         object.uncounted = row.flag(7);
+         object.freed = row.flag(8);
+         object.ledger = row.number(9);
+         object.before_seen = row.number(10);
+         object.born = row.id<EventId>(11, events);
+         object.died = row.id<EventId>(12, events);
+         object.first_event = row.id<EventId>(13, events);
+         object.last_event = row.id<EventId>(14, events);
+         object.events = row.small(15, static_cast<std::uint32_t>(events));
+         history_.add_object(object);
+       });
+  const std::size_t count = history_.objects().size();
+  const auto known = [&](const Statement& row) {
+    const auto id = row.id<ObjectId>(0, count);
+    if (!id.valid()) fail("its object is missing");
+    return id;
+  };
+  each("object_notes", "object, note",
+       [&](std::size_t, const Statement& row) { history_.set_note(known(row), row.text(1)); });
+  each("managed", "object, address, type", [&](std::size_t, const Statement& row) {
+    managed_.emplace_back(known(row), ManagedObject{static_cast<Address>(row.number(1)), row.text(2)});
+  });
+  each("mistakes", "object, event, verdict, why", [&](std::size_t, const Statement& row) {
+    const auto verdict = verdict_from_name(row.text(2));
+    const auto event = row.id<EventId>(1, events);
+    if (!verdict || !event.valid()) fail("verdict {} means nothing", row.text(2));
+    history_.add_finding(Finding{*verdict, known(row), event, row.text(3)});
+  });
+}
+
+void SessionReader::read_reach() {
+  scan_.done = meta("scan_done") != 0;
+  scan_.at_exit = meta("scan_at_exit") != 0;
+  scan_.at_event = static_cast<std::uint64_t>(meta("scan_at_event"));
+  scan_.running_threads = static_cast<std::size_t>(meta("scan_running_threads"));
+  scan_.why_not = meta_text("scan_why_not");
+  const std::size_t count = history_.objects().size();
+  each("reach", "object, reach, freed, holder, place, held_by_leak, holder_object, counter_read, counter",
+       [&](std::size_t, const Statement& row) {
+         ReachOfObject reach;
+         reach.object = row.id<ObjectId>(0, count);
+         if (!reach.object.valid()) fail("its object is missing");
+         reach.reach = static_cast<Reach>(row.small(1, static_cast<int>(Reach::reachable)));
+         reach.freed = row.flag(2);
+         reach.holder = static_cast<Address>(row.number(3));
+         reach.where = row.text(4);
+         reach.held_by_leak = row.flag(5);
+         reach.holder_object = row.id<ObjectId>(6, count);
+         reach.counted = row.flag(7);
+         if (!row.is_null(8)) reach.counter = row.number(8);
+         scan_.objects.emplace(reach.object, reach);
+       });
+}
+
+void SessionReader::take_over(SessionState& state) {
+  OpenedFile opened;
+  opened.path = path_;
+  opened.saved_at = meta("saved_at");
+  opened.was_alive = meta("alive") != 0;
+  each("notes", "line", [&](std::size_t, const Statement& row) { opened.notes.push_back(row.text(0)); });
+  ProgramIdentity program;
+  program.executable = meta_text("executable");
+  program.arguments = lines_of(meta_text("arguments"));
+  program.pid = static_cast<long>(meta("pid"));
+  ProcessEnd end{meta("ended") != 0, meta("ended_by_signal") != 0, meta("detached") != 0,
+                 static_cast<int>(meta("end_status"))};
+  const auto lost_events = static_cast<std::uint64_t>(meta("lost_events"));
+
+  // Nothing fails from here on.
+  state.sites.retire_all();
+  for (TrackedFamily& tracked : state.families) tracked.close_file();
+  for (Placed& placed : modules_)
+    state.modules.remember(std::move(placed.module), placed.bias, placed.begin, placed.end);
+  for (TrackedFamily& tracked : families_) state.families.push_back(std::move(tracked));
+  for (Site& site : sites_) state.sites.add(std::move(site));
+  state.history = std::move(history_);
+  state.managed.forget();
+  for (auto& [id, object] : managed_) state.managed.remember(id, std::move(object));
+  for (Lost& lost : lost_) state.namer.tail_calls().remember(lost.inner, lost.outer, std::move(lost.frames));
+  state.namer.modules_changed();
+  state.scan = std::move(scan_);
+  state.end = end;
+  state.program = std::move(program);
+  state.lost_hits = lost_events;
+  state.warnings.clear();
+  state.opened = std::move(opened);
+}
+
+}  // namespace refhist

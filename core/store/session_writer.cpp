@@ -1,0 +1,309 @@
+#include "store/session_writer.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <set>
+
+#include "base/error.h"
+#include "base/interruption.h"
+#include "base/text.h"
+#include "reports/findings.h"
+#include "store/page_codec.h"
+#include "store/schema.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kBetweenQuestions = 4096;  // rows
+
+std::string create_table(const Table& table) {
+  return fmt::format("CREATE TABLE {}({});", table.name, table.columns);
+}
+
+Statement into(Database& file, const Table& table) {
+  const std::size_t columns = split(table.columns, ',').size();
+  std::string places;
+  for (std::size_t i = 0; i < columns; ++i) places += i == 0 ? "?" : ",?";
+  return file.prepare(fmt::format("INSERT INTO {} VALUES({})", table.name, places));
+}
+
+Statement into(Database& file, std::string_view name) {
+  for (const Table& table : kTables) {
+    if (table.name == name) return into(file, table);
+  }
+  fail("no table {}", name);
+}
+
+void tell(std::size_t done, std::size_t all, const char* what) {
+  if (done % kBetweenQuestions == 0)
+    Interruption::check([&] { return fmt::format("saving: {} of {} {}", done, all, what); });
+}
+
+/// What happens to a file that is not finished, and what makes a finished one the user's.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(const std::string& path)
+      : path_(path), unfinished_(fmt::format("{}.part-{}", path, getpid())) {
+    unlink(unfinished_.c_str());
+  }
+  ~UnfinishedFile() { unlink(unfinished_.c_str()); }
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+  [[nodiscard]] const std::string& name() const { return unfinished_; }
+
+  /// Returns its size.
+  std::uint64_t finish() {
+    const int file = ::open(unfinished_.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    const bool safe = file >= 0 && fsync(file) == 0 && fstat(file, &status) == 0;
+    if (file >= 0) ::close(file);
+    if (!safe || rename(unfinished_.c_str(), path_.c_str()) != 0) fail("{}", std::strerror(errno));
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+ private:
+  std::string path_;
+  std::string unfinished_;
+};
+
+}  // namespace
+
+SessionWriter::Written SessionWriter::write(const std::string& path) {
+  try {
+    struct stat status {};
+    if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) fail("it is no regular file");
+    UnfinishedFile unfinished(path);
+    Database file = Database::create(unfinished.name());
+    write_tables(file);
+    file.close();
+    return {unfinished.finish()};
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    fail("{} could not be written: {}", path, error.what());
+  }
+}
+
+void SessionWriter::write_tables(Database& file) {
+  for (const Table& table : kTables) file.run(create_table(table));
+  write_meta(file);
+  write_program(file);
+  write_families(file);
+  write_sites(file);
+  write_stacks(file);
+  write_names(file);
+  write_lost_frames(file);
+  write_objects(file);
+  write_what_is_known(file);
+  write_reach(file);
+  write_findings(file);
+  write_events(file);
+  if (events_ == Events::and_rows) write_event_rows(file);
+  file.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kFileVersion));
+}
+
+void SessionWriter::write_meta(Database& file) {
+  Statement meta = into(file, "meta");
+  meta.row("format", kFormat);
+  meta.row("saved_at", static_cast<std::int64_t>(std::time(nullptr)));  // seconds since 1970
+  meta.row("events", state_.history.event_count());
+  meta.row("objects", state_.history.objects().size());
+  meta.row("lost_events", state_.lost_hits + state_.agent.lost());
+  meta.row("events_were_lost", state_.history.lost());
+  Statement notes = into(file, "notes");
+  for (const std::string& line : caveats(state_)) notes.row(std::optional<std::int64_t>(), line);
+}
+
+void SessionWriter::write_program(Database& file) {
+  Statement meta = into(file, "meta");
+  meta.row("executable", state_.program.executable);
+  meta.row("arguments", join(state_.program.arguments, "\n"));
+  meta.row("pid", static_cast<std::int64_t>(state_.program.pid));
+  meta.row("alive", state_.alive);
+  meta.row("ended", state_.end.ended);
+  meta.row("ended_by_signal", state_.end.by_signal);
+  meta.row("detached", state_.end.detached);
+  meta.row("end_status", state_.end.status);
+  Statement modules = into(file, "modules");
+  for (const LoadedModule* module : state_.modules.all()) {
+    modules.row(module->id, module->module->path(), module->module->build_id(), module->module->interpreter(),
+                module->module->position_independent(), module->bias, module->begin, module->end);
+  }
+  Statement threads = into(file, "threads");
+  for (std::size_t i = 0; i < state_.history.threads().size(); ++i) {
+    const Thread& thread = state_.history.threads()[i];
+    threads.row(ThreadIndex(i), static_cast<std::int64_t>(thread.tid), thread.name);
+  }
+}
+
+ShownFamily SessionWriter::shown(const TrackedFamily& tracked) const {
+  if (!state_.shows(tracked)) return ShownFamily::no;
+  return tracked.shown_as_tracked() ? ShownFamily::tracked : ShownFamily::untracked;
+}
+
+void SessionWriter::write_families(Database& file) {
+  Statement roles = into(file, "roles");
+  for (std::uint32_t role = 0; role <= static_cast<std::uint32_t>(Role::pool_destroy); ++role)
+    roles.row(role, role_name(static_cast<Role>(role)));
+  Statement families = into(file, "families");
+  for (std::size_t i = 0; i < state_.families.size(); ++i) {
+    const TrackedFamily& tracked = state_.families[i];
+    const Family& family = tracked.family;
+    families.row(FamilyId(i), family.name, family.origin, family.counter.type, family.counter.path,
+                 tracked.counter.has_value(), tracked.counter_note, tracked.births_note, family.allocator,
+                 tracked.by_default, static_cast<std::uint32_t>(shown(tracked)), family.born,
+                 join(family.fold, "\n"), family.part_of, join(family.managed, "\n"), tracked.null_puts,
+                 tracked.unborn_calls);
+  }
+}
+
+void SessionWriter::write_sites(Database& file) {
+  Statement sites = into(file, "sites");
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.all()[i];
+    const bool armed = site.current && site.why_not.empty();
+    sites.row(SiteId(i), site.family, static_cast<std::uint32_t>(site.role), site.module, site.function,
+              site.file_address, site.address, static_cast<std::uint32_t>(site.clone), site.inlined,
+              site.inlined_into, site.counter.has_value(), armed, site.in_agent, site.unloaded, site.why_not,
+              site.why_breakpoint, site.rides_on, site.hits);
+  }
+}
+
+void SessionWriter::write_stacks(Database& file) {
+  const StackTable& table = state_.history.stacks();
+  Statement frames = into(file, "frames");
+  for (std::size_t i = 0; i < table.all_frames().size(); ++i) {
+    const StackFrame& frame = table.all_frames()[i];
+    frames.row(FrameId(i), frame.module, frame.pc, frame.exact);
+  }
+  Statement stacks = into(file, "stacks");
+  for (std::size_t i = 0; i < table.nodes().size(); ++i) {
+    const StackTable::Node& node = table.nodes()[i];
+    stacks.row(StackId(i), node.parent, node.frame, node.truncated);
+  }
+}
+
+void SessionWriter::write_names(Database& file) {
+  Statement names = into(file, "frame_names");
+  const std::vector<StackFrame>& frames = state_.history.stacks().all_frames();
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    tell(i, frames.size(), "frames named");
+    for (const NamedFrame& name : state_.namer.name(frames[i]))
+      names.row(std::optional<std::int64_t>(), FrameId(i), name.function, name.file, name.line, name.inlined);
+  }
+}
+
+void SessionWriter::write_lost_frames(Database& file) {
+  Statement lost = into(file, "lost_frames");
+  const StackTable& table = state_.history.stacks();
+  std::set<std::pair<FrameId, FrameId>> seen;
+  for (std::size_t i = 0; i < table.nodes().size(); ++i) {
+    tell(i, table.nodes().size(), "stacks looked at");
+    const StackTable::Node& node = table.nodes()[i];
+    if (!node.parent.valid()) continue;
+    const FrameId outer = table.nodes()[node.parent.index()].frame;
+    if (!seen.emplace(node.frame, outer).second) continue;
+    const auto found = state_.namer.tail_calls().between(table.all_frames()[node.frame.index()],
+                                                         table.all_frames()[outer.index()]);
+    if (found == nullptr) continue;
+    std::vector<std::string> ways;
+    for (const std::vector<std::string>& way : found->ways) ways.push_back(join(way, "\t"));
+    lost.row(std::optional<std::int64_t>(), node.frame, outer, found->called, found->runs, join(ways, "\n"),
+             found->complete);
+  }
+}
+
+void SessionWriter::write_objects(Database& file) {
+  Statement objects = into(file, "objects");
+  const std::vector<Object>& all = state_.history.objects();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    tell(i, all.size(), "objects");
+    const Object& object = all[i];
+    objects.row(ObjectId(i), object.address, object.generation, object.family, object.size,
+                static_cast<std::uint32_t>(object.state), object.complete, object.base_known,
+                object.moved_unobserved, object.uncounted, object.freed, object.ledger, object.before_seen,
+                object.born, object.died, object.first_event, object.last_event, object.events);
+  }
+}
+
+void SessionWriter::write_what_is_known(Database& file) {
+  Statement notes = into(file, "object_notes");
+  for (const auto& [id, note] : state_.history.notes()) notes.row(id, note);
+  Statement managed = into(file, "managed");
+  for (const auto& [id, object] : state_.managed.known()) managed.row(id, object.address, object.type);
+  Statement mistakes = into(file, "mistakes");
+  for (const Finding& finding : state_.history.findings())
+    mistakes.row(std::optional<std::int64_t>(), verdict_name(finding.verdict), finding.object, finding.event,
+                 finding.why);
+}
+
+void SessionWriter::write_reach(Database& file) {
+  const ReachScan& scan = state_.scan;
+  Statement meta = into(file, "meta");
+  meta.row("scan_done", scan.done);
+  meta.row("scan_at_exit", scan.at_exit);
+  meta.row("scan_at_event", scan.at_event);
+  meta.row("scan_running_threads", scan.running_threads);
+  meta.row("scan_why_not", scan.why_not);
+  Statement reach = into(file, "reach");
+  for (const auto& [id, object] : scan.objects)
+    reach.row(id, static_cast<std::uint32_t>(object.reach), object.freed, object.holder, object.where,
+              object.held_by_leak, object.holder_object, object.counted, object.counter);
+}
+
+void SessionWriter::write_findings(Database& file) {
+  Statement findings = into(file, "findings");
+  Statement references = into(file, "finding_references");
+  Statement suspects = into(file, "suspects");
+  std::int64_t number = 0;
+  for (const ReportedFinding& finding : collect_findings(state_, FindingFilter{{}, true})) {
+    const Object& object = state_.history.object(finding.object);
+    findings.row(number, verdict_name(finding.verdict), object.family, finding.object, finding.event,
+                 finding.why, finding.fingerprint, finding.alike.size());
+    for (const EventId event : finding.references)
+      references.row(std::optional<std::int64_t>(), number, event);
+    for (const Suspect& suspect : finding.suspects)
+      suspects.row(std::optional<std::int64_t>(), number, suspect.what, suspect.confidence,
+                   suspect.frame.function, suspect.frame.file, suspect.frame.line, suspect.why);
+    ++number;
+  }
+}
+
+void SessionWriter::write_events(Database& file) {
+  const EventLog& log = state_.history.log();
+  Statement origins = into(file, "origins");
+  for (std::size_t i = 0; i < log.origins().size(); ++i) {
+    const EventLog::Origin& origin = log.origins()[i];
+    origins.row(i, origin.site, origin.thread, origin.stack, origin.kind);
+  }
+  Statement pages = into(file, "event_pages");
+  PageCodec codec;
+  for (std::size_t i = 0; i < log.pages(); ++i) {
+    Interruption::check([&] { return fmt::format("saving: {} of {} pages of events", i, log.pages()); });
+    const EventLog::Page page = log.page(i);
+    pages.row(i, PageCodec::directory(page.blocks), codec.pack(page.bytes));
+  }
+}
+
+void SessionWriter::write_event_rows(Database& file) {
+  file.run(create_table(kEventRows));
+  Statement rows = into(file, kEventRows);
+  const History& history = state_.history;
+  for (std::size_t i = 0; i < history.event_count(); ++i) {
+    tell(i, history.event_count(), "events");
+    const Event event = history.event(EventId(i));
+    rows.row(EventId(i), event.time_ns, event.object, static_cast<std::uint32_t>(event.role), event.site,
+             event.thread, event.stack, event.before, event.after,
+             static_cast<std::uint32_t>(event.after_source), event.unobserved, event.failed,
+             event.during_death);
+  }
+}
+
+}  // namespace refhist
