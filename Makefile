@@ -1,14 +1,16 @@
 # make        build into ./build (installs missing Debian packages first)
 # make demo   the demo programs in GDB and in LLDB
 # make test   unit and session tests; ends with ctest's summary
+# make install builds and installs below PREFIX (default: /usr/local)
 # make docs    writes docs/commands.md from the command table
 # make bench  the cost of an event beside callbacks written by hand and other recorders; needs a quiet machine and
 #             3-4 minutes
 # make format rewrites the C and C++ sources by .clang-format
 BUILD ?= build
+PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all packages build demo test bench docs format clean
+.PHONY: all packages build demo test install bench docs format clean
 
 all: build
 
@@ -28,6 +30,10 @@ test: packages
 	@tests/libcxx.sh $(BUILD)/libcxx
 	@$(MAKE) --no-print-directory build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX) > /dev/null
+	@echo "installed below $(PREFIX)"
 
 docs: build
 	python3 -B docs/generate_commands.py $(BUILD)/core/librefhist.so > docs/commands.md.new

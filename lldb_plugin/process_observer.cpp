@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "exit_packet.h"
 #include "file_path.h"
 #include "process_access.h"
 
@@ -46,11 +47,14 @@ Observation ProcessObserver::end_of_unseen() {
   return {Notice::exited, -1};
 }
 
-Observation ProcessObserver::end_of(lldb::SBProcess& process) {
+Observation ProcessObserver::end_of(lldb::SBTarget& target, lldb::SBProcess& process) {
   if (process.GetState() != lldb::eStateExited) return {Notice::detached, 0};
-  // The status of a process that died by a signal is the bare signal number in LLDB. It is taken for one
-  // when the user was shown that very signal at the last stop, or has had the process killed.
+  // The status of a process that died by a signal is the bare signal number in LLDB. Where its server has not
+  // told, it is taken for one when the user was shown that very signal at the last stop, or has had the
+  // process killed.
   const int status = process.GetExitStatus();
+  if (const auto by_signal = status > 0 ? ended_by_signal(target) : std::nullopt)
+    return {*by_signal ? Notice::signalled : Notice::exited, status};
   const char* description = process.GetExitDescription();
   const bool told = description != nullptr && *description != '\0';
   const bool by_signal =
@@ -116,7 +120,7 @@ std::vector<Observation> ProcessObserver::look(lldb::SBTarget& target, Occasion 
     seen.push_back(end_of_unseen());
     known_ = false;
   } else if (known_ && !is_alive(state)) {
-    seen.push_back(end_of(process));
+    seen.push_back(end_of(target, process));
     known_ = false;
   }
   if (!known_) kill_expected_ = false;

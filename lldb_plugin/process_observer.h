@@ -38,7 +38,7 @@ class ProcessObserver {
 
  private:
   Observation end_of_unseen();
-  Observation end_of(lldb::SBProcess& process);
+  Observation end_of(lldb::SBTarget& target, lldb::SBProcess& process);
   Observation stop_of(lldb::SBProcess& process);
   Observation pass_entry();
   void look_at_stop(lldb::SBTarget& target, lldb::SBProcess& process, Occasion occasion,

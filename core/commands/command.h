@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "port/debugger_port.h"
+#include "reports/findings.h"
 #include "session/counter_watches.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
@@ -95,6 +96,9 @@ void run_help(CommandContext& context);
 
 /// The objects that the words of the command mean: an address, or an expression. Throws Error.
 std::vector<ObjectId> objects_named(CommandContext& context);
+
+/// --family and --reachable.
+FindingFilter finding_filter(const Arguments& arguments);
 
 /// Writes the history into the file, with a look at what the program can still reach if it is stopped.
 /// Returns one line that says so. Throws Error.

@@ -23,6 +23,19 @@ std::vector<OptionSpec> rule_options(std::vector<OptionSpec> more) {
   return options;
 }
 
+std::vector<OptionSpec> check_options(std::vector<OptionSpec> more) {
+  std::vector<OptionSpec> options{
+      {"--fail-on", "LIST", "verdicts that make the check fail, separated by commas"},
+      {"--family", "GLOB", "only these families"},
+      {"--reachable", "", "reachable objects are leaks as well"},
+      {"--suppressions", "FILE", "lines VERDICT:PATTERN, as LeakSanitizer has them: what is not to be told"},
+      {"--baseline", "FILE", "findings that were accepted: only new ones fail the check"},
+      {"--update-baseline", "", "accept what is found now"},
+  };
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
 const char* const kRuleUsage = "[list | delete N | disable N | enable N] [OPTIONS]";
 
 std::vector<Command> track_commands() {
@@ -130,23 +143,20 @@ std::vector<Command> report_commands() {
        "",
        {{"--discard", "", "even if a history that was not saved is lost"}},
        run_open},
-      {"export",
-       "FILE --format FORMAT",
-       "write the history for other tools",
-       "sqlite: as refhist save does, and each event as a row besides.",
-       {{"--format", "FORMAT", "sqlite"}},
+      {"export", "FILE --format FORMAT", "write the history or its findings for other tools",
+       "json: the session with its findings. junit, sarif: the findings, with those of check's options. "
+       "folded: "
+       "stacks\n"
+       "for flame graphs. sqlite: as refhist save does, and each event as a row besides.",
+       check_options({{"--format", "FORMAT", "json, junit, sarif, folded or sqlite"},
+                      {"--of", "WHAT", "folded: leaked (default), live (objects by birth) or events"},
+                      {"--source-root", "DIR", "names of source files are relative to it (default: here)"}}),
        run_export},
-      {"check",
-       "",
-       "print the findings and end the debugger: 23 findings, 0 clean, 1 the session failed",
+      {"check", "", "print the findings and end the debugger: 23 findings, 0 clean, 1 the session failed",
        "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, "
        "undecidable;\n"
        "imbalance stands for all but leak, unobserved-change and undecidable. Default: leak,imbalance.",
-       {{"--fail-on", "LIST", "verdicts that make the check fail, separated by commas"},
-        {"--family", "GLOB", "only these families"},
-        {"--reachable", "", "reachable objects are leaks as well"},
-        kJson},
-       run_check},
+       check_options({kJson}), run_check},
   };
 }
 

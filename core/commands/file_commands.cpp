@@ -23,34 +23,20 @@ std::string summary(const SessionState& state) {
                      plural(state.history.objects().size(), "object"));
 }
 
-std::string written_line(const char* done, const SessionState& state, const std::string& path,
-                         std::uint64_t bytes) {
-  return fmt::format("{} {} in {} ({:.1f} MiB)\n", done, summary(state), path,
-                     static_cast<double>(bytes) / 1048576.0);
-}
-
 }  // namespace
 
 std::string save_history(SessionState& state, DebuggerPort& port, const std::string& path) {
   if (state.alive && port.process().state != ProcessState::running) scan_if_alive(state, port);
   const auto written = SessionWriter(state, SessionWriter::Events::packed).write(path);
   state.saved_events = state.history.event_count();
-  return written_line("saved", state, path, written.bytes);
+  return fmt::format("saved {} in {} ({:.1f} MiB)\n", summary(state), path,
+                     static_cast<double>(written.bytes) / 1048576.0);
 }
 
 void run_save(CommandContext& context) {
   const std::string path = the_file(context, "save");
   if (context.state.history.event_count() == 0) fail("there is no history to save: nothing was recorded");
   context.text = save_history(context.state, context.port, path);
-}
-
-void run_export(CommandContext& context) {
-  const std::string path = the_file(context, "export");
-  const std::string format = context.arguments.value("--format");
-  if (format != "sqlite") fail("--format is sqlite, not {}", format.empty() ? "empty" : format);
-  if (context.state.history.event_count() == 0) fail("there is no history to export: nothing was recorded");
-  const auto written = SessionWriter(context.state, SessionWriter::Events::and_rows).write(path);
-  context.text = written_line("exported", context.state, path, written.bytes);
 }
 
 void run_open(CommandContext& context) {

@@ -17,9 +17,6 @@ namespace refhist {
 
 namespace {
 
-constexpr int kStatusFindings = 23;
-constexpr int kStatusFailed = 1;
-
 bool looks_like_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEFxX") == std::string::npos &&
          text.front() >= '0' && text.front() <= '9';
@@ -119,43 +116,6 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
   return found;
 }
 
-FindingFilter filter_of(const Arguments& arguments) {
-  return FindingFilter{arguments.all("--family"), arguments.has("--reachable")};
-}
-
-std::vector<Verdict> verdicts_of(const std::string& list) {
-  std::vector<Verdict> verdicts;
-  for (const std::string& part : split(list, ',')) {
-    const std::string word(trim(part));
-    if (word == "imbalance") {
-      verdicts.insert(verdicts.end(), {Verdict::over_put, Verdict::use_after_free, Verdict::resurrection,
-                                       Verdict::free_while_referenced});
-    } else if (const auto verdict = verdict_from_name(word)) {
-      verdicts.push_back(*verdict);
-    } else {
-      std::vector<std::string> names = verdict_names();
-      names.emplace_back("imbalance");
-      const std::string near = suggestion(word, names);
-      fail("--fail-on knows no {}{}: it takes {}", word.empty() ? "empty word" : word, near,
-           join(names, ", "));
-    }
-  }
-  return verdicts;
-}
-
-/// Why a check of this session would prove nothing; empty when it proves something.
-std::string why_failed(SessionState& state) {
-  if (!state.opened && !state.tracks_any()) return "nothing is tracked";
-  if (!state.opened && state.runs == 0) return "no program ran";
-  const auto& sites = state.sites.all();
-  const bool armed = std::any_of(sites.begin(), sites.end(), [](const Site& site) {
-    return site.current && (site.why_not.empty() || site.hits != 0);
-  });
-  if (!armed) return "no function of the tracked families was ever armed";
-  if (state.lost_hits != 0) return "events were lost";
-  return {};
-}
-
 bool any_lost(const ReachResult& result) {
   return std::any_of(result.objects.begin(), result.objects.end(), [](const ReachOfObject& object) {
     return !object.freed && object.reach != Reach::reachable;
@@ -241,6 +201,10 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   state.scan = std::move(scan);
 }
 
+FindingFilter finding_filter(const Arguments& arguments) {
+  return FindingFilter{arguments.all("--family"), arguments.has("--reachable")};
+}
+
 void scan_if_alive(SessionState& state, DebuggerPort& port) {
   if (!state.alive) return;
   look_at_managed(state, port);
@@ -287,7 +251,7 @@ void run_history(CommandContext& context) {
 void run_objects(CommandContext& context) {
   context.arguments.expect_words(0, "objects");
   look_at_managed(context.state, context.port);
-  const FindingFilter filter = filter_of(context.arguments);
+  const FindingFilter filter = finding_filter(context.arguments);
   std::vector<ObjectId> chosen;
   for (std::size_t i = 0; i < context.state.history.objects().size(); ++i) {
     const Object& object = context.state.history.object(ObjectId(i));
@@ -314,33 +278,10 @@ void run_objects(CommandContext& context) {
 void run_leaks(CommandContext& context) {
   context.arguments.expect_words(0, "leaks");
   scan_if_alive(context.state, context.port);
-  const FindingFilter filter = filter_of(context.arguments);
+  const FindingFilter filter = finding_filter(context.arguments);
   context.text = context.arguments.has("--json")
                      ? leaks_json(context.state, filter)
                      : leak_report(context.state, LeakReportOptions{filter, stacks_of(context.arguments)});
-}
-
-void run_check(CommandContext& context) {
-  context.arguments.expect_words(0, "check");
-  const std::vector<Verdict> fatal = verdicts_of(context.arguments.value("--fail-on", "leak,imbalance"));
-  scan_if_alive(context.state, context.port);
-  std::vector<ReportedFinding> findings = collect_findings(context.state, filter_of(context.arguments));
-  std::size_t failing = 0;
-  for (const ReportedFinding& finding : findings) {
-    if (std::find(fatal.begin(), fatal.end(), finding.verdict) != fatal.end()) ++failing;
-  }
-  const std::string failed = why_failed(context.state);
-  if (context.arguments.has("--json")) {
-    context.text = findings_json(context.state, findings);
-  } else {
-    for (const ReportedFinding& finding : findings) context.text += finding_lines(context.state, finding);
-    context.text += fmt::format("refhist check: {}, {} of a kind that fails the check\n",
-                                plural(findings.size(), "finding"), failing);
-    if (!context.state.history.objects().empty()) context.text += scan_line(context.state) + "\n";
-    for (const std::string& line : caveats(context.state)) context.text += fmt::format("note: {}\n", line);
-    if (!failed.empty()) context.text += fmt::format("refhist check: failed: {}\n", failed);
-  }
-  context.quit_status = failing != 0 ? kStatusFindings : failed.empty() ? 0 : kStatusFailed;
 }
 
 void run_status(CommandContext& context) {

@@ -69,6 +69,14 @@ void add_seen(SessionState& state, const FindingFilter& filter, std::vector<Repo
   }
 }
 
+/// Why nothing can be said of what was outstanding at the end; empty when the program ended by itself.
+std::string why_cut_off(const ProcessEnd& end) {
+  if (end.by_signal) return fmt::format("outstanding when the program was ended by signal {}", end.status);
+  if (!end.detached) return {};
+  return end.status == 0 ? "outstanding when the debugger detached; the program went on unseen"
+                         : "outstanding when the debugger killed the program or detached";
+}
+
 void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
   for (LeakGroup& group :
        LeakFinder(state.history, state.sites, state.families, state.namer).find(state.scan.objects)) {
@@ -81,11 +89,11 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
     finding.references = group.references;
     finding.suspects = group.suspects;
     finding.why = group.why;
-    if (!group.reach_known && state.end.detached) {
+    const std::string cut_off = group.reach_known ? std::string() : why_cut_off(state.end);
+    if (!cut_off.empty()) {
       finding.verdict = Verdict::undecidable;
-      finding.why = state.end.status == 0
-                        ? "outstanding when the debugger detached; the program went on unseen"
-                        : "outstanding when the debugger killed the program or detached";
+      finding.suspects.clear();
+      finding.why = cut_off;
     }
     if (group.reach_known && group.reach == Reach::from_leaked) {
       finding.why =
@@ -155,6 +163,35 @@ std::vector<ReportedFinding> collect_findings(SessionState& state, const Finding
   add_leaks(state, filter, all);
   add_unobserved(state, filter, all);
   return all;
+}
+
+bool same_birth(const SessionState& state, ObjectId one, ObjectId other) {
+  const EventId first = state.history.object(one).born;
+  const EventId second = state.history.object(other).born;
+  if (!first.valid() || !second.valid()) return first == second;
+  const Event a = state.history.event(first);
+  const Event b = state.history.event(second);
+  return a.site == b.site && a.stack == b.stack;
+}
+
+std::string finding_title(SessionState& state, const ReportedFinding& finding) {
+  const Object& object = state.history.object(finding.object);
+  const std::string what =
+      fmt::format("{} of {}", verdict_name(finding.verdict), state.family_name(object.family));
+  if (!object.born.valid()) return what + ", born before it was first seen";
+  return fmt::format("{} born in {}", what,
+                     FrameNamer::text(state.namer.owner(state.history.event(object.born))));
+}
+
+NamedFrame finding_place(SessionState& state, const ReportedFinding& finding) {
+  for (const Suspect& suspect : finding.suspects) {
+    if (!suspect.frame.file.empty()) return suspect.frame;
+  }
+  EventId event = finding.event;
+  if (!event.valid() && !finding.references.empty()) event = finding.references.back();
+  if (!event.valid() || !state.history.event(event).stack.valid())
+    event = state.history.object(finding.object).born;
+  return event.valid() ? state.namer.owner(state.history.event(event)) : NamedFrame{};
 }
 
 std::string managed_text(SessionState& state, ObjectId id) {

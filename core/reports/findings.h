@@ -11,6 +11,13 @@
 
 namespace refhist {
 
+/// What the user has said of a finding before.
+enum class FindingStatus {
+  fresh,       ///< nothing
+  known,       ///< it is in the baseline
+  suppressed,  ///< a suppression matches
+};
+
 /// One finding, with everything that shares its fingerprint.
 struct ReportedFinding {
   Verdict verdict = Verdict::leak;
@@ -21,6 +28,8 @@ struct ReportedFinding {
   std::string why;
   std::string fingerprint;      ///< 16 hex digits; the same after recompilation and at other addresses
   std::vector<ObjectId> alike;  ///< all objects with this fingerprint, `object` first
+  FindingStatus status = FindingStatus::fresh;
+  std::string suppressed_by;  ///< the suppression: "leak:open_conn"
 };
 
 struct FindingFilter {
@@ -30,6 +39,14 @@ struct FindingFilter {
 };
 
 std::vector<ReportedFinding> collect_findings(SessionState& state, const FindingFilter& filter);
+
+/// "leak of conn born in open_conn (a.c:3)": the same in every run.
+std::string finding_title(SessionState& state, const ReportedFinding& finding);
+/// Where somebody who mends it looks first: the suspect's call, else where the mistake or the last reference
+/// was made, else the birth. Empty when nothing is known.
+NamedFrame finding_place(SessionState& state, const ReportedFinding& finding);
+/// Born at the same site with the same stack.
+bool same_birth(const SessionState& state, ObjectId one, ObjectId other);
 
 /// "json_object 0x5555… (generation 2)".
 std::string object_title(SessionState& state, ObjectId id);

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/text.h"
 
@@ -90,6 +92,25 @@ std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::
   }
   if (state.history.stacks().truncated(event.stack))
     text += indent + "... the stack could not be walked further\n";
+  return text;
+}
+
+std::string reference_lines(SessionState& state, const std::vector<EventId>& events, Stacks how,
+                            const std::string& indent) {
+  std::map<std::pair<SiteId, StackId>, std::size_t> alike;
+  for (const EventId id : events) {
+    const Event event = state.history.event(id);
+    ++alike[{event.site, event.stack}];
+  }
+  std::string text;
+  for (const EventId id : events) {
+    const Event event = state.history.event(id);
+    const std::size_t count = std::exchange(alike[{event.site, event.stack}], 0);
+    if (count == 0) continue;
+    text += indent + event_line(state, id);
+    if (count > 1) text += fmt::format(", and {} more from there", count - 1);
+    text += "\n" + stack_lines(state, id, how, indent + "       ");
+  }
   return text;
 }
 

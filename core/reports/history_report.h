@@ -22,6 +22,10 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
 
 /// "#12  0.003s  thread 1 "main"  get  1 -> 2  json_object_get  conn_open (client.c:40)".
 std::string event_line(SessionState& state, EventId id);
+/// A line for each of the events, under `indent`, with its stack. Those at the same place with the same stack
+/// as one before are only counted.
+std::string reference_lines(SessionState& state, const std::vector<EventId>& events, Stacks how,
+                            const std::string& indent);
 std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::string& indent);
 /// "live, count 2", "dead", "its end was not seen".
 std::string state_text(const Object& object);

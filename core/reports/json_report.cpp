@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "reports/leak_report.h"
@@ -91,7 +92,9 @@ Json finding_json(SessionState& state, const ReportedFinding& finding) {
           {"references", std::move(references)},
           {"suspects", std::move(suspects)},
           {"fingerprint", finding.fingerprint},
-          {"alike", finding.alike.size()}};
+          {"alike", finding.alike.size()},
+          {"status", status_name(finding.status)},
+          {"suppressed_by", finding.suppressed_by}};
 }
 
 Json findings_array(SessionState& state, const std::vector<ReportedFinding>& findings) {
@@ -106,7 +109,7 @@ Json totals_json(SessionState& state) {
   return {{"events", state.history.event_count()},
           {"objects", state.history.objects().size()},
           {"live", live},
-          {"lost_events", state.lost_hits + state.agent.lost()}};
+          {"lost_events", lost_events(state)}};
 }
 
 std::string finish(Json json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
@@ -125,6 +128,22 @@ Json site_json(const SessionState& state, const Site& site) {
           {"hits", site.hits},
           {"why_not", site.why_not},
           {"why_breakpoint", site.why_breakpoint}};
+}
+
+Json family_json(const TrackedFamily& tracked) {
+  return {{"name", tracked.family.name},
+          {"tracked", tracked.shown_as_tracked()},
+          {"by_default", tracked.by_default},
+          {"origin", tracked.family.origin},
+          {"counter", tracked.counter.has_value()},
+          {"counter_note", tracked.counter_note},
+          {"births_note", tracked.births_note},
+          {"null_calls", tracked.null_puts}};
+}
+
+bool any_in_agent(const SessionState& state) {
+  return std::any_of(state.sites.all().begin(), state.sites.all().end(),
+                     [](const Site& site) { return site.current && site.in_agent; });
 }
 
 Json rule_json(const StopRule& rule) {
@@ -146,11 +165,45 @@ std::string objects_json(SessionState& state, const std::vector<ObjectId>& objec
   return finish({{"schema", kSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
 }
 
-std::string findings_json(SessionState& state, const std::vector<ReportedFinding>& findings) {
+std::string check_json(SessionState& state, const Check& check) {
+  std::vector<std::string> notes = check.notes;
+  for (std::string& line : caveats(state)) notes.push_back(std::move(line));
   return finish({{"schema", kSchema},
                  {"totals", totals_json(state)},
-                 {"findings", findings_array(state, findings)},
-                 {"notes", caveats(state)}});
+                 {"findings", findings_array(state, check.findings)},
+                 {"failing", check.failing},
+                 {"failed", check.why_failed},
+                 {"notes", notes}});
+}
+
+std::string session_json(SessionState& state, const Check& check) {
+  std::vector<std::string> notes = check.notes;
+  for (std::string& line : caveats(state)) notes.push_back(std::move(line));
+  Json families = Json::array();
+  for (const TrackedFamily& tracked : state.families) {
+    if (state.shows(tracked)) families.push_back(family_json(tracked));
+  }
+  Json sites = Json::array();
+  for (const Site& site : state.sites.all()) {
+    if (site.current) sites.push_back(site_json(state, site));
+  }
+  const bool by_itself = state.end.by_itself();
+  return finish(
+      {{"schema", kSchema},
+       {"program",
+        {{"argv", state.program.arguments},
+         {"executable", state.program.executable},
+         {"exit_status", by_itself && !state.end.by_signal ? Json(state.end.status) : Json(nullptr)},
+         {"signal", by_itself && state.end.by_signal ? Json(state.end.status) : Json(nullptr)}}},
+       {"backend", any_in_agent(state) ? "agent" : "breakpoint"},
+       {"families", std::move(families)},
+       {"sites", std::move(sites)},
+       {"totals", totals_json(state)},
+       {"findings", findings_array(state, check.findings)},
+       {"failing", check.failing},
+       {"failed", check.why_failed},
+       {"notes", notes},
+       {"complete", by_itself && check.why_failed.empty()}});
 }
 
 std::string leaks_json(SessionState& state, const FindingFilter& filter) {
@@ -197,14 +250,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
   Json families = Json::array();
   for (const TrackedFamily& tracked : state.families) {
     if (!state.shows(tracked)) continue;
-    families.push_back({{"name", tracked.family.name},
-                        {"tracked", tracked.shown_as_tracked()},
-                        {"by_default", tracked.by_default},
-                        {"origin", tracked.family.origin},
-                        {"counter", tracked.counter.has_value()},
-                        {"counter_note", tracked.counter_note},
-                        {"births_note", tracked.births_note},
-                        {"null_calls", tracked.null_puts}});
+    families.push_back(family_json(tracked));
   }
   Json sites = Json::array();
   for (const Site& site : state.sites.all()) {

@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "port/debugger_port.h"
-#include "reports/findings.h"
+#include "reports/check.h"
 #include "session/session_state.h"
 
 namespace refhist {
 
 std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects);
-std::string findings_json(SessionState& state, const std::vector<ReportedFinding>& findings);
+std::string check_json(SessionState& state, const Check& check);
+/// The whole session: the program, what was armed, the findings; its last key says whether it is complete.
+std::string session_json(SessionState& state, const Check& check);
 std::string leaks_json(SessionState& state, const FindingFilter& filter);
 std::string status_json(SessionState& state, DebuggerPort& port);
 std::string rules_json(const SessionState& state, RuleKind kind);

@@ -79,10 +79,7 @@ std::string group_text(SessionState& state, const LeakGroup& group, Stacks stack
   if (!group.why.empty()) text += fmt::format("  {}\n", group.why);
   if (!group.references.empty()) {
     text += group.references.size() == 1 ? "  the reference that fits:\n" : "  one of these references:\n";
-    for (const EventId id : group.references) {
-      text += "    " + event_line(state, id) + "\n";
-      text += stack_lines(state, id, stacks, "           ");
-    }
+    text += reference_lines(state, group.references, stacks, "    ");
   }
   if (group.reach_known && group.reach != Reach::unreachable) {
     const auto found = state.scan.objects.find(group.objects.front());
@@ -152,7 +149,7 @@ std::string finding_lines(SessionState& state, const ReportedFinding& finding) {
   if (finding.alike.size() > 1) text += fmt::format(" and {} alike", finding.alike.size() - 1);
   if (!finding.why.empty()) text += fmt::format(": {}", finding.why);
   text += fmt::format(" [{}]\n", finding.fingerprint);
-  for (const EventId id : finding.references) text += "    " + event_line(state, id) + "\n";
+  text += reference_lines(state, finding.references, Stacks::none, "    ");
   return text + suspect_lines(finding.suspects, "  ");
 }
 

@@ -1,1 +1,1 @@
-target_sources(refhist_core PRIVATE reports/findings.cpp reports/history_report.cpp reports/json_report.cpp reports/leak_report.cpp reports/status_report.cpp)
+target_sources(refhist_core PRIVATE reports/baseline.cpp reports/check.cpp reports/check_report.cpp reports/findings.cpp reports/folded_report.cpp reports/history_report.cpp reports/json_report.cpp reports/junit_report.cpp reports/leak_report.cpp reports/sarif_report.cpp reports/source_places.cpp reports/status_report.cpp reports/suppressions.cpp reports/verdict_list.cpp reports/xml_text.cpp)

@@ -18,6 +18,7 @@ std::string end_line(const SessionState& state) {
   if (state.end.detached)
     return fmt::format("{}detached: the history is as it was then\n",
                        state.end.status == 0 ? "" : "killed or ");
+  if (state.end.replaced) return "the process executed another program\n";
   if (state.end.by_signal) {
     return fmt::format("the process was ended by signal {} ({})\n", state.end.status,
                        strsignal(state.end.status));

@@ -181,7 +181,7 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
 }
 
 void Session::Impl::autosave(DebuggerPort& port) {
-  if (state_.autosave.empty() || state_.opened || state_.history.event_count() == 0) return;
+  if (state_.autosave.empty() || state_.opened) return;
   const std::string path = replace_all(state_.autosave, "%p", std::to_string(state_.program.pid));
   try {
     port.print("refhist: " + save_history(state_, port, path));
@@ -247,7 +247,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         state_.autosave.clear();  // the process may be killed now, which tells nothing new
         return;
       case Notice::executed:
-        end_process(port, ProcessEnd{true, false, false, 0});
+        end_process(port, ProcessEnd{true, false, false, 0, true});
         return begin_process(port);
     }
   } catch (const std::exception& error) {

@@ -30,6 +30,9 @@ struct ProcessEnd {
   bool detached = false;
   int status =
       0;  ///< exit status, or the signal's number; after `detached` 1: it may have been killed as well
+  bool replaced = false;  ///< it executed another program
+  /// The program has come to its end, and how is known.
+  [[nodiscard]] bool by_itself() const { return ended && !detached && !replaced; }
 };
 
 /// The program that the history is of.
@@ -76,6 +79,7 @@ struct SessionState {
   ProcessInfo process;
   ProgramIdentity program;
   std::optional<OpenedFile> opened;
+  std::string cut_short;  ///< why a session that was to run to its end did not; empty when it did
   bool tracer_here = false;
   bool alive = false;  ///< a process is there and planned for
   bool recording = true;

@@ -356,7 +356,7 @@ void SessionReader::take_over(SessionState& state) {
   program.arguments = lines_of(meta_text("arguments"));
   program.pid = static_cast<long>(meta("pid"));
   ProcessEnd end{meta("ended") != 0, meta("ended_by_signal") != 0, meta("detached") != 0,
-                 static_cast<int>(meta("end_status"))};
+                 static_cast<int>(meta("end_status")), meta("replaced") != 0};
   const auto lost_events = static_cast<std::uint64_t>(meta("lost_events"));
 
   // Nothing fails from here on.

@@ -1,19 +1,15 @@
 #include "store/session_writer.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <set>
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "base/replaced_file.h"
 #include "base/text.h"
-#include "reports/findings.h"
+#include "reports/check.h"
 #include "store/page_codec.h"
 #include "store/schema.h"
 
@@ -46,44 +42,15 @@ void tell(std::size_t done, std::size_t all, const char* what) {
     Interruption::check([&] { return fmt::format("saving: {} of {} {}", done, all, what); });
 }
 
-/// What happens to a file that is not finished, and what makes a finished one the user's.
-class UnfinishedFile {
- public:
-  explicit UnfinishedFile(const std::string& path)
-      : path_(path), unfinished_(fmt::format("{}.part-{}", path, getpid())) {
-    unlink(unfinished_.c_str());
-  }
-  ~UnfinishedFile() { unlink(unfinished_.c_str()); }
-  UnfinishedFile(const UnfinishedFile&) = delete;
-  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
-  [[nodiscard]] const std::string& name() const { return unfinished_; }
-
-  /// Returns its size.
-  std::uint64_t finish() {
-    const int file = ::open(unfinished_.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    const bool safe = file >= 0 && fsync(file) == 0 && fstat(file, &status) == 0;
-    if (file >= 0) ::close(file);
-    if (!safe || rename(unfinished_.c_str(), path_.c_str()) != 0) fail("{}", std::strerror(errno));
-    return static_cast<std::uint64_t>(status.st_size);
-  }
-
- private:
-  std::string path_;
-  std::string unfinished_;
-};
-
 }  // namespace
 
 SessionWriter::Written SessionWriter::write(const std::string& path) {
   try {
-    struct stat status {};
-    if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) fail("it is no regular file");
-    UnfinishedFile unfinished(path);
-    Database file = Database::create(unfinished.name());
+    ReplacedFile replaced(path);
+    Database file = Database::create(replaced.unfinished());
     write_tables(file);
     file.close();
-    return {unfinished.finish()};
+    return {replaced.finish()};
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
@@ -115,7 +82,7 @@ void SessionWriter::write_meta(Database& file) {
   meta.row("saved_at", static_cast<std::int64_t>(std::time(nullptr)));  // seconds since 1970
   meta.row("events", state_.history.event_count());
   meta.row("objects", state_.history.objects().size());
-  meta.row("lost_events", state_.lost_hits + state_.agent.lost());
+  meta.row("lost_events", lost_events(state_));
   meta.row("events_were_lost", state_.history.lost());
   Statement notes = into(file, "notes");
   for (const std::string& line : caveats(state_)) notes.row(std::optional<std::int64_t>(), line);
@@ -130,6 +97,7 @@ void SessionWriter::write_program(Database& file) {
   meta.row("ended", state_.end.ended);
   meta.row("ended_by_signal", state_.end.by_signal);
   meta.row("detached", state_.end.detached);
+  meta.row("replaced", state_.end.replaced);
   meta.row("end_status", state_.end.status);
   Statement modules = into(file, "modules");
   for (const LoadedModule* module : state_.modules.all()) {

@@ -1,0 +1,165 @@
+#include "reports/sarif_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/version.h"
+#include "reports/history_report.h"
+
+namespace refhist {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSchema =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+constexpr const char* kRootId = "SRCROOT";
+constexpr std::size_t kMostSteps = 200;  // events of an object that are told
+
+struct Rule {
+  Verdict verdict;
+  const char* name;
+  const char* text;
+};
+constexpr std::array<Rule, 7> kRules{{
+    {Verdict::leak, "ReferenceLeak",
+     "A reference is never given back, and nothing reaches the object any more."},
+    {Verdict::over_put, "OverPut", "A reference is given back once more than was taken."},
+    {Verdict::use_after_free, "UseAfterFree", "A get or put on an object whose memory was given back."},
+    {Verdict::resurrection, "Resurrection", "A reference is taken after the last one was given back."},
+    {Verdict::free_while_referenced, "FreeWhileReferenced",
+     "Memory is given back while references are outstanding."},
+    {Verdict::unobserved_change, "UnobservedChange",
+     "The counter changed without a get or put that was seen."},
+    {Verdict::undecidable, "Undecidable", "What was seen does not decide whether this is a mistake."},
+}};
+
+Json rules_json() {
+  Json rules = Json::array();
+  for (const Rule& rule : kRules) {
+    rules.push_back(
+        {{"id", verdict_name(rule.verdict)},
+         {"name", rule.name},
+         {"shortDescription", {{"text", rule.text}}},
+         {"defaultConfiguration", {{"level", rule.verdict == Verdict::undecidable ? "note" : "error"}}}});
+  }
+  return rules;
+}
+
+Json artifact(const std::string& file, const SourcePlaces& places) {
+  if (places.is_below_root(file))
+    return {{"uri", SourcePlaces::uri(places.shown(file))}, {"uriBaseId", kRootId}};
+  return {{"uri", SourcePlaces::uri(file)}};
+}
+
+/// Where no source is known, the module stands for it.
+Json location_json(const NamedFrame& frame, const SourcePlaces& places, const std::string& text = {}) {
+  Json location = Json::object();
+  const std::string& file = frame.file.empty() ? frame.module : frame.file;
+  if (!file.empty()) {
+    location["physicalLocation"] = {
+        {"artifactLocation", artifact(file, places)},
+        {"region", {{"startLine", std::max(1U, frame.file.empty() ? 1U : frame.line)}}}};
+  }
+  if (!frame.function.empty())
+    location["logicalLocations"] =
+        Json::array({{{"fullyQualifiedName", frame.function}, {"kind", "function"}}});
+  if (!text.empty()) location["message"] = {{"text", text}};
+  return location;
+}
+
+Json stack_json(SessionState& state, EventId id, const SourcePlaces& places) {
+  Json frames = Json::array();
+  for (const NamedFrame& frame : state.namer.stack(state.history.event(id).stack)) {
+    Json entry{{"location", location_json(frame, places)}};
+    if (!frame.module.empty()) entry["module"] = file_name(frame.module);
+    frames.push_back(std::move(entry));
+  }
+  return {{"message", {{"text", event_line(state, id)}}}, {"frames", std::move(frames)}};
+}
+
+/// The life of the object, step by step.
+Json flow_json(SessionState& state, const ReportedFinding& finding, const SourcePlaces& places) {
+  Json steps = Json::array();
+  for (const EventId id : state.history.events_of(finding.object)) {
+    if (steps.size() == kMostSteps) break;
+    const Event event = state.history.event(id);
+    if (!event.stack.valid()) continue;
+    steps.push_back({{"location", location_json(state.namer.owner(event), places, event_line(state, id))}});
+  }
+  return steps;
+}
+
+std::string message(SessionState& state, const ReportedFinding& finding) {
+  std::string text = finding_title(state, finding);
+  if (finding.alike.size() > 1) text += fmt::format(" ({})", plural(finding.alike.size(), "object"));
+  if (!finding.why.empty()) text += ": " + finding.why;
+  for (const Suspect& suspect : finding.suspects) {
+    text += fmt::format("\nsuspect ({}): {} in {}: {}", suspect.confidence, suspect.what,
+                        FrameNamer::text(suspect.frame), suspect.why);
+  }
+  return text;
+}
+
+Json result_json(SessionState& state, const Check& check, const ReportedFinding& finding,
+                 const SourcePlaces& places) {
+  const auto rule = std::find_if(kRules.begin(), kRules.end(),
+                                 [&](const Rule& one) { return one.verdict == finding.verdict; });
+  Json result{{"ruleId", verdict_name(finding.verdict)},
+              {"ruleIndex", rule - kRules.begin()},
+              {"level", check.fails(finding) ? "error" : "note"},
+              {"message", {{"text", message(state, finding)}}},
+              {"locations", Json::array({location_json(finding_place(state, finding), places)})},
+              {"partialFingerprints", {{"refhist/1", finding.fingerprint}}}};
+  Json flow = flow_json(state, finding, places);
+  if (!flow.empty())
+    result["codeFlows"] = Json::array({{{"threadFlows", Json::array({{{"locations", std::move(flow)}}})}}});
+  Json stacks = Json::array();
+  for (const EventId id : finding.references) {
+    if (state.history.event(id).stack.valid()) stacks.push_back(stack_json(state, id, places));
+  }
+  if (!stacks.empty()) result["stacks"] = std::move(stacks);
+  if (finding.status == FindingStatus::known) result["baselineState"] = "unchanged";
+  if (finding.status == FindingStatus::suppressed)
+    result["suppressions"] = Json::array({{{"kind", "external"}, {"justification", finding.suppressed_by}}});
+  return result;
+}
+
+Json invocation_json(SessionState& state, const Check& check) {
+  Json notifications = Json::array();
+  const auto tell = [&](const std::string& text, const char* level) {
+    notifications.push_back({{"level", level}, {"message", {{"text", text}}}});
+  };
+  if (!check.why_failed.empty()) tell(check.why_failed, "error");
+  for (const std::string& line : check.notes) tell(line, "note");
+  for (const std::string& line : caveats(state)) tell(line, "note");
+  Json invocation{{"executionSuccessful", check.why_failed.empty()},
+                  {"commandLine", join(state.program.arguments, " ")},
+                  {"toolExecutionNotifications", std::move(notifications)}};
+  if (state.end.by_itself())
+    invocation[state.end.by_signal ? "exitSignalNumber" : "exitCode"] = state.end.status;
+  return invocation;
+}
+
+}  // namespace
+
+std::string sarif_report(SessionState& state, const Check& check, const SourcePlaces& places) {
+  Json results = Json::array();
+  for (const ReportedFinding& finding : check.findings)
+    results.push_back(result_json(state, check, finding, places));
+  Json run{{"tool", {{"driver", {{"name", "refhist"}, {"version", version()}, {"rules", rules_json()}}}}},
+           {"invocations", Json::array({invocation_json(state, check)})},
+           {"columnKind", "utf16CodeUnits"},
+           {"results", std::move(results)}};
+  if (!places.root().empty())
+    run["originalUriBaseIds"] = {{kRootId, {{"uri", SourcePlaces::uri(places.root())}}}};
+  const Json sarif{{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}};
+  return sarif.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace refhist

@@ -1,0 +1,36 @@
+#include "reports/source_places.h"
+
+#include <fmt/core.h>
+
+#include <cctype>
+#include <string_view>
+
+namespace refhist {
+
+SourcePlaces::SourcePlaces(std::string root) : root_(std::move(root)) {
+  if (!root_.empty() && !root_.ends_with('/')) root_ += '/';
+}
+
+bool SourcePlaces::is_below_root(const std::string& file) const {
+  return !root_.empty() && file.starts_with(root_);
+}
+
+std::string SourcePlaces::shown(const std::string& file) const {
+  return is_below_root(file) ? file.substr(root_.size()) : file;
+}
+
+std::string SourcePlaces::uri(const std::string& path) {
+  constexpr std::string_view kPlain = "-._~/+";
+  std::string uri = path.starts_with('/') ? "file://" : "";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || kPlain.find(c) != std::string_view::npos) {
+      uri += c;
+    } else {
+      uri += fmt::format("%{:02X}", byte);
+    }
+  }
+  return uri;
+}
+
+}  // namespace refhist

@@ -1,0 +1,110 @@
+#include "runner/debugger_script.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "runner/launch_message.h"
+
+extern char** environ;
+
+namespace refhist {
+
+namespace {
+// LLDB stops at a SIGTRAP that the program sends itself, and never gives it to the program.
+constexpr const char* kLldbGoOn =
+    "script [lldb.debugger.HandleCommand('process continue') for _ in range(1000) "
+    "if lldb.debugger.GetSelectedTarget().process.state == lldb.eStateStopped]";
+}  // namespace
+
+DebuggerScript::DebuggerScript(const RunOptions& options, OwnFiles files)
+    : options_(options), files_(std::move(files)) {
+  const bool gdb_wanted = options.debugger.empty() || options.debugger == "gdb";
+  const bool lldb_wanted = options.debugger.empty() || options.debugger == "lldb";
+  if (gdb_wanted && choose("gdb", {"gdb"}, "REFHIST_GDB", files_.gdb_extension)) return;
+  if (lldb_wanted && choose("lldb", {REFHIST_LLDB_NAME, "lldb"}, "REFHIST_LLDB", files_.lldb_plugin)) return;
+  if (options.debugger.empty())
+    fail("neither GDB nor LLDB is there: install gdb, or name one in REFHIST_GDB");
+  fail("{} is not there, or refhist was built without it", options.debugger);
+}
+
+bool DebuggerScript::choose(const std::string& debugger, const std::vector<std::string>& names,
+                            const char* variable, const std::string& extension) {
+  if (extension.empty()) return false;
+  std::vector<std::string> candidates = names;
+  if (const char* named = std::getenv(variable)) candidates = {named};
+  for (const std::string& name : candidates) {
+    path_ = find_program(name);
+    if (path_.empty()) continue;
+    debugger_ = debugger;
+    return true;
+  }
+  return false;
+}
+
+std::string DebuggerScript::orders(const std::string& history) const {
+  std::string text = fmt::format("refhist set autosave '{}'\n", history);
+  for (const std::string& setting : options_.settings) text += fmt::format("refhist set {}\n", setting);
+  for (const std::string& words : options_.tracked) text += fmt::format("refhist track {}\n", words);
+  return text;
+}
+
+std::string DebuggerScript::text(const std::string& program, const std::string& history) const {
+  return debugger_ == "gdb" ? gdb_text(program, orders(history)) : lldb_text(orders(history));
+}
+
+// GDB needs SIGTRAP for itself: a program that raises it stops, and is given it then.
+std::string DebuggerScript::gdb_text(const std::string& program, const std::string& orders) const {
+  return fmt::format(
+      "set pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\nset startup-with-shell "
+      "on\n"
+      "source {}\nfile {}\nhandle all nostop noprint pass\nhandle SIGINT nostop noprint pass\n{}run\n"
+      "while $_thread != 0\n  signal SIGTRAP\nend\n",
+      files_.gdb_extension, program, orders);
+}
+
+// LLDB knows no shell on Linux: it starts what becomes the program.
+std::string DebuggerScript::lldb_text(const std::string& orders) const {
+  std::string signals;
+  for (int signal = 1; signal < SIGSYS + 1; ++signal) {
+    const char* name = sigabbrev_np(signal);
+    if (name != nullptr && signal != SIGKILL && signal != SIGSTOP) signals += fmt::format(" SIG{}", name);
+  }
+  return fmt::format(
+      "settings set auto-confirm true\nsettings set target.process.stop-on-exec false\n"
+      "settings set symbols.auto-download off\nplugin load \"{}\"\ntarget create \"{}\"\n"
+      "process handle --stop false --notify false --pass true{}\n{}"
+      "process launch\n{}\nrefhist status\nquit\n",
+      files_.lldb_plugin, files_.shell, signals, orders, kLldbGoOn);
+}
+
+std::vector<std::string> DebuggerScript::command(const std::string& script) const {
+  if (debugger_ == "gdb") return {path_, "-nx", "-q", "-batch", "-x", script};
+  return {path_, "--no-lldbinit", "--no-use-colors", "-b", "-s", script};
+}
+
+std::vector<std::string> DebuggerScript::environment(const std::string& socket) const {
+  constexpr std::array<std::string_view, 8> kLeftOut = {
+      "LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT=", "SHELL=",
+      "PYTHONHOME=", "PYTHONPATH=",      "TERM=",     "DEBUGINFOD_URLS="};
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const bool left_out = std::any_of(kLeftOut.begin(), kLeftOut.end(),
+                                      [&](std::string_view name) { return text.starts_with(name); });
+    if (!left_out) environment.emplace_back(text);
+  }
+  environment.push_back(fmt::format("SHELL={}", files_.shell));
+  environment.push_back(fmt::format("{}={}", kLaunchSocket, socket));
+  environment.emplace_back("TERM=dumb");
+  return environment;
+}
+
+}  // namespace refhist

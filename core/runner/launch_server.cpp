@@ -1,0 +1,117 @@
+#include "runner/launch_server.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/error.h"
+#include "runner/launch_message.h"
+
+extern char** environ;
+
+namespace refhist {
+
+namespace {
+
+void add(std::string& text, std::string_view part) {
+  text += part;
+  text += '\0';
+}
+
+bool send_files(int to, std::uint64_t length) {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kLaunchedFiles)> control{};
+  iovec data{&length, sizeof length};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int) * kLaunchedFiles);
+  const std::array<int, kLaunchedFiles> files = {0, 1, 2};
+  std::memcpy(CMSG_DATA(header), files.data(), sizeof(int) * kLaunchedFiles);
+  return sendmsg(to, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof length);
+}
+
+bool send_text(int to, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t part = send(to, text.data() + done, text.size() - done, MSG_NOSIGNAL);
+    if (part <= 0) return false;
+    done += static_cast<std::size_t>(part);
+  }
+  return true;
+}
+
+}  // namespace
+
+LaunchServer::LaunchServer(const std::string& folder, std::string program, std::vector<std::string> arguments)
+    : path_(folder + "/launch"), program_(std::move(program)), arguments_(std::move(arguments)) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof address.sun_path) fail("{} is too long for a socket: set TMPDIR", path_);
+  std::strcpy(address.sun_path, path_.c_str());
+  socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket_ < 0 || bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(socket_, 1) != 0)
+    fail("{}: {}", path_, std::strerror(errno));
+}
+
+LaunchServer::~LaunchServer() {
+  if (process_ >= 0) close(process_);
+  if (connection_ >= 0) close(connection_);
+  if (socket_ >= 0) close(socket_);
+  unlink(path_.c_str());
+}
+
+void LaunchServer::kill_program() const {
+  if (process_ >= 0) syscall(SYS_pidfd_send_signal, process_, SIGKILL, nullptr, 0);
+}
+
+void LaunchServer::serve() { connection_ >= 0 ? hear() : accept_shell(); }
+
+void LaunchServer::accept_shell() {
+  connection_ = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (connection_ < 0) return;
+  close(socket_);  // one program, once
+  socket_ = -1;
+  hand_over();
+}
+
+void LaunchServer::hand_over() {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(connection_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+    pid_ = peer.pid;
+    process_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  }
+  std::string text;
+  add(text, std::to_string(getpgrp()));
+  add(text, program_);
+  add(text, std::to_string(arguments_.size()));
+  for (const std::string& argument : arguments_) add(text, argument);
+  for (char** entry = environ; *entry != nullptr; ++entry) add(text, *entry);
+  if (!send_files(connection_, text.size()) || !send_text(connection_, text))
+    why_not_ = fmt::format("the program could not be handed to the debugger: {}", std::strerror(errno));
+}
+
+void LaunchServer::hear() {
+  std::array<char, 256> text{};
+  const ssize_t size = read(connection_, text.data(), text.size());
+  if (size > 0) {
+    why_not_.append(text.data(), static_cast<std::size_t>(size));
+    return;
+  }
+  close(connection_);
+  connection_ = -1;
+}
+
+}  // namespace refhist

@@ -1,0 +1,135 @@
+// refhist-run: a program in a debugger, for CI. See docs/ci.md.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+
+#include "base/replaced_file.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "reports/check.h"
+#include "reports/check_report.h"
+#include "reports/json_report.h"
+#include "reports/junit_report.h"
+#include "reports/sarif_report.h"
+#include "runner/run_session.h"
+#include "store/session_reader.h"
+
+namespace {
+
+using namespace refhist;
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+constexpr int kBySignal = 128;  // what a shell adds to the signal's number
+
+/// A folder that lives as long as this.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "refhist-run-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) fail("no folder for temporary files: set TMPDIR");
+    path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Files that are handed to the program must be open.
+void open_standard_files() {
+  for (int file = open("/dev/null", O_RDWR); file >= 0 && file <= 2; file = open("/dev/null", O_RDWR))
+    continue;
+}
+
+void tell(const std::string& text) { fmt::print(stderr, "{}", text); }
+
+std::string last_lines(const std::string& path) {
+  constexpr std::size_t kLines = 8;
+  std::ifstream file(path);
+  std::deque<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back("    " + line);
+    if (lines.size() > kLines) lines.pop_front();
+  }
+  return join({lines.begin(), lines.end()}, "\n") + "\n";
+}
+
+void write_reports(SessionState& state, const Check& check, const RunOptions& options) {
+  const SourcePlaces places(options.source_root);
+  if (!options.json.empty()) replace_file(options.json, session_json(state, check));
+  if (!options.junit.empty()) replace_file(options.junit, junit_report(state, check, places));
+  if (!options.sarif.empty()) replace_file(options.sarif, sarif_report(state, check, places));
+}
+
+/// What the file says, or nothing but why there is none.
+void read_history(SessionState& state, const RunSession& session) {
+  state.cut_short = session.why_cut_short();
+  if (std::filesystem::exists(session.history())) {
+    SessionReader(session.history()).open(state);
+    if (state.cut_short.empty() && !state.end.by_itself())
+      state.cut_short = fmt::format("{} has not seen the program end", session.debugger());
+    return;
+  }
+  if (state.cut_short.empty()) state.cut_short = fmt::format("{} has left no history", session.debugger());
+}
+
+int status_of(const SessionState& state, const Check& check, const RunOptions& options) {
+  if (check.status() != 0 || !options.propagate_exit) return check.status();
+  return state.end.by_signal ? kBySignal + state.end.status : state.end.status;
+}
+
+int run(const RunOptions& options) {
+  const ScratchFolder scratch;
+  RunSession session(options, find_own_files(), scratch.path());
+  session.run();
+  SessionState state;
+  read_history(state, session);
+  const Check check =
+      check_session(state, CheckOptions{options.fail_on, FindingFilter{options.families, options.reachable},
+                                        options.suppressions, options.baseline, options.update_baseline,
+                                        options.allow_unarmed});
+  if (!options.save.empty() && state.opened) {
+    std::filesystem::copy_file(session.history(), options.save + ".part",
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(options.save + ".part", options.save);
+  }
+  write_reports(state, check, options);
+  if (!options.quiet) tell(check_report(state, check));
+  if (!state.opened)
+    tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));
+  return status_of(state, check, options);
+}
+
+int main_guarded(const std::vector<std::string>& words) {
+  try {
+    const RunOptions options = parse_run_options(words);
+    if (options.help) return fmt::print("{}", run_help()), 0;
+    if (options.version) return fmt::print("refhist-run {}\n", version()), 0;
+    return run(options);
+  } catch (const UsageError& error) {
+    tell(fmt::format("refhist-run: {} (refhist-run --help)\n", error.what()));
+    return kUsage;
+  } catch (const std::exception& error) {
+    tell(fmt::format("refhist-run: {}\n", error.what()));
+    return kFailed;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  open_standard_files();
+  return main_guarded(std::vector<std::string>(argv + 1, argv + argc));
+}

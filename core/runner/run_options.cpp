@@ -1,0 +1,175 @@
+#include "runner/run_options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/text.h"
+#include "base/user_path.h"
+#include "reports/verdict_list.h"
+
+namespace refhist {
+
+namespace {
+
+struct Option {
+  const char* name;
+  const char* value;  ///< placeholder; null: a switch
+  const char* help;
+  std::function<void(RunOptions&, const std::string&)> take;
+};
+
+double seconds(const std::string& text) {
+  try {
+    std::size_t used = 0;
+    const double value = std::stod(text, &used);
+    if (used == text.size() && value > 0) return value;
+  } catch (const std::exception&) {
+  }
+  throw UsageError(fmt::format("--timeout takes a number of seconds, not {}", text));
+}
+
+void set_debugger(RunOptions& options, const std::string& value) {
+  if (value != "gdb" && value != "lldb")
+    throw UsageError(fmt::format("--debugger is gdb or lldb, not {}", value));
+  options.debugger = value;
+}
+
+void set_fail_on(RunOptions& options, const std::string& value) {
+  try {
+    options.fail_on = verdicts_of(value);
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("--fail-on: {}", error.what()));
+  }
+}
+
+Option file_option(const char* name, const char* help, std::string RunOptions::*member) {
+  return {name, "FILE", help,
+          [member](RunOptions& options, const std::string& value) { options.*member = user_path(value); }};
+}
+
+Option switch_option(const char* name, const char* help, bool RunOptions::*member) {
+  return {name, nullptr, help, [member](RunOptions& options, const std::string&) { options.*member = true; }};
+}
+
+std::vector<Option> run_table() {
+  return {
+      {"--debugger", "gdb|lldb", "which one (default: gdb if it is there)", set_debugger},
+      {"--track", "FAMILY",
+       "what to follow, as for `refhist track`: a family, or '--get FN --put FN'; may be given again",
+       [](RunOptions& options, const std::string& value) { options.tracked.push_back(value); }},
+      {"--probes", "FILE", "families from a TOML file; may be given again",
+       [](RunOptions& options, const std::string& value) {
+         options.tracked.push_back(fmt::format("--probes '{}'", user_path(value)));
+       }},
+      {"--set", "NAME=VALUE", "a setting, as for `refhist set`; may be given again",
+       [](RunOptions& options, const std::string& value) {
+         options.settings.push_back(replace_all(value, "=", " "));
+       }},
+      {"--timeout", "S", "end the program after so many seconds; the session has failed then",
+       [](RunOptions& options, const std::string& value) { options.timeout_seconds = seconds(value); }},
+  };
+}
+
+std::vector<Option> judgement_table() {
+  return {
+      {"--fail-on", "LIST", "verdicts that count (default: leak,imbalance)", set_fail_on},
+      {"--family", "GLOB", "findings of these families only; may be given again",
+       [](RunOptions& options, const std::string& value) { options.families.push_back(value); }},
+      switch_option("--reachable", "reachable objects are leaks as well", &RunOptions::reachable),
+      file_option("--suppressions", "lines VERDICT:PATTERN: what is not to be told",
+                  &RunOptions::suppressions),
+      file_option("--baseline", "findings that were accepted: only new ones count", &RunOptions::baseline),
+      switch_option("--update-baseline", "accept what is found now", &RunOptions::update_baseline),
+  };
+}
+
+std::vector<Option> output_table() {
+  return {
+      file_option("--json", "the session as JSON", &RunOptions::json),
+      file_option("--junit", "the findings as JUnit XML", &RunOptions::junit),
+      file_option("--sarif", "the findings as SARIF 2.1.0", &RunOptions::sarif),
+      file_option("--save", "the history, for `refhist open`", &RunOptions::save),
+      file_option("--log", "what the debugger prints", &RunOptions::log),
+      {"--source-root", "DIR", "names of source files are relative to it (default: here)",
+       [](RunOptions& options, const std::string& value) { options.source_root = user_path(value); }},
+      switch_option("--propagate-exit", "without findings, end with the program's own exit status",
+                    &RunOptions::propagate_exit),
+      switch_option("--allow-unarmed", "a program that has none of the functions is clean",
+                    &RunOptions::allow_unarmed),
+      switch_option("--quiet", "print no report", &RunOptions::quiet),
+      switch_option("--help", "this text", &RunOptions::help),
+      switch_option("--version", "the version", &RunOptions::version),
+  };
+}
+
+const std::vector<Option>& option_table() {
+  static const std::vector<Option> table = [] {
+    std::vector<Option> all = run_table();
+    for (const auto& part : {judgement_table(), output_table()})
+      all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }();
+  return table;
+}
+
+const Option& find_option(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Option& option : option_table()) {
+    if (name == option.name) return option;
+    names.emplace_back(option.name);
+  }
+  throw UsageError(fmt::format("no option {}{}", name, suggestion(name, names)));
+}
+
+void check_consistent(const RunOptions& options) {
+  if (options.help || options.version) return;
+  if (options.program.empty()) throw UsageError("which program? refhist-run [OPTIONS] -- PROGRAM [ARGS]");
+  if (options.tracked.empty()) throw UsageError("follow what? --track FAMILY or --probes FILE");
+  if (options.update_baseline && options.baseline.empty())
+    throw UsageError("--update-baseline needs --baseline FILE: which file shall have the findings?");
+}
+
+}  // namespace
+
+RunOptions parse_run_options(const std::vector<std::string>& words) {
+  RunOptions options;
+  options.fail_on = verdicts_of("leak,imbalance");
+  options.source_root = user_path(".");
+  std::size_t i = 0;
+  for (; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
+    const std::size_t equals = words[i].starts_with("--") ? words[i].find('=') : std::string::npos;
+    const Option& option = find_option(words[i].substr(0, equals));
+    std::string value;
+    if (option.value == nullptr) {
+      if (equals != std::string::npos) throw UsageError(fmt::format("{} takes no value", option.name));
+    } else if (equals != std::string::npos) {
+      value = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size() && words[i + 1] != "--") {
+      value = words[++i];
+    } else {
+      throw UsageError(fmt::format("{} needs a value: {} {}", option.name, option.name, option.value));
+    }
+    option.take(options, value);
+  }
+  if (i < words.size() && words[i] == "--") ++i;
+  options.program.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())), words.end());
+  check_consistent(options);
+  return options;
+}
+
+std::string run_help() {
+  std::string text =
+      "refhist-run [OPTIONS] -- PROGRAM [ARGS]\n"
+      "  runs the program in a debugger, follows its reference counts and reports what is wrong\n"
+      "  exit status: 0 clean, 23 findings, 1 the session failed, 2 wrong usage\n";
+  for (const Option& option : option_table()) {
+    const std::string left =
+        option.value == nullptr ? std::string(option.name) : fmt::format("{} {}", option.name, option.value);
+    text += fmt::format("  {:<24} {}\n", left, option.help);
+  }
+  return text;
+}
+
+}  // namespace refhist

@@ -1,0 +1,46 @@
+// What refhist-run was asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "history/history.h"
+
+namespace refhist {
+
+/// The command line makes no sense: exit status 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+struct RunOptions {
+  std::string debugger;               ///< "gdb", "lldb", or empty: whichever is there, gdb first
+  std::vector<std::string> tracked;   ///< words for `refhist track`, one entry for each command
+  std::vector<std::string> settings;  ///< words for `refhist set`
+  std::vector<Verdict> fail_on;
+  std::vector<std::string> families;  ///< globs that findings are told of; empty: all
+  bool reachable = false;
+  std::string baseline;
+  bool update_baseline = false;
+  std::string suppressions;
+  std::string json, junit, sarif, html, save;  ///< files; empty: not wanted
+  std::string source_root;
+  std::string log;  ///< file for what the debugger prints; empty: thrown away
+  std::optional<double> timeout_seconds;
+  bool propagate_exit = false;
+  bool allow_unarmed = false;
+  bool quiet = false;
+  std::vector<std::string> program;  ///< with its arguments
+
+  bool help = false;
+  bool version = false;
+};
+
+/// Throws UsageError.
+RunOptions parse_run_options(const std::vector<std::string>& words);
+std::string run_help();
+
+}  // namespace refhist

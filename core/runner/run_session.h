@@ -1,0 +1,53 @@
+// One session: the debugger runs the program, until both have ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "runner/debugger_script.h"
+#include "runner/launch_server.h"
+
+namespace refhist {
+
+class RunSession {
+ public:
+  /// `folder`: for files that nobody needs afterwards.
+  RunSession(const RunOptions& options, const OwnFiles& files, std::string folder);
+
+  /// Throws Error when the debugger cannot be started.
+  void run();
+
+  /// The history, when there is one.
+  [[nodiscard]] const std::string& history() const { return history_; }
+  /// What the debugger has printed.
+  [[nodiscard]] const std::string& log() const { return log_; }
+  /// Why the session ended before the program did, or before it began; empty when it did not.
+  [[nodiscard]] const std::string& why_cut_short() const { return why_cut_short_; }
+  [[nodiscard]] const std::string& debugger() const { return script_.debugger(); }
+
+ private:
+  void start_debugger();
+  void wait_for_end();
+  /// True when the debugger has ended.
+  bool wait_a_moment(int milliseconds);
+  void look_at_time();
+  /// Ends the program, and if that does not end the debugger, that too.
+  void end(const std::string& why);
+
+  const RunOptions& options_;
+  std::string folder_;
+  std::string program_;
+  DebuggerScript script_;
+  LaunchServer server_;
+  std::string history_;
+  std::string log_;
+  pid_t debugger_pid_ = 0;
+  int debugger_file_ = -1;  // readable when it has ended
+  double seconds_ = 0;      // since the debugger was started
+  std::optional<double> kill_at_;
+  std::string why_cut_short_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,428 @@
+"""refhist-run as CI uses it, with GDB and with LLDB. usage: run_tests.py --debugger gdb|lldb --build DIR [--only test_x]"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import xml.etree.ElementTree as xml
+
+CONN = "--init conn_new --get conn_get --put conn_put --free conn_free --count refs"
+SESSIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "sessions")
+
+
+class Failure(AssertionError):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def equal(actual, expected, what):
+    check(actual == expected, f"{what}: {actual!r} instead of {expected!r}")
+
+
+def contains(text, part, what):
+    check(part in text, f"{what} lacks {part!r}:\n{text}")
+
+
+class Runner:
+    """refhist-run with one debugger, in a folder of its own."""
+
+    def __init__(self, debugger, build, folder):
+        self.debugger, self.build, self.folder = debugger, build, folder
+        self.path = os.path.join(build, "core", "refhist-run")
+
+    def program(self, name):
+        return os.path.join(self.build, "tests", "sessions", f"session_{name}")
+
+    def argv(self, options, program):
+        return [self.path, "--debugger", self.debugger, *options, "--", *program]
+
+    def run(self, options, program, **more):
+        done = subprocess.run(self.argv(options, program), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              cwd=self.folder, timeout=120, check=False, **{"stdin": subprocess.DEVNULL, **more})
+        return done
+
+    def start(self, options, program, **more):
+        return subprocess.Popen(self.argv(options, program), text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, **more)
+
+    def file(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.file(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.file(name)
+
+    def read_json(self, name):
+        with open(self.file(name), encoding="utf-8") as file:
+            return json.load(file)
+
+
+def python(code):
+    return ["/usr/bin/python3", "-c", code]
+
+
+# The exit status
+
+
+def test_findings(r):
+    done = r.run(["--track", CONN], [r.program("siblings_O1")])
+    equal(done.returncode, 23, f"status ({done.stderr})")
+    contains(done.stderr, "missing put in close_conn", "report")
+    contains(done.stderr, "refhist check: 1 finding, 1 of a kind that fails the check", "report")
+
+
+def test_clean(r):
+    done = r.run(["--track", CONN], [r.program("lifecycle_O1")])
+    equal((done.returncode, done.stdout), (0, "done 1\n"), f"status and output ({done.stderr})")
+    equal(r.run(["--track", CONN, "--quiet"], [r.program("lifecycle_O1")]).stderr, "", "standard error with --quiet")
+
+
+def test_findings_that_do_not_count(r):
+    options = ["--track", CONN, "--fail-on", "imbalance"]
+    equal(r.run(options, [r.program("siblings_O1")]).returncode, 0, "status without leaks")
+    options = ["--track", CONN, "--family", "other*"]
+    equal(r.run(options, [r.program("siblings_O1")]).returncode, 0, "status of another family")
+
+
+def test_wrong_usage(r):
+    for argv, told in [([], "which program?"), (["--trak", "x", "--", "true"], "did you mean --track?"),
+                       (["--", "true"], "--track FAMILY"), (["--track"], "--track needs a value"),
+                       (["--track", "x", "--fail-on", "leek", "--", "true"], "did you mean leak?"),
+                       (["--track", "x", "--timeout", "soon", "--", "true"], "number of seconds"),
+                       (["--track", "x", "--debugger", "dbx", "--", "true"], "gdb or lldb"),
+                       (["--track", "x", "--update-baseline", "--", "true"], "--baseline FILE"),
+                       (["--track", "x", "--quiet=yes", "--", "true"], "takes no value"),
+                       (["--track", "x", "--", "no-such-program"], "no such program"),
+                       (["--track", "x", "--", "/etc/passwd"], "not executable")]:
+        done = subprocess.run([r.path, *argv], text=True, capture_output=True, check=False)
+        equal(done.returncode, 2, f"status of {argv} ({done.stderr})")
+        contains(done.stderr, told, f"answer to {argv}")
+        equal((done.stdout, len(done.stderr.splitlines())), ("", 1), f"lines of the answer to {argv}")
+
+
+def test_help(r):
+    done = subprocess.run([r.path, "--help"], text=True, capture_output=True, check=False)
+    equal(done.returncode, 0, "status")
+    contains(done.stdout, "--propagate-exit", "help")
+    contains(subprocess.run([r.path, "--version"], text=True, capture_output=True, check=False).stdout, "refhist-run 0.",
+             "version")
+
+
+def test_session_that_failed(r):
+    done = r.run(["--track", "json_objekt", "--json", "s.json"], [r.program("lifecycle_O1")])
+    equal(done.returncode, 1, "status")
+    contains(done.stderr, "did you mean json_object?", "report")
+    equal(r.read_json("s.json")["complete"], False, "complete")
+    done = r.run(["--track", "--get nothing_get --put nothing_put"], [r.program("lifecycle_O1")])
+    equal(done.returncode, 1, "status")
+    contains(done.stderr, "no function of the tracked families was ever armed", "report")
+    done = r.run(["--track", CONN], [r.program("lifecycle_O1")], env=dict(os.environ, REFHIST_GDB="/nowhere", REFHIST_LLDB="/nowhere"))
+    equal(done.returncode, 1, "status")
+    contains(done.stderr, f"{r.debugger} is not there", "report")
+    done = r.run(["--track", CONN, "--baseline", "none.json"], [r.program("lifecycle_O1")])
+    equal(done.returncode, 1, "status")
+    contains(done.stderr, "none.json: No such file or directory (--update-baseline makes it)", "report")
+
+
+def test_exit_status_of_the_program(r):
+    options = ["--track", CONN, "--propagate-exit", "--json", "s.json"]
+    equal(r.run(options, [r.program("lifecycle_O1")]).returncode, 3, "status")
+    equal(r.read_json("s.json")["program"]["exit_status"], 3, "status in the report")
+    equal(r.run(options, [r.program("siblings_O1")]).returncode, 23, "status with findings")
+    equal(r.run(options, [r.program("lifecycle_O1"), "crash"]).returncode, 128 + signal.SIGSEGV, "status after a crash")
+    told = r.read_json("s.json")
+    equal((told["program"]["exit_status"], told["program"]["signal"]), (None, int(signal.SIGSEGV)), "end in the report")
+    equal([finding["verdict"] for finding in told["findings"]], ["undecidable"], "verdicts after a crash")
+    equal(r.run(["--track", "malloc", "--propagate-exit", "--quiet"], ["/bin/kill", "-h"]).returncode,
+          subprocess.run(["/bin/kill", "-h"], capture_output=True, check=False).returncode, "status of kill")
+
+
+# The program has what it has without a debugger
+
+
+def both(r, program, options=(), **more):
+    """What the program prints by itself and under refhist-run."""
+    alone = subprocess.run(program, text=True, cwd=r.folder, capture_output=True, check=False,
+                           **{"stdin": subprocess.DEVNULL, **more})
+    inside = r.run(["--track", "malloc", "--quiet", *options], program, **more)
+    return (alone.stdout, alone.stderr), (inside.stdout, inside.stderr)
+
+
+def test_standard_files(r):
+    program = python("import sys; print('out', sys.stdin.read()); print('err', file=sys.stderr)")
+    for input_text in ("", "some\nlines\n"):
+        alone, inside = both(r, program, stdin=None, input=input_text)
+        equal(inside, alone, "output")
+    with open(r.file("out.txt"), "a+", encoding="utf-8") as file:
+        file.write("before\n")
+        file.flush()
+        subprocess.run(r.argv(["--track", "malloc", "--quiet"], ["/bin/echo", "behind"]), stdout=file, check=False)
+    equal(open(r.file("out.txt"), encoding="utf-8").read(), "before\nbehind\n", "file that is written at its end")
+
+
+def test_closed_standard_files(r):
+    shell = " ".join(f"'{word}'" for word in r.argv(["--track", "malloc", "--quiet"], ["/bin/echo", "x"]))
+    done = subprocess.run(["/bin/sh", "-c", shell + " <&- >&-"], text=True, capture_output=True, check=False)
+    equal((done.stdout, done.stderr), ("", ""), "output")
+
+
+def test_arguments_and_environment(r):
+    words = ["a b", "$HOME", '"q"', "it's", "*", "", "-x", "--", "\\", "ü\n"]
+    alone, inside = both(r, python("import sys; print(sys.argv[1:])") + words)
+    equal(inside, alone, "arguments")
+    odd = {"PATH": os.environ["PATH"], "LINES": "7", "SHELL": "/bin/odd", "EMPTY": "", "Q": "a'b\"c\n", "TERM": "x", "LD_BIND_NOW": ""}
+    program = python("import os; print(sorted(os.environ.items()))")
+    alone, inside = both(r, program, env=odd)
+    equal(inside, alone, "environment")
+
+
+def test_surroundings(r):
+    code = ("import os, signal; print(os.getcwd(), sorted(os.listdir('/proc/self/fd'))[:3], os.umask(0o77), "
+            "os.getpgrp() == os.getpgid(os.getppid()) or 'other', signal.pthread_sigmask(signal.SIG_BLOCK, []), "
+            "[s for s in range(1, 32) if s not in (9, 19) and signal.getsignal(s) == signal.SIG_IGN])")
+    code = code.replace("os.getpgrp() == os.getpgid(os.getppid()) or 'other'", "os.getpgrp()")
+    alone, inside = both(r, python(code), start_new_session=False)
+    equal(inside, alone, "surroundings")
+
+
+def test_signals_arrive(r):
+    trap = "" if r.debugger == "lldb" else ", 5"  # LLDB keeps SIGTRAP to itself
+    code = (f"import os, signal\nseen = []\nfor s in (1, 2, 10, 12, 14, 15, 17{trap}):\n"
+            "    signal.signal(s, lambda n, f: seen.append(int(n)))\n    os.kill(os.getpid(), s)\n    print(s, seen[-1:], flush=True)")
+    alone, inside = both(r, python(code))
+    equal(inside, alone, "signals")
+
+
+def test_trap(r):
+    """The program goes on or dies, but never hangs."""
+    done = r.run(["--track", "malloc", "--propagate-exit", "--quiet"], python("import os; os.kill(os.getpid(), 5)"))
+    equal(done.returncode, 0 if r.debugger == "lldb" else 128 + 5, "status")
+
+
+def test_interrupt_from_the_terminal(r):
+    """Ctrl-C is for the program: it may handle it and go on."""
+    code = ("import signal, time\n"
+            "def hear(*_):\n    global heard\n    heard = True\n"
+            "heard = False\nsignal.signal(signal.SIGINT, hear)\nprint('ready', flush=True)\n"
+            "while not heard: time.sleep(0.01)\nprint('heard', flush=True)")
+    process = r.start(["--track", "malloc", "--quiet", "--json", "s.json"], python(code), start_new_session=True)
+    equal(process.stdout.readline(), "ready\n", "first line")
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    equal((out, err), ("heard\n", ""), "output after Ctrl-C")
+    equal(r.read_json("s.json")["program"]["exit_status"], 0, "exit status")
+
+
+# Sessions that end too early
+
+
+def expect_cut_short(r, process, told):
+    out, err = process.communicate(timeout=60)
+    equal(process.returncode, 1, f"status ({out} {err})")
+    contains(err, told, "report")
+    session = r.read_json("s.json")
+    equal(session["complete"], False, "complete")
+    contains(session["failed"], told, "why it failed")
+    return session
+
+
+WAITS = ("import ctypes, time\nprint('ready', flush=True)\ntime.sleep(600)")
+
+
+def test_timeout(r):
+    process = r.start(["--track", "malloc", "--timeout", "1.5", "--json", "s.json"], python(WAITS))
+    expect_cut_short(r, process, "the program ran longer than 1.5 s")
+
+
+def test_end_from_outside(r):
+    process = r.start(["--track", "malloc", "--json", "s.json"], python(WAITS))
+    equal(process.stdout.readline(), "ready\n", "first line")
+    process.send_signal(signal.SIGTERM)
+    expect_cut_short(r, process, "refhist-run was ended by signal 15")
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def test_debugger_that_dies(r):
+    process = r.start(["--track", "malloc", "--json", "s.json"], python(WAITS))
+    equal(process.stdout.readline(), "ready\n", "first line")
+    for child in children_of(process.pid):
+        os.kill(child, signal.SIGKILL)
+    expect_cut_short(r, process, {"gdb": "gdb has left no history", "lldb": "lldb has not seen the program end"}[r.debugger])
+
+
+def test_program_that_is_killed(r):
+    """Not by us: the session is whole, but what was outstanding is no leak."""
+    process = r.start(["--track", CONN, "--json", "s.json"], [r.program("lifecycle_O1"), "x", r.file("fifo")])
+    os.mkfifo(r.file("fifo"))
+    with open(r.file("fifo"), encoding="ascii") as file:
+        equal(file.read(1), "r", "the program's word")
+    session_pid = None
+    for _ in range(200):
+        found = subprocess.run(["/usr/bin/pgrep", "-f", r.file("fifo")], text=True, capture_output=True, check=False).stdout
+        pids = [int(pid) for pid in found.split() if "session_lifecycle" in os.readlink(f"/proc/{pid}/exe")]
+        if pids:
+            session_pid = pids[0]
+            break
+        time.sleep(0.05)
+    os.kill(session_pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    session = r.read_json("s.json")
+    equal((session["program"]["signal"], session["complete"], [f["verdict"] for f in session["findings"]]),
+          (int(signal.SIGKILL), True, ["undecidable"]), "session")
+
+
+# What is accepted
+
+
+def test_baseline(r):
+    options = ["--track", CONN, "--baseline", "base.json", "--json", "s.json"]
+    done = r.run([*options, "--update-baseline"], [r.program("siblings_O1")])
+    equal(done.returncode, 0, f"status with --update-baseline ({done.stderr})")
+    contains(done.stderr, "base.json has 1 finding now", "report")
+    equal(r.run(options, [r.program("siblings_O1")]).returncode, 0, "status with the baseline")
+    equal([f["status"] for f in r.read_json("s.json")["findings"]], ["known"], "findings")
+    done = r.run(options, [r.program("leak_at_end_O1")])
+    equal(done.returncode, 23, "status of another program")
+    contains(done.stderr, "of the baseline, not found any more: leak of conn born in open_conn", "report")
+    other = r.write("wrong.json", "{}")
+    done = r.run(["--track", CONN, "--baseline", other], [r.program("siblings_O1")])
+    equal(done.returncode, 1, "status with a file that is no baseline")
+    contains(done.stderr, "is no baseline", "report")
+
+
+def test_fingerprints_outlive_changes(r):
+    """Other lines, other addresses, another folder: the same finding."""
+    with open(os.path.join(SESSIONS, "siblings.c"), encoding="utf-8") as file:
+        source = file.read()
+    changed = "static int more(int x) { return x * 3; }\n\n\n" + source.replace("int main(", "int unused_global[1000] = {1};\nint main(")
+    changed = changed.replace("static int more", "__attribute__((used)) static int more")
+    r.write("moved.c", changed)
+    build = ["gcc", "-g", "-O1", "-I", SESSIONS, "moved.c", os.path.join(SESSIONS, "conn.c"), "-o", "moved"]
+    subprocess.run(build, cwd=r.folder, check=True)
+    prints = []
+    for program in (r.program("siblings_O1"), r.file("moved")):
+        r.run(["--track", CONN, "--json", "s.json"], [program])
+        prints.append([finding["fingerprint"] for finding in r.read_json("s.json")["findings"]])
+    equal(len(prints[0]), 1, "findings")
+    equal(prints[1], prints[0], "fingerprints")
+
+
+def test_suppressions(r):
+    def with_lines(lines, program="siblings_O1"):
+        path = r.write("suppressions", lines)
+        return r.run(["--track", CONN, "--suppressions", path, "--json", "s.json"], [r.program(program)])
+
+    for lines in ("leak:open_conn\n", "# why\nleak:open_*n$  # that\n", "leak:^main$", "leak:siblings.c", "leak:session_siblings",
+                  "*:open_conn", "leak:nothing\nleak:open_conn"):
+        done = with_lines(lines)
+        equal(done.returncode, 0, f"status with {lines!r} ({done.stderr})")
+        equal([f["status"] for f in r.read_json("s.json")["findings"]], ["suppressed"], f"findings with {lines!r}")
+    contains(done.stderr, "suppression leak:nothing", "report of what has matched nothing")
+    for lines in ("leak:^conn$", "over-put:open_conn", "imbalance:open_conn", ""):
+        equal(with_lines(lines).returncode, 23, f"status with {lines!r}")
+    for lines, told in (("nonsense\n", "is no suppression"), ("leek:x", "did you mean leak?"), ("leak:", "is no suppression")):
+        done = with_lines(lines)
+        equal(done.returncode, 1, f"status with {lines!r}")
+        contains(done.stderr, told, "error")
+        contains(done.stderr, "suppressions:1", "error")
+
+
+# Reports
+
+
+def test_reports(r):
+    files = ["--json", "s.json", "--junit", "s.xml", "--sarif", "s.sarif", "--save", "s.rh", "--source-root", SESSIONS]
+    done = r.run(["--track", CONN, *files], [r.program("siblings_O1")])
+    equal(done.returncode, 23, f"status ({done.stderr})")
+    session = r.read_json("s.json")
+    equal(list(session)[-1], "complete", "last key")
+    equal((session["schema"], session["complete"], session["totals"]["lost_events"]), ("refhist/1", True, 0), "session")
+    equal(session["program"]["argv"], [r.program("siblings_O1")], "argv")
+    finding = session["findings"][0]
+    expect_junit(r, finding)
+    expect_sarif(r, finding)
+    script = r.write("open.txt", f"refhist open {r.file('s.rh')}\nrefhist leaks\n")
+    extension = os.path.join(r.build, "gdb", "refhist.py")
+    text = subprocess.run(["gdb", "-nx", "-batch", "-x", extension, "-x", script], text=True, capture_output=True, check=False).stdout
+    contains(text, "3 conn leaked", "the saved history")
+
+
+def expect_junit(r, finding):
+    root = xml.parse(r.file("s.xml")).getroot()
+    suite = root.find("testsuite")
+    equal((root.tag, suite.get("tests"), suite.get("failures"), suite.get("errors")), ("testsuites", "2", "1", "0"), "counts")
+    cases = suite.findall("testcase")
+    equal([len(case.findall("failure")) for case in cases], [0, 1], "failures")
+    equal((cases[1].get("file"), cases[1].get("line")), ("siblings.c", "13"), "place")
+    contains(cases[1].get("name"), finding["fingerprint"], "name")
+    contains(cases[1].find("failure").text, "missing put in close_conn", "failure")
+
+
+def expect_sarif(r, finding):
+    sarif = r.read_json("s.sarif")
+    equal(sarif["version"], "2.1.0", "version")
+    run = sarif["runs"][0]
+    result = run["results"][0]
+    rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+    equal((rule["id"], result["ruleId"], result["level"]), ("leak", "leak", "error"), "rule")
+    place = result["locations"][0]["physicalLocation"]
+    equal((place["artifactLocation"], place["region"]["startLine"]),
+          ({"uri": "siblings.c", "uriBaseId": "SRCROOT"}, 13), "place")
+    equal(run["originalUriBaseIds"]["SRCROOT"]["uri"], f"file://{SESSIONS}/", "root")
+    equal(result["partialFingerprints"], {"refhist/1": finding["fingerprint"]}, "fingerprint")
+    equal((run["invocations"][0]["executionSuccessful"], run["invocations"][0]["exitCode"]), (True, 0), "invocation")
+
+
+def test_many_at_once(r):
+    started = [r.start(["--track", CONN, "--json", f"s{i}.json"], [r.program("siblings_O1")]) for i in range(4)]
+    for i, process in enumerate(started):
+        process.communicate(timeout=100)
+        equal(process.returncode, 23, f"status of session {i}")
+        equal(r.read_json(f"s{i}.json")["findings"][0]["alike"], 3, "leaked objects")
+
+
+def test_script_as_program(r):
+    path = r.write("script.sh", "#!/bin/sh\necho from $0 \"$@\"\nexit 4\n")
+    os.chmod(path, 0o755)
+    done = r.run(["--track", "malloc", "--propagate-exit", "--quiet"], [path, "a b"])
+    equal((done.returncode, done.stdout), (4, f"from {path} a b\n"), f"status and output ({done.stderr})")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--debugger", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    failed = []
+    tests = [(name, test) for name, test in globals().items() if name.startswith("test_") and options.only in (None, name)]
+    for name, test in tests:
+        folder = tempfile.mkdtemp(prefix="refhist-runner-test-")
+        try:
+            test(Runner(options.debugger, options.build, folder))
+            print(f"passed: {name}", flush=True)
+        except Exception:  # whatever it is, the other tests run
+            traceback.print_exc()
+            print(f"FAILED: {name}", flush=True)
+            failed.append(name)
+        finally:
+            shutil.rmtree(folder)
+    sys.exit(1 if failed or not tests else 0)
+
+
+main()
