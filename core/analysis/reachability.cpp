@@ -15,7 +15,7 @@
 #include "analysis/reachability_places.h"
 #include "analysis/reachability_roots.h"
 #include "analysis/reachability_threads.h"
-#include "port/vector_registers.h"
+#include "analysis/scanned_process.h"
 
 namespace refhist {
 
@@ -25,14 +25,13 @@ class ReachabilityScan {
  public:
   ReachabilityScan(DebuggerPort& port, const ModuleMap& modules, Unwinder& unwinder,
                    const std::vector<TrackedBlock>& blocks, const ReachOptions& options)
-      : port_(port),
-        modules_(modules),
+      : modules_(modules),
         unwinder_(unwinder),
         blocks_(blocks),
         options_(options),
         progress_(options.progress),
-        process_(port.process()),
-        memory_(port, process_, progress_) {}
+        process_(port, options),
+        memory_(port, process_.info(), progress_) {}
 
   ReachResult run() {
     result_.objects.resize(blocks_.size());
@@ -56,7 +55,7 @@ class ReachabilityScan {
   }
 
   void scan() {
-    const std::vector<MemoryRegion> regions = this->regions();
+    const std::vector<MemoryRegion> regions = process_.regions();
     const MemoryLayout layout(regions, modules_);
     if (layout.regions().empty()) return incomplete("the memory map of the process is not known");
     WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous));
@@ -72,17 +71,6 @@ class ReachabilityScan {
     tell(cells, HolderPlaces(modules_, layout, roots, heap.map));
   }
 
-  std::vector<MemoryRegion> regions() {
-    std::vector<MemoryRegion> regions =
-        process_.local && process_.pid != 0 ? read_proc_maps(process_.pid) : port_.regions();
-    std::erase_if(regions, [&](const MemoryRegion& region) {
-      return std::any_of(options_.ignored.begin(), options_.ignored.end(), [&](const auto& range) {
-        return range.first <= region.begin && region.end <= range.second;
-      });
-    });
-    return regions;
-  }
-
   static std::vector<AddressRange> readable(const std::vector<MemoryRegion>& regions) {
     std::vector<AddressRange> ranges;
     for (const MemoryRegion& region : regions) {
@@ -92,25 +80,12 @@ class ReachabilityScan {
   }
 
   std::vector<RootThread> threads() {
-    std::vector<RootThread> threads;
-    for (const ThreadInfo& info : port_.threads()) {
-      const std::optional<Registers> registers = port_.registers(info.tid);
-      if (!registers && process_.local && process_.pid != 0) {
-        ++result_.running_threads;  // its stack, in no part known to be dead, is a root as a whole
-        continue;
-      }
-      if (!registers) {
-        incomplete(fmt::format("the registers of thread {} could not be read", info.tid));
-        continue;
-      }
-      RootThread thread;
-      thread.tid = info.tid;
-      thread.registers = *registers;
-      if (process_.local) thread.vector_words = traced_vector_words(info.tid);
-      if (thread.vector_words.empty()) thread.vector_words = port_.vector_words(info.tid);
+    std::vector<RootThread> threads = process_.threads();
+    result_.running_threads = process_.running_threads();
+    if (!process_.why_not().empty()) incomplete(process_.why_not());
+    for (RootThread& thread : threads) {
       if (options_.at_exit) cut(thread);
-      if (info.tid == options_.exiting_thread) thread.saved_only = true;
-      threads.push_back(thread);
+      if (thread.tid == options_.exiting_thread) thread.saved_only = true;
     }
     return threads;
   }
@@ -195,13 +170,12 @@ class ReachabilityScan {
     result_.objects[block].object = object;
   }
 
-  DebuggerPort& port_;
   const ModuleMap& modules_;
   Unwinder& unwinder_;
   const std::vector<TrackedBlock>& blocks_;
   const ReachOptions& options_;
   ScanProgress progress_;
-  ProcessInfo process_;
+  ScannedProcess process_;
   ScanMemory memory_;
   std::vector<RegisterRoot> registers_;
   std::vector<bool> held_by_leak_;  // in step with the cells

@@ -7,7 +7,9 @@ target_sources(refhist_core PRIVATE
   analysis/heap_map.cpp
   analysis/heap_mapped.cpp
   analysis/heap_walker.cpp
+  analysis/owner_words.cpp
   analysis/reachability.cpp
+  analysis/scanned_process.cpp
   analysis/reachability_exit.cpp
   analysis/reachability_layout.cpp
   analysis/reachability_leaked.cpp
@@ -18,4 +20,4 @@ target_sources(refhist_core PRIVATE
   analysis/reachability_ranges.cpp
   analysis/reachability_roots.cpp
   analysis/reachability_threads.cpp)
-target_sources(refhist_core PRIVATE analysis/code_jumps.cpp analysis/frame_namer.cpp analysis/leaks.cpp analysis/managed_objects.cpp analysis/tail_calls.cpp)
+target_sources(refhist_core PRIVATE analysis/balance_tree.cpp analysis/birthplaces.cpp analysis/code_jumps.cpp analysis/frame_namer.cpp analysis/growth.cpp analysis/leaks.cpp analysis/lifetime.cpp analysis/managed_objects.cpp analysis/tail_calls.cpp)

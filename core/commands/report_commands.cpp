@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/lifetime.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/command.h"
@@ -49,6 +50,16 @@ Address address_of(CommandContext& context, const std::string& expression) {
 void look_at_managed(SessionState& state, DebuggerPort& port) {
   if (!state.alive || port.process().state == ProcessState::running) return;
   state.managed.look(ProgramAccess(port, state.process, state.tracer_here));
+}
+
+/// Behind the event that --at names; invalid without.
+EventId moment_of(const CommandContext& context) {
+  if (!context.arguments.has("--at")) return {};
+  const std::int64_t event = context.arguments.number("--at", 0);
+  const auto events = static_cast<std::int64_t>(context.state.history.event_count());
+  if (event < 0 || event >= events)
+    fail("--at takes the number of an event, 0 to {}, not {}", events - 1, event);
+  return EventId(static_cast<std::uint32_t>(event + 1));
 }
 
 Stacks stacks_of(const Arguments& arguments) {
@@ -106,6 +117,12 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
     return found;
   }
   if (context.arguments.has("--all")) return found;
+  if (const EventId moment = moment_of(context); moment.valid()) {
+    const auto lived = std::find_if(found.rbegin(), found.rend(), [&](ObjectId id) {
+      return lifetime_of(history.object(id)).covers(moment);
+    });
+    return {lived != found.rend() ? *lived : found.back()};
+  }
   // The one that lives there now, else the last one that did; of two families that count one thing, both.
   const auto live = std::find_if(found.rbegin(), found.rend(),
                                  [&](ObjectId id) { return history.object(id).state == ObjectState::live; });
@@ -226,10 +243,11 @@ void run_history(CommandContext& context) {
   if (context.arguments.words().empty()) fail("which object? refhist ADDR|EXPR");
   const std::string expression = join(context.arguments.words(), " ");
   const Address address = address_of(context, expression);
+  const EventId moment = moment_of(context);
   look_at_managed(context.state, context.port);
   const std::vector<ObjectId> chosen = choose(context, objects_at(context, address), address);
   if (context.arguments.has("--json")) {
-    context.text = objects_json(context.state, chosen);
+    context.text = objects_json(context.state, chosen, moment);
     return;
   }
   const std::vector<ReportedFinding> findings = collect_findings(context.state, FindingFilter{{}, true});
@@ -240,8 +258,8 @@ void run_history(CommandContext& context) {
     if (inside && (!managed || managed->address != address)) {
       context.text += fmt::format("{:#x} is {} bytes into\n", address, address - object.address);
     }
-    context.text +=
-        history_report(context.state, id, findings, HistoryReportOptions{stacks_of(context.arguments)});
+    context.text += history_report(context.state, id, findings,
+                                   HistoryReportOptions{stacks_of(context.arguments), moment});
   }
   const std::size_t others = context.state.history.all_at(address).size();
   if (others > chosen.size())

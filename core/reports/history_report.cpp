@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/lifetime.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -114,8 +115,30 @@ std::string reference_lines(SessionState& state, const std::vector<EventId>& eve
   return text;
 }
 
+/// The object at an earlier moment: what is known of it since then is not told.
+static std::string past_report(SessionState& state, ObjectId id, const HistoryReportOptions& options) {
+  const Object& object = state.history.object(id);
+  const Lifetime life = lifetime_of(object);
+  const std::uint32_t last = options.moment.value - 1;
+  std::string text = fmt::format("{} as it stood at #{}: ", object_title(state, id), last);
+  if (life.first >= options.moment)
+    return text + fmt::format("not seen yet; #{} is the first of it\n", life.first.value);
+  const Count count = count_at(state.history, id, options.moment);
+  const std::string known = count ? fmt::format("count {}", *count) : "count unknown";
+  text += life.covers(options.moment) ? "live, " + known : "its life was over";
+  std::size_t shown = 0;
+  std::string lines;
+  for (const EventId event : state.history.events_of(id)) {
+    if (event >= options.moment) break;
+    ++shown;
+    lines += "  " + event_line(state, event) + "\n" + stack_lines(state, event, options.stacks, "         ");
+  }
+  return text + fmt::format("; {} of {} so far\n", shown, plural(object.events, "event")) + lines;
+}
+
 std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
                            const HistoryReportOptions& options) {
+  if (options.moment.valid()) return past_report(state, id, options);
   const Object& object = state.history.object(id);
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(object));
   if (object.size != 0) text += fmt::format(", {} bytes", object.size);

@@ -14,6 +14,7 @@ enum class Stacks : std::uint8_t { none, folded, full };
 
 struct HistoryReportOptions {
   Stacks stacks = Stacks::none;
+  EventId moment;  ///< as it stood when all events before this one had happened; invalid: as it is
 };
 
 /// `findings`: all of the session, reachable objects included; the object's own are told.

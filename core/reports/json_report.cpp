@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/lifetime.h"
 #include "reports/leak_report.h"
 
 namespace refhist {
@@ -72,6 +73,20 @@ Json object_json(SessionState& state, ObjectId id, bool with_events) {
   Json events = Json::array();
   for (const EventId event : state.history.events_of(id)) events.push_back(event_json(state, event));
   json["events"] = std::move(events);
+  return json;
+}
+
+/// The object at an earlier moment.
+Json past_json(SessionState& state, ObjectId id, EventId moment) {
+  Json json = object_json(state, id, true);
+  std::erase_if(json["events"].get_ref<Json::array_t&>(),
+                [&](const Json& event) { return event["seq"].get<std::uint32_t>() >= moment.value; });
+  const Lifetime life = lifetime_of(state.history.object(id));
+  json["count"] = count_json(count_at(state.history, id, moment));
+  json["state"] = life.covers(moment) ? "live" : life.first >= moment ? "unborn" : "dead";
+  if (!life.end.valid() || life.end >= moment) json["died"] = nullptr;
+  if (life.first >= moment) json["born"] = nullptr;
+  json["at"] = moment.value - 1;
   return json;
 }
 
@@ -159,9 +174,10 @@ Json modules_json(const std::vector<UnreadModule>& modules) {
 
 }  // namespace
 
-std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects) {
+std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, EventId moment) {
   Json array = Json::array();
-  for (const ObjectId id : objects) array.push_back(object_json(state, id, true));
+  for (const ObjectId id : objects)
+    array.push_back(moment.valid() ? past_json(state, id, moment) : object_json(state, id, true));
   return finish({{"schema", kSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
 }
 

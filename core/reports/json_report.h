@@ -10,7 +10,8 @@
 
 namespace refhist {
 
-std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects);
+/// `moment`: as they stood when all events before this one had happened; invalid: as they are.
+std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, EventId moment = {});
 std::string check_json(SessionState& state, const Check& check);
 /// The whole session: the program, what was armed, the findings; its last key says whether it is complete.
 std::string session_json(SessionState& state, const Check& check);

@@ -14,7 +14,8 @@ ProgramIdentity identify(const ProcessInfo& process) {
   return program;
 }
 
-void close_file(SessionState& state) {
+void close_history(SessionState& state) {
+  state.snapshots.clear();
   if (!state.opened) return;
   state.opened.reset();
   for (TrackedFamily& tracked : state.families) tracked.close_file();

@@ -8,7 +8,7 @@ namespace refhist {
 /// Its arguments are known where the process is local.
 ProgramIdentity identify(const ProcessInfo& process);
 
-/// The history that was opened makes room for another one.
-void close_file(SessionState& state);
+/// What belongs to the history that ends here: the file that it was opened from, and what was marked in it.
+void close_history(SessionState& state);
 
 }  // namespace refhist

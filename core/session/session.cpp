@@ -158,7 +158,7 @@ void Session::Impl::begin_process(DebuggerPort& port) {
     state_.warnings.clear();
     state_.lost_hits = state_.saved_events = 0;
     state_.recorder.restart_clock();
-    close_file(state_);
+    close_history(state_);
   }
   state_.end = ProcessEnd{};
   state_.scan = ReachScan{};

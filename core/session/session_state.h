@@ -42,6 +42,12 @@ struct ProgramIdentity {
   long pid = 0;
 };
 
+/// A moment of the history that the user has marked.
+struct Snapshot {
+  std::string name;
+  EventId moment;  ///< the first event that was still to come
+};
+
 /// Where the history comes from, when it was not recorded here.
 struct OpenedFile {
   std::string path;
@@ -90,6 +96,7 @@ struct SessionState {
   unsigned runs = 0;
   ProcessEnd end;
   ReachScan scan;
+  std::vector<Snapshot> snapshots;
   std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
   std::uint64_t lost_hits = 0;
 

@@ -542,7 +542,7 @@ void Tracker::begin_late(DebuggerPort& port) {
 
 void Tracker::forget_history() {
   state_.history.clear();
-  close_file(state_);
+  close_history(state_);
   state_.managed.forget();
   state_.recorder.forget_process();
   state_.scan = ReachScan{};

@@ -19,7 +19,7 @@ struct Table {
   std::string_view columns;
 };
 
-inline constexpr std::array<Table, 21> kTables{{
+inline constexpr std::array<Table, 22> kTables{{
     {"meta", "key TEXT PRIMARY KEY, value"},
     {"notes", "id INTEGER PRIMARY KEY, line TEXT"},
     {"modules",
@@ -35,6 +35,7 @@ inline constexpr std::array<Table, 21> kTables{{
      "file_address INTEGER, address INTEGER, clone INTEGER, inlined INTEGER, inlined_into TEXT, "
      "at_instruction INTEGER, armed INTEGER, in_agent INTEGER, unloaded INTEGER, why_not TEXT, "
      "why_breakpoint TEXT, rides_on INTEGER, hits INTEGER"},
+    {"snapshots", "id INTEGER PRIMARY KEY, name TEXT, moment INTEGER"},
     {"threads", "id INTEGER PRIMARY KEY, tid INTEGER, name TEXT"},
     {"frames", "id INTEGER PRIMARY KEY, module INTEGER, pc INTEGER, exact INTEGER"},
     {"frame_names",

@@ -313,6 +313,9 @@ void SessionReader::read_objects() {
   each("managed", "object, address, type", [&](std::size_t, const Statement& row) {
     managed_.emplace_back(known(row), ManagedObject{static_cast<Address>(row.number(1)), row.text(2)});
   });
+  each("snapshots", "name, moment", [&](std::size_t, const Statement& row) {
+    snapshots_.push_back(Snapshot{row.text(0), row.id<EventId>(1, events + 1)});
+  });
   each("mistakes", "object, event, verdict, why", [&](std::size_t, const Statement& row) {
     const auto verdict = verdict_from_name(row.text(2));
     const auto event = row.id<EventId>(1, events);
@@ -372,6 +375,7 @@ void SessionReader::take_over(SessionState& state) {
   for (Lost& lost : lost_) state.namer.tail_calls().remember(lost.inner, lost.outer, std::move(lost.frames));
   state.namer.modules_changed();
   state.scan = std::move(scan_);
+  state.snapshots = std::move(snapshots_);
   state.end = end;
   state.program = std::move(program);
   state.lost_hits = lost_events;

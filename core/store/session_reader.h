@@ -72,6 +72,7 @@ class SessionReader {
     LostFrames frames;
   };
   std::vector<Lost> lost_;
+  std::vector<Snapshot> snapshots_;
   ReachScan scan_;
 };
 

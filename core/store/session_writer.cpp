@@ -206,6 +206,9 @@ void SessionWriter::write_what_is_known(Database& file) {
   for (const auto& [id, note] : state_.history.notes()) notes.row(id, note);
   Statement managed = into(file, "managed");
   for (const auto& [id, object] : state_.managed.known()) managed.row(id, object.address, object.type);
+  Statement snapshots = into(file, "snapshots");
+  for (const Snapshot& snapshot : state_.snapshots)
+    snapshots.row(std::optional<std::int64_t>(), snapshot.name, snapshot.moment);
   Statement mistakes = into(file, "mistakes");
   for (const Finding& finding : state_.history.findings())
     mistakes.row(std::optional<std::int64_t>(), verdict_name(finding.verdict), finding.object, finding.event,

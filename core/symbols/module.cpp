@@ -59,6 +59,9 @@ class ElfModule final : public Module {
   std::optional<MemberPlace> member(std::string_view type, std::string_view path) const override {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).member(type, path);
   }
+  std::string member_at(std::string_view type, std::uint64_t offset) const override {
+    return debug() == nullptr ? std::string() : TypeMembers(debug()->names()).member_at(type, offset);
+  }
   std::optional<std::uint64_t> type_size(std::string_view type) const override {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).size(type);
   }

@@ -131,6 +131,8 @@ class Module {
   /// member when the type is known and the path is wrong.
   [[nodiscard]] virtual std::optional<MemberPlace> member(std::string_view type,
                                                           std::string_view path) const = 0;
+  /// The member of the type that lies at the offset, as a path; empty when none is known to.
+  [[nodiscard]] virtual std::string member_at(std::string_view type, std::uint64_t offset) const = 0;
   /// sizeof(type) by debug information.
   [[nodiscard]] virtual std::optional<std::uint64_t> type_size(std::string_view type) const = 0;
 

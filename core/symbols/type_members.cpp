@@ -144,6 +144,26 @@ std::optional<std::uint64_t> size_of(const Dwarf_Die& type) {
   return dwarf_aggregate_size(&copy, &size) == 0 ? std::optional<std::uint64_t>(size) : std::nullopt;
 }
 
+/// "peer.conn": the innermost member that covers the offset.
+std::string path_at(const Dwarf_Die& type, std::uint64_t offset, int depth = 0) {
+  std::string path;
+  if (depth > kMaxDepth) return path;
+  for_each_child(type, [&](const Dwarf_Die& child) {
+    const int tag = die_tag(child);
+    if (!path.empty() || (tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(child))
+      return;
+    const auto begin = own_offset(child, type);
+    const auto member_type = die_type(child);
+    const auto size = member_type ? size_of(*member_type) : std::nullopt;
+    if (!begin || !size || offset < *begin || offset >= *begin + *size) return;
+    const auto inner = struct_of(member_type);
+    const std::string below = inner ? path_at(*inner, offset - *begin, depth + 1) : std::string();
+    const std::string name = is_transparent(child) ? std::string() : std::string(die_name(child));
+    path = name + (name.empty() || below.empty() ? "" : ".") + below;
+  });
+  return path;
+}
+
 std::optional<MemberPlace> walk_path(const Dwarf_Die& start, std::string_view path,
                                      const std::string& type_label) {
   Dwarf_Die type = start;
@@ -212,6 +232,15 @@ std::optional<MemberPlace> TypeMembers::member(std::string_view type, std::strin
     return std::nullopt;
   }
   fail("{} has no member \"{}\"{}", label(*known, trim(type)), trim(path), suggest(*known, trim(path)));
+}
+
+std::string TypeMembers::member_at(std::string_view type, std::uint64_t offset) const {
+  for (const Dwarf_Die& candidate : find(type)) {
+    const auto definition = struct_of(candidate);
+    if (!definition || die_flag(*definition, DW_AT_declaration)) continue;
+    if (std::string path = path_at(*definition, offset); !path.empty()) return path;
+  }
+  return {};
 }
 
 std::optional<std::uint64_t> TypeMembers::size(std::string_view type) const {

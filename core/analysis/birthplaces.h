@@ -1,0 +1,39 @@
+// Where objects were born, in words: the same words for the same place.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "analysis/frame_namer.h"
+#include "history/history.h"
+#include "sites/site_table.h"
+
+namespace refhist {
+
+struct Birthplace {
+  FamilyId family;
+  std::string by;    ///< the function that made it; empty when the birth was not seen
+  NamedFrame frame;  ///< who called that
+
+  /// "born in open_conn (a.c:3) by conn_new", "born before it was first seen"
+  [[nodiscard]] std::string text() const;
+};
+
+class Birthplaces {
+ public:
+  Birthplaces(const History& history, const SiteTable& sites, FrameNamer& namer)
+      : history_(history), sites_(sites), namer_(namer) {}
+
+  /// Valid as long as this object. Equal places are the same one.
+  const Birthplace& of(const Object& object);
+
+ private:
+  const History& history_;
+  const SiteTable& sites_;
+  FrameNamer& namer_;
+  std::map<std::tuple<FamilyId, SiteId, StackId>, const Birthplace*> known_;
+  std::map<std::pair<FamilyId, std::string>, Birthplace> places_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,144 @@
+// `refhist owners`: who holds an object.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/owner_words.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "commands/long_work.h"
+#include "reports/findings.h"
+
+namespace refhist {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What is known of the memory that a word lies in.
+struct Holder {
+  ObjectId object;    ///< the live tracked object
+  std::string field;  ///< of it: "peer.conn"; empty when not known
+  const Block* allocation = nullptr;
+};
+
+ObjectId object_around(const SessionState& state, Address at) {
+  for (const ObjectId id : state.history.containing(at)) {
+    if (state.history.object(id).state == ObjectState::live) return id;
+  }
+  return {};
+}
+
+std::string field_of(const SessionState& state, ObjectId id, Address at) {
+  const Object& object = state.history.object(id);
+  const std::string& type = state.families[object.family.index()].family.counter.type;
+  for (const LoadedModule* module : state.modules.loaded()) {
+    if (type.empty() || at < object.address) break;
+    const std::string path = module->module->member_at(type, at - object.address);
+    if (!path.empty()) return path;
+  }
+  return {};
+}
+
+Holder holder_of(const SessionState& state, const OwnerWord& word) {
+  Holder holder;
+  if (word.at == 0) return holder;
+  holder.object = object_around(state, word.at);
+  if (holder.object.valid()) holder.field = field_of(state, holder.object, word.at);
+  holder.allocation = state.recorder.allocations().covering(word.at);
+  return holder;
+}
+
+/// The first frame outside of the allocator's own library.
+std::string allocation_place(SessionState& state, const Block& block) {
+  const ModuleId allocator = block.site.valid() ? state.sites.get(block.site).module : ModuleId();
+  const LoadedModule* library = state.modules.get(allocator);
+  for (const NamedFrame& frame : state.namer.stack(block.stack)) {
+    if (library == nullptr || frame.module != library->module->path()) return FrameNamer::text(frame);
+  }
+  return {};
+}
+
+std::string line_of(SessionState& state, const OwnerWord& word, Address target) {
+  std::string text = word.at == 0 ? word.where : fmt::format("{:#x} {}", word.at, word.where);
+  if (word.value != target) text += fmt::format(", points {:#x} bytes into it", word.value - target);
+  const Holder holder = holder_of(state, word);
+  if (holder.object.valid()) {
+    const Address begin = state.history.object(holder.object).address;
+    text += fmt::format("\n    in {} at +{:#x}{}", object_title(state, holder.object), word.at - begin,
+                        holder.field.empty() ? "" : ", member " + holder.field);
+  }
+  if (holder.allocation != nullptr) {
+    const std::string place = allocation_place(state, *holder.allocation);
+    text += fmt::format("\n    in a block of {} bytes{}", holder.allocation->size,
+                        place.empty() ? "" : " obtained in " + place);
+  }
+  return text + "\n";
+}
+
+Json word_json(SessionState& state, const OwnerWord& word, Address target) {
+  const Holder holder = holder_of(state, word);
+  Json json{{"word", word.at == 0 ? Json(nullptr) : Json(fmt::format("{:#x}", word.at))},
+            {"where", word.where},
+            {"offset", word.value - target},
+            {"object", nullptr},
+            {"member", holder.field},
+            {"block", nullptr}};
+  if (holder.object.valid())
+    json["object"] = fmt::format("{:#x}", state.history.object(holder.object).address);
+  if (holder.allocation != nullptr)
+    json["block"] = {{"address", fmt::format("{:#x}", holder.allocation->begin)},
+                     {"size", holder.allocation->size},
+                     {"obtained_in", allocation_place(state, *holder.allocation)}};
+  return json;
+}
+
+OwnerWords find_words(CommandContext& context, const Object& object) {
+  SessionState& state = context.state;
+  ReachOptions options;
+  options.ignored = state.agent.own_memory();
+  LongWork work(context.port, state.tell_every_step, LongWork::For::command);
+  options.progress = [&](std::size_t done, std::size_t total) {
+    return work.go_on(
+        [&] { return fmt::format("looking for owners: {} of {} MiB", done >> 20, total >> 20); });
+  };
+  const Address end = object.address + std::max<std::uint64_t>(object.size, 1);
+  return find_owner_words(context.port, state.modules, {object.address, end}, options);
+}
+
+}  // namespace
+
+void run_owners(CommandContext& context) {
+  SessionState& state = context.state;
+  if (context.arguments.words().empty()) fail("whose owners? refhist owners ADDR|EXPR");
+  const std::vector<ObjectId> objects = objects_named(context);
+  if (!state.alive) fail("there is no process whose memory could be looked at");
+  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  Json list = Json::array();
+  for (const ObjectId id : objects) {
+    const Object object = state.history.object(id);
+    const OwnerWords found = find_words(context, object);
+    Json words = Json::array();
+    std::string lines;
+    for (const OwnerWord& word : found.words) {
+      words.push_back(word_json(state, word, object.address));
+      lines += "  " + line_of(state, word, object.address);
+    }
+    list.push_back({{"object", fmt::format("{:#x}", object.address)},
+                    {"words", std::move(words)},
+                    {"why_not_all", found.why_not_all}});
+    context.text += fmt::format(
+        "{}: {} it\n{}", object_title(state, id),
+        found.words.size() == 1 ? "1 word points at" : fmt::format("{} words point at", found.words.size()),
+        lines);
+    if (!found.why_not_all.empty())
+      context.text += fmt::format("note: some may be missing: {}\n", found.why_not_all);
+  }
+  if (context.arguments.has("--json"))
+    context.text = Json{{"schema", "refhist/1"}, {"owners", std::move(list)}}.dump(
+                       2, ' ', false, Json::error_handler_t::replace) +
+                   "\n";
+}
+
+}  // namespace refhist
