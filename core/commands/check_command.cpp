@@ -11,6 +11,7 @@
 #include "reports/check.h"
 #include "reports/check_report.h"
 #include "reports/folded_report.h"
+#include "reports/html_report.h"
 #include "reports/json_report.h"
 #include "reports/junit_report.h"
 #include "reports/sarif_report.h"
@@ -54,11 +55,12 @@ std::optional<std::string> report_text(CommandContext& context, const std::strin
     if (!what) fail("--of is leaked, live or events, not {}", of);
     return folded_report(state, finding_filter(context.arguments), *what);
   }
-  const bool known = format == "json" || format == "junit" || format == "sarif";
+  const bool known = format == "json" || format == "junit" || format == "sarif" || format == "html";
   if (!known) return std::nullopt;
   const Check check = check_session(state, check_options(context.arguments));
   const SourcePlaces places(source_root(context.arguments));
   if (format == "json") return session_json(state, check);
+  if (format == "html") return html_report(state, check, places);
   return format == "junit" ? junit_report(state, check, places) : sarif_report(state, check, places);
 }
 
@@ -78,7 +80,7 @@ void run_export(CommandContext& context) {
   } else if (const auto text = report_text(context, format)) {
     replace_file(path, *text);
   } else {
-    fail("--format is json, junit, sarif, folded or sqlite, not {}", format.empty() ? "empty" : format);
+    fail("--format is json, junit, sarif, html, folded or sqlite, not {}", format.empty() ? "empty" : format);
   }
   context.text = fmt::format("exported {} of {} as {} in {}\n", plural(state.history.event_count(), "event"),
                              plural(state.history.objects().size(), "object"), format, path);

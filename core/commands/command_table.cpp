@@ -181,11 +181,12 @@ std::vector<Command> report_commands() {
        {{"--discard", "", "even if a history that was not saved is lost"}},
        run_open},
       {"export", "FILE --format FORMAT", "write the history or its findings for other tools",
-       "json: the session with its findings. junit, sarif: the findings, with those of check's options. "
+       "json: the session with its findings. junit, sarif, html: the findings, with those of check's "
+       "options. "
        "folded: "
        "stacks\n"
        "for flame graphs. sqlite: as refhist save does, and each event as a row besides.",
-       check_options({{"--format", "FORMAT", "json, junit, sarif, folded or sqlite"},
+       check_options({{"--format", "FORMAT", "json, junit, sarif, html, folded or sqlite"},
                       {"--of", "WHAT", "folded: leaked (default), live (objects by birth) or events"},
                       {"--source-root", "DIR", "names of source files are relative to it (default: here)"}}),
        run_export},

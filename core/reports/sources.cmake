@@ -1,1 +1,5 @@
-target_sources(refhist_core PRIVATE reports/analysis_report.cpp reports/baseline.cpp reports/check.cpp reports/check_report.cpp reports/findings.cpp reports/folded_report.cpp reports/history_report.cpp reports/json_report.cpp reports/junit_report.cpp reports/leak_report.cpp reports/sarif_report.cpp reports/source_places.cpp reports/status_report.cpp reports/suppressions.cpp reports/verdict_list.cpp reports/xml_text.cpp)
+target_sources(refhist_core PRIVATE reports/analysis_report.cpp reports/baseline.cpp reports/check.cpp reports/check_report.cpp reports/findings.cpp reports/embedded_page.S reports/folded_report.cpp reports/history_report.cpp reports/html_report.cpp reports/json_report.cpp reports/junit_report.cpp reports/leak_report.cpp reports/sarif_report.cpp reports/source_excerpt.cpp reports/source_places.cpp reports/status_report.cpp reports/suppressions.cpp reports/verdict_list.cpp reports/xml_text.cpp)
+set(REFHIST_PAGE_FILE "${CMAKE_CURRENT_SOURCE_DIR}/reports/page/report.html")
+set_source_files_properties(
+  reports/embedded_page.S PROPERTIES COMPILE_DEFINITIONS "REFHIST_PAGE_FILE=\"${REFHIST_PAGE_FILE}\"" OBJECT_DEPENDS
+                                     "${REFHIST_PAGE_FILE}")

@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "reports/check.h"
 #include "reports/check_report.h"
+#include "reports/html_report.h"
 #include "reports/json_report.h"
 #include "reports/junit_report.h"
 #include "reports/sarif_report.h"
@@ -70,6 +71,7 @@ void write_reports(SessionState& state, const Check& check, const RunOptions& op
   const SourcePlaces places(options.source_root);
   if (!options.json.empty()) replace_file(options.json, session_json(state, check));
   if (!options.junit.empty()) replace_file(options.junit, junit_report(state, check, places));
+  if (!options.html.empty()) replace_file(options.html, html_report(state, check, places));
   if (!options.sarif.empty()) replace_file(options.sarif, sarif_report(state, check, places));
 }
 

@@ -90,6 +90,7 @@ std::vector<Option> output_table() {
       file_option("--json", "the session as JSON", &RunOptions::json),
       file_option("--junit", "the findings as JUnit XML", &RunOptions::junit),
       file_option("--sarif", "the findings as SARIF 2.1.0", &RunOptions::sarif),
+      file_option("--html", "the findings as a page for a browser", &RunOptions::html),
       file_option("--save", "the history, for `refhist open`", &RunOptions::save),
       file_option("--log", "what the debugger prints", &RunOptions::log),
       {"--source-root", "DIR", "names of source files are relative to it (default: here)",

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -386,6 +387,57 @@ def expect_sarif(r, finding):
     equal(run["originalUriBaseIds"]["SRCROOT"]["uri"], f"file://{SESSIONS}/", "root")
     equal(result["partialFingerprints"], {"refhist/1": finding["fingerprint"]}, "fingerprint")
     equal((run["invocations"][0]["executionSuccessful"], run["invocations"][0]["exitCode"]), (True, 0), "invocation")
+
+
+def page_data(text):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def in_a_browser(r, path):
+    """The page as Chromium shows it, after its script has run; nothing where there is no Chromium."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        print("no chromium: the page is not looked at in a browser")
+        return None
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={r.file('browser')}",
+                           "--dump-dom", f"file://{path}"], text=True, capture_output=True, timeout=100, check=False)
+    return done.stdout
+
+
+def test_page_for_a_browser(r):
+    r.run(["--track", CONN, "--html", "s.html", "--source-root", SESSIONS], [r.program("siblings_O1"), "</script><b>"])
+    with open(r.file("s.html"), encoding="utf-8") as file:
+        text = file.read()
+    equal(re.findall(r'(?:src|href)="[^"]*"|url\(|https?://', text), [], "what the page would fetch")
+    data = page_data(text)
+    finding = data["findings"][0]
+    equal((finding["title"], len(finding["objects"]), len(finding["events"])),
+          ("leak of conn born in open_conn (siblings.c:4)", 3, 4), "finding")
+    equal((finding["sources"][0]["file"], finding["sources"][0]["line"]), ("siblings.c", 13), "source")
+    contains(finding["sources"][0]["lines"][13 - finding["sources"][0]["first"]], "conn_put(conn);", "source line")
+    equal((len(data["objects"]), data["objects_left"]), (23, 0), "objects")
+    contains(data["title"], "</script><b>", "title")
+    shown = in_a_browser(r, r.file("s.html"))
+    if shown is not None:
+        contains(shown, "Findings: 1<", "page")
+        contains(shown, "missing put in close_conn", "page")
+        contains(shown, "Objects: 23<", "page")
+        equal(len(re.findall(r"<circle ", shown)), 4, "events on the timeline")
+
+
+def test_page_with_many_objects(r):
+    """Ten thousand objects: the page has them all and shows the first."""
+    r.write("many.c", '#include "conn.h"\nstruct conn *kept[10000];\nint main(void) {\n  for (int i = 0; i < 10000; i++) kept[i] = conn_new(i);\n'
+            "  for (int i = 0; i < 10000; i += 2) kept[i] = 0;\n  return 0;\n}\n")
+    subprocess.run(["gcc", "-g", "-O1", "-I", SESSIONS, "many.c", os.path.join(SESSIONS, "conn.c"), "-o", "many"], cwd=r.folder, check=True)
+    r.run(["--track", CONN, "--html", "s.html"], [r.file("many")])
+    with open(r.file("s.html"), encoding="utf-8") as file:
+        data = page_data(file.read())
+    equal((len(data["objects"]), len(data["findings"][0]["objects"])), (10000, 5000), "objects, leaked ones")
+    shown = in_a_browser(r, r.file("s.html"))
+    if shown is not None:
+        contains(shown, "Objects: 10000<", "page")
+        contains(shown, "show 1000 more", "page")
 
 
 def test_many_at_once(r):
