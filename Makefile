@@ -44,6 +44,7 @@ bench: build
 	@python3 -B tests/bench/agent.py $(BUILD)
 	@python3 -B tests/bench/programs.py $(BUILD)
 	@$(BUILD)/tests/bench/bench_stack_capture
+	@$(BUILD)/tests/bench/bench_store
 
 format:
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-14 -i

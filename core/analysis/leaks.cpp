@@ -11,6 +11,8 @@ namespace refhist {
 
 namespace {
 
+constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked at, evenly spread
+
 bool acquires(const Event& event) {
   return !event.failed && !event.unobserved &&
          (event.role == Role::init || event.role == Role::get || event.role == Role::try_get);
@@ -43,8 +45,7 @@ const LeakFinder::Owner& LeakFinder::owner_of(const Event& event) {
 LeakFinder::Profile LeakFinder::profile(ObjectId id) {
   const FamilyId family = history_.object(id).family;
   Profile result;
-  for (const EventId number : history_.events_of(id)) {
-    const Event& event = history_.event(number);
+  for (const auto& [number, event] : history_.life_of(id)) {
     if (!acquires(event) && !gives_back(event)) continue;
     const Owner& owner = owner_of(event);
     const bool put = gives_back(event);
@@ -54,14 +55,35 @@ LeakFinder::Profile LeakFinder::profile(ObjectId id) {
   return result;
 }
 
-const std::string& LeakFinder::birth_key(const Object& object) {
-  const Event born = object.born.valid() ? history_.event(object.born) : Event();
-  const auto [entry, added] = birth_keys_.try_emplace({object.family, born.site, born.stack});
-  std::string& key = entry->second;
-  if (!added) return key;
-  if (!object.born.valid()) return key = fmt::format("{}/unseen", object.family.value);
+std::string LeakFinder::birth_key(const Object& object) {
+  if (!object.born.valid()) return fmt::format("{}/unseen", object.family.value);
+  const Event born = history_.event(object.born);
   const std::string maker = born.site.valid() ? sites_.get(born.site).function : std::string();
-  return key = fmt::format("{}/{}/{}", object.family.value, maker, FrameNamer::text(owner_of(born).frame));
+  return fmt::format("{}/{}/{}", object.family.value, maker, FrameNamer::text(owner_of(born).frame));
+}
+
+std::size_t LeakFinder::birthplace(const Object& object) {
+  const std::uint64_t kind = std::uint64_t{object.family.value} << 32U | object.birth_origin;
+  const auto [entry, added] = birthplaces_.try_emplace(kind);
+  if (added)
+    entry->second =
+        birthplace_numbers_.try_emplace(birth_key(object), birthplace_numbers_.size()).first->second;
+  return entry->second;
+}
+
+std::string LeakFinder::Siblings::count_text() const {
+  return looked_at == all ? std::to_string(all) : fmt::format("{} of {}", looked_at, all);
+}
+
+LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean) {
+  Siblings siblings;
+  siblings.all = clean.size();
+  siblings.looked_at = std::min(clean.size(), kMostSiblings);
+  std::map<Profile, std::size_t> kinds;
+  for (std::size_t i = 0; i < siblings.looked_at; ++i)
+    ++kinds[profile(clean[i * clean.size() / siblings.looked_at])];
+  siblings.kinds.assign(kinds.begin(), kinds.end());
+  return siblings;
 }
 
 NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, bool put) {
@@ -71,16 +93,15 @@ NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, 
 }
 
 std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Profile& leaked,
-                                                      const std::vector<Profile>& clean,
-                                                      const std::string& missing_put) {
+                                                      const Siblings& clean, const std::string& missing_put) {
   // A place where references are taken can be the one that this put answers only if, in every clean sibling,
   // as many were taken there as were put there; a place that clean siblings never took at is always one.
   const auto may_be = [&](const std::string& place) {
-    const bool foreign = std::none_of(clean.begin(), clean.end(), [&](const Profile& sibling) {
+    const bool foreign = clean.count_if([&](const Profile& sibling) {
       return times(sibling.acquired, place) >= times(leaked.acquired, place);
-    });
+    }) == 0;
     if (foreign) return true;
-    return !missing_put.empty() && std::all_of(clean.begin(), clean.end(), [&](const Profile& sibling) {
+    return !missing_put.empty() && clean.all_of([&](const Profile& sibling) {
       return times(sibling.acquired, place) == times(sibling.put, missing_put);
     });
   };
@@ -92,36 +113,36 @@ std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Pro
     all.push_back(id);
     if (may_be(owner_of(event).place)) chosen.push_back(id);
   }
-  return chosen.empty() || clean.empty() ? all : chosen;
+  return chosen.empty() || clean.all == 0 ? all : chosen;
 }
 
-void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean) {
-  group.clean_siblings = clean.size();
+void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean) {
+  group.clean_siblings = clean.all;
   std::string missing_put;
-  if (clean.empty()) {
+  if (clean.all == 0) {
     group.why = "which put is missing cannot be decided: no object born at the same place was released clean";
   } else {
     std::map<std::string, std::size_t>
         more_often;  // put place -> clean siblings put there more often than these
-    for (const Profile& sibling : clean) {
+    for (const auto& [sibling, weight] : clean.kinds) {
       for (const auto& [place, count] : sibling.put) {
-        if (count > times(leaked.put, place)) ++more_often[place];
+        if (count > times(leaked.put, place)) more_often[place] += weight;
       }
     }
     for (const auto& [place, siblings] : more_often) {
-      if (2 * siblings <= clean.size()) continue;
+      if (2 * siblings <= clean.looked_at) continue;
       if (missing_put.empty() || siblings > more_often[missing_put]) missing_put = place;
     }
     if (!missing_put.empty()) {
       group.suspects.push_back(Suspect{
           example_of(missing_put, group.family, true), "missing put", "candidate",
           fmt::format("{} of {} released objects were put in {}; {} not", more_often[missing_put],
-                      clean.size(), missing_put,
+                      clean.count_text(), missing_put,
                       group.objects.size() == 1 ? std::string("this one was")
                                                 : fmt::format("these {} were", group.objects.size()))});
     }
     for (const auto& [place, count] : leaked.acquired) {
-      const auto as_often = std::count_if(clean.begin(), clean.end(), [&, n = count](const Profile& sibling) {
+      const std::size_t as_often = clean.count_if([&, &place = place, n = count](const Profile& sibling) {
         return times(sibling.acquired, place) >= n;
       });
       if (as_often != 0) continue;
@@ -129,12 +150,12 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const st
           Suspect{example_of(place, group.family, false), "missing put", "candidate",
                   fmt::format("a reference was taken in {} that none of {} released objects "
                               "had; nothing gave it back",
-                              place, clean.size())});
+                              place, clean.count_text())});
     }
     if (group.suspects.empty()) {
       group.why =
           fmt::format("which put is missing cannot be decided: {} released siblings differ among themselves",
-                      clean.size());
+                      clean.count_text());
     }
   }
   group.references = candidate_references(group.objects.front(), leaked, clean, missing_put);
@@ -142,25 +163,24 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const st
 
 std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Object& object = history_.object(id);
-  const std::string place = birth_key(object);
-  std::vector<Profile> clean;
+  const std::size_t place = birthplace(object);
+  std::vector<ObjectId> released;
   for (std::size_t i = 0; i < history_.objects().size(); ++i) {
-    if (ObjectId(i) != id && released_clean(ObjectId(i)) &&
-        birth_key(history_.object(ObjectId(i))) == place) {
-      clean.push_back(profile(ObjectId(i)));
-    }
+    const bool alike = ObjectId(i) != id && birthplace(history_.object(ObjectId(i))) == place;
+    if (alike && released_clean(ObjectId(i))) released.emplace_back(i);
   }
   std::vector<Suspect> suspects;
-  if (clean.empty()) return suspects;
+  if (released.empty()) return suspects;
+  const Siblings clean = siblings_of(released);
   for (const auto& [function, count] : profile(id).put) {
-    const auto as_often = std::count_if(clean.begin(), clean.end(), [&, n = count](const Profile& sibling) {
+    const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
     });
     if (as_often != 0) continue;
     suspects.push_back(
         Suspect{example_of(function, object.family, true), "extra put", "candidate",
                 fmt::format("{} put it {}; none of {} released objects was put there that often", function,
-                            count == 1 ? "once" : fmt::format("{} times", count), clean.size())});
+                            count == 1 ? "once" : fmt::format("{} times", count), clean.count_text())});
   }
   return suspects;
 }
@@ -221,11 +241,13 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
     std::vector<ObjectId> clean;
   };
-  std::map<std::string, Birthplace> places;
+  std::vector<Birthplace> places;
   for (std::size_t i = 0; i < history_.objects().size(); ++i) {
     const ObjectId id(i);
     const Object& object = history_.object(id);
-    Birthplace& place = places[birth_key(object)];
+    const std::size_t number = birthplace(object);
+    if (number >= places.size()) places.resize(number + 1);
+    Birthplace& place = places[number];
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
     if (outstanding && lives_by_another(object)) continue;
     if (outstanding) {
@@ -243,11 +265,9 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     }
   }
   std::vector<LeakGroup> groups;
-  for (auto& [key, place] : places) {
-    std::vector<Profile> clean;
-    if (!place.outstanding.empty()) {
-      for (const ObjectId id : place.clean) clean.push_back(profile(id));
-    }
+  for (Birthplace& place : places) {
+    if (place.outstanding.empty()) continue;
+    const Siblings clean = siblings_of(place.clean);
     for (auto& [kind, objects] : place.outstanding) {
       LeakGroup group;
       group.objects = std::move(objects);

@@ -62,6 +62,25 @@ class LeakFinder {
     auto operator<=>(const Profile&) const = default;
   };
   Profile profile(ObjectId id);
+  /// Objects that were released clean at one place: the profiles that occur, with how many have them.
+  struct Siblings {
+    std::vector<std::pair<Profile, std::size_t>> kinds;
+    std::size_t looked_at = 0;
+    std::size_t all = 0;
+    /// "412", or "10000 of 1000000" when not all were looked at.
+    [[nodiscard]] std::string count_text() const;
+    template <class Predicate>
+    [[nodiscard]] std::size_t count_if(Predicate&& predicate) const {
+      std::size_t count = 0;
+      for (const auto& [profile, weight] : kinds) count += predicate(profile) ? weight : 0;
+      return count;
+    }
+    template <class Predicate>
+    [[nodiscard]] bool all_of(Predicate&& predicate) const {
+      return count_if(predicate) == looked_at;
+    }
+  };
+  Siblings siblings_of(const std::vector<ObjectId>& clean);
   /// Its references are those of an object that lives: Family::part_of.
   [[nodiscard]] bool lives_by_another(const Object& object) const;
   static std::vector<std::pair<ObjectId, Address>> cycle_behind(ObjectId id, const ReachByObject& reach);
@@ -73,10 +92,11 @@ class LeakFinder {
     std::string place;  ///< its function, or what is known of it
   };
   const Owner& owner_of(const Event& event);
-  const std::string& birth_key(const Object& object);
-  void name_suspects(LeakGroup& group, const Profile& leaked, const std::vector<Profile>& clean);
-  std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked,
-                                            const std::vector<Profile>& clean,
+  /// A number for each place where objects are born.
+  std::size_t birthplace(const Object& object);
+  [[nodiscard]] std::string birth_key(const Object& object);
+  void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
+  std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
 
@@ -86,9 +106,10 @@ class LeakFinder {
   FrameNamer& namer_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
-  std::unordered_set<ObjectId> blamed_;              // objects with findings
-  std::unordered_map<std::uint64_t, Owner> owners_;  // by site and stack
-  std::map<std::tuple<FamilyId, SiteId, StackId>, std::string> birth_keys_;
+  std::unordered_set<ObjectId> blamed_;                         // objects with findings
+  std::unordered_map<std::uint64_t, Owner> owners_;             // by site and stack
+  std::unordered_map<std::uint64_t, std::size_t> birthplaces_;  // by birth origin and family
+  std::map<std::string, std::size_t> birthplace_numbers_;
 };
 
 }  // namespace refhist

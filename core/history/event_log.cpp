@@ -72,7 +72,8 @@ class EventLog::Reader {
 
   /// `id`: of the event that stands here.
   Entry next(std::size_t id) {
-    const Origin& origin = log_.origins_[number()];
+    origin_ = static_cast<std::uint32_t>(number());
+    const Origin& origin = log_.origins_[origin_];
     at_.time_ns += static_cast<std::uint64_t>(to_signed(number()));
     at_.object += static_cast<std::uint32_t>(to_signed(number()));
     const std::uint64_t back = number();
@@ -86,6 +87,9 @@ class EventLog::Reader {
     }
     return entry;
   }
+
+  /// Of the entry that was read last.
+  [[nodiscard]] std::uint32_t origin() const { return origin_; }
 
  private:
   [[nodiscard]] Event event(const Origin& origin) const {
@@ -111,6 +115,7 @@ class EventLog::Reader {
 
   const EventLog& log_;
   const std::uint8_t* place_;
+  std::uint32_t origin_ = kNoOrigin;
   Position at_;
 };
 
@@ -249,7 +254,8 @@ EventId EventLog::append(const Event& event, EventId previous) {
   const std::uint32_t kind = kind_of(event);
   std::uint8_t* const begin = pages_.back().get() + used_;
   Writer writer(begin);
-  writer.number(intern(Origin{event.site, event.thread, event.stack, kind}));
+  last_origin_ = intern(Origin{event.site, event.thread, event.stack, kind});
+  writer.number(last_origin_);
   writer.difference(difference(event.time_ns, last_.time_ns));
   writer.difference(difference(event.object.value, last_.object));
   writer.number(previous.valid() ? size_ - previous.index() : 0);
@@ -261,10 +267,23 @@ EventId EventLog::append(const Event& event, EventId previous) {
 }
 
 EventLog::Entry EventLog::at(EventId id) const {
+  std::uint32_t origin = kNoOrigin;
+  return at(id, origin);
+}
+
+std::uint32_t EventLog::origin_of(EventId id) const {
+  std::uint32_t origin = last_origin_;
+  if (id.index() + 1 != size_ || stored_) at(id, origin);
+  return origin;
+}
+
+EventLog::Entry EventLog::at(EventId id, std::uint32_t& origin) const {
   const std::size_t first = id.index() / kBlock * kBlock;
   Reader reader(*this, block(id.index() / kBlock));
   for (std::size_t i = first; i < id.index(); ++i) reader.next(i);
-  return reader.next(id.index());
+  const Entry entry = reader.next(id.index());
+  origin = reader.origin();
+  return entry;
 }
 
 std::size_t EventLog::bytes() const {

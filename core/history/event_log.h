@@ -42,6 +42,9 @@ class EventLog {
     std::uint32_t kind = 0;  ///< role, flags, step of the count: see docs/file-format.md
     bool operator==(const Origin&) const = default;
   };
+  static constexpr std::uint32_t kNoOrigin = 0xffffffffU;
+  /// The index of the event's origin.
+  [[nodiscard]] std::uint32_t origin_of(EventId id) const;
   /// How the events lie in memory, and in a file.
   [[nodiscard]] const std::vector<Origin>& origins() const { return origins_; }
   [[nodiscard]] std::size_t pages() const { return pages_.size(); }
@@ -78,6 +81,7 @@ class EventLog {
   class Reader;
   class Check;
 
+  Entry at(EventId id, std::uint32_t& origin) const;
   std::uint32_t intern(const Origin& origin);
   [[nodiscard]] const std::uint8_t* block(std::size_t number) const;
   void begin_block();
@@ -92,6 +96,7 @@ class EventLog {
   std::size_t used_ = kPage;                                    // bytes of the last page
   std::vector<std::uint64_t> blocks_;                           // where each begins: page * kPage + offset
   Position last_;
+  std::uint32_t last_origin_ = kNoOrigin;  // of the event that was appended last
   std::size_t size_ = 0;
   std::vector<Origin> origins_;
   std::unordered_map<Origin, std::uint32_t, OriginHash> origin_ids_;

@@ -64,15 +64,27 @@ EventId History::add_event(const Event& event) {
   return id;
 }
 
-std::vector<EventId> History::events_of(ObjectId id) const {
+void History::set_born(ObjectId id, EventId event) {
+  Object& object = objects_[id.index()];
+  object.born = event;
+  object.birth_origin = events_.origin_of(event);
+}
+
+std::vector<std::pair<EventId, Event>> History::life_of(ObjectId id) const {
   const Object& of = object(id);
-  std::vector<EventId> ids(of.events);
+  std::vector<std::pair<EventId, Event>> life(of.events);
   EventId next = of.last_event;
-  for (std::size_t i = ids.size(); i-- > 0;) {
+  for (std::size_t i = life.size(); i-- > 0;) {
     const EventLog::Entry entry = next.valid() ? events_.at(next) : EventLog::Entry{};
     if (entry.event.object != id) fail("the file is damaged: an object's events do not belong to it");
-    ids[i] = std::exchange(next, entry.previous);
+    life[i] = {std::exchange(next, entry.previous), entry.event};
   }
+  return life;
+}
+
+std::vector<EventId> History::events_of(ObjectId id) const {
+  std::vector<EventId> ids;
+  for (const auto& [event, what] : life_of(id)) ids.push_back(event);
   return ids;
 }
 

@@ -36,6 +36,7 @@ struct Object {
   std::int64_t ledger = 0;        ///< references that the events imply
   std::int64_t before_seen = 0;   ///< references that existed when it was first seen (incomplete objects)
   EventId born;
+  std::uint32_t birth_origin = EventLog::kNoOrigin;  ///< of `born`: what births at one place have in common
   EventId died;
   EventId first_event;
   EventId last_event;
@@ -78,6 +79,8 @@ class History {
   /// The thread with this id and name; a renamed or reused id is another entry.
   ThreadIndex thread(long tid, const std::string& name);
 
+  /// This event is the object's birth.
+  void set_born(ObjectId id, EventId event);
   /// An object's birth was not seen, or the last of what was seen of it has a gap; or it was seen after all.
   void set_complete(ObjectId id, bool complete);
   /// Something of the family happened without an event.
@@ -104,6 +107,8 @@ class History {
   [[nodiscard]] EventId previous(EventId id) const { return events_.at(id).previous; }
   /// All events of an object, oldest first. Throws Error when they come from a damaged file.
   [[nodiscard]] std::vector<EventId> events_of(ObjectId id) const;
+  /// The same with what they are.
+  [[nodiscard]] std::vector<std::pair<EventId, Event>> life_of(ObjectId id) const;
   [[nodiscard]] std::size_t event_count() const { return events_.size(); }
   /// What else is to be said of an object: why its state is unknown, in words. Empty for most.
   [[nodiscard]] const std::string& note(ObjectId id) const;

@@ -83,12 +83,13 @@ ObjectId Ledger::move(ObjectId id, Address to, const Arrival& arrival) {
   history_.set_note(id, fmt::format("realloc moved it to {:#x}", to));
   moved.address = to;
   moved.events = 0;
+  moved.birth_origin = EventLog::kNoOrigin;
   moved.born = moved.died = moved.first_event = moved.last_event = EventId();
   if (arrival.memory) moved.size = arrival.memory->size;
   const std::int64_t ledger = moved.ledger;
   const ObjectId now = history_.add_object(moved);
   history_.set_note(now, fmt::format("realloc moved it from {:#x}", history_.object(id).address));
-  history_.object(now).born = record(now, arrival, ledger, ledger, CountSource::derived);
+  history_.set_born(now, record(now, arrival, ledger, ledger, CountSource::derived));
   return now;
 }
 
@@ -167,7 +168,7 @@ Outcome Ledger::birth(const Arrival& arrival) {
   object.ledger = references;
   outcome.object = id;
   outcome.event = record(id, arrival, std::nullopt, references, source);
-  history_.object(id).born = outcome.event;
+  history_.set_born(id, outcome.event);
   return outcome;
 }
 

@@ -17,6 +17,7 @@
 #include "reports/json_report.h"
 #include "reports/junit_report.h"
 #include "reports/sarif_report.h"
+#include "runner/coloured.h"
 #include "runner/run_session.h"
 #include "store/session_reader.h"
 
@@ -108,7 +109,10 @@ int run(const RunOptions& options) {
     std::filesystem::rename(options.save + ".part", options.save);
   }
   write_reports(state, check, options);
-  if (!options.quiet) tell(check_report(state, check));
+  if (!options.quiet) {
+    const std::string report = check_report(state, check);
+    tell(wants_colour(STDERR_FILENO) ? coloured(report) : report);
+  }
   if (!state.opened)
     tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));
   return status_of(state, check, options);

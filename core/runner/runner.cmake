@@ -1,11 +1,15 @@
 # refhist-run, and the "shell" by which the debugger starts its program.
 include(GNUInstallDirs)
-add_executable(refhist-run runner/debugger_script.cpp runner/launch_server.cpp runner/own_files.cpp runner/run_main.cpp
+add_executable(refhist-run runner/coloured.cpp runner/debugger_script.cpp runner/launch_server.cpp runner/own_files.cpp runner/run_main.cpp
                            runner/run_options.cpp runner/run_session.cpp)
 target_link_libraries(refhist-run PRIVATE refhist_core)
 target_compile_definitions(refhist-run PRIVATE REFHIST_LIBDIR="${CMAKE_INSTALL_LIBDIR}"
                                                REFHIST_LLDB_NAME="lldb-${REFHIST_LLDB_VERSION}")
 add_executable(refhist-exec runner/exec_main.cpp)
 target_include_directories(refhist-exec PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-install(TARGETS refhist-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The reports of a saved history, without a debugger.
+add_executable(refhist-open runner/open_main.cpp)
+set_target_properties(refhist-open PROPERTIES OUTPUT_NAME refhist)
+target_link_libraries(refhist-open PRIVATE refhist_core)
+install(TARGETS refhist-run refhist-open RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS refhist-exec RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/refhist)

@@ -7,7 +7,7 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 1;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 2;             ///< PRAGMA user_version
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
 inline constexpr std::string_view kFormat = "refhist history";
 
@@ -48,7 +48,8 @@ inline constexpr std::array<Table, 22> kTables{{
     {"objects",
      "id INTEGER PRIMARY KEY, address INTEGER, generation INTEGER, family INTEGER, size INTEGER, "
      "state INTEGER, complete INTEGER, base_known INTEGER, moved_unobserved INTEGER, uncounted INTEGER, "
-     "freed INTEGER, count INTEGER, before_seen INTEGER, born INTEGER, died INTEGER, first_event INTEGER, "
+     "freed INTEGER, count INTEGER, before_seen INTEGER, born INTEGER, birth_origin INTEGER, died INTEGER, "
+     "first_event INTEGER, "
      "last_event INTEGER, events INTEGER"},
     {"object_notes", "object INTEGER PRIMARY KEY, note TEXT"},
     {"managed", "object INTEGER PRIMARY KEY, address INTEGER, type TEXT"},

@@ -278,9 +278,10 @@ void SessionReader::read_lost_frames() {
 
 void SessionReader::read_objects() {
   const std::size_t events = history_.event_count();
+  const std::size_t origins = history_.log().origins().size();
   each("objects",
        "address, family, size, state, complete, base_known, moved_unobserved, uncounted, freed, count, "
-       "before_seen, born, died, first_event, last_event, events",
+       "before_seen, born, died, first_event, last_event, events, birth_origin",
        [&](std::size_t, const Statement& row) {
          Object object;
          object.address = static_cast<Address>(row.number(0));
@@ -300,6 +301,9 @@ void SessionReader::read_objects() {
          object.first_event = row.id<EventId>(13, events);
          object.last_event = row.id<EventId>(14, events);
          object.events = row.small(15, static_cast<std::uint32_t>(events));
+         if (!row.is_null(16)) object.birth_origin = row.small(16, kAny32 - 1);
+         if (object.birth_origin != EventLog::kNoOrigin && object.birth_origin >= origins)
+           fail("its birth has no origin");
          history_.add_object(object);
        });
   const std::size_t count = history_.objects().size();

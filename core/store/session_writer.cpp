@@ -194,10 +194,12 @@ void SessionWriter::write_objects(Database& file) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     tell(i, all.size(), "objects");
     const Object& object = all[i];
-    objects.row(ObjectId(i), object.address, object.generation, object.family, object.size,
-                static_cast<std::uint32_t>(object.state), object.complete, object.base_known,
-                object.moved_unobserved, object.uncounted, object.freed, object.ledger, object.before_seen,
-                object.born, object.died, object.first_event, object.last_event, object.events);
+    objects.row(
+        ObjectId(i), object.address, object.generation, object.family, object.size,
+        static_cast<std::uint32_t>(object.state), object.complete, object.base_known, object.moved_unobserved,
+        object.uncounted, object.freed, object.ledger, object.before_seen, object.born,
+        object.birth_origin == EventLog::kNoOrigin ? std::nullopt : std::optional(object.birth_origin),
+        object.died, object.first_event, object.last_event, object.events);
   }
 }
 

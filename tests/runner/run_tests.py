@@ -54,7 +54,7 @@ class Runner:
 
     def start(self, options, program, **more):
         return subprocess.Popen(self.argv(options, program), text=True, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, **more)
+                                stdout=subprocess.PIPE, cwd=self.folder, **{"stderr": subprocess.PIPE, **more})
 
     def file(self, name):
         return os.path.join(self.folder, name)
@@ -422,7 +422,7 @@ def test_page_for_a_browser(r):
         contains(shown, "Findings: 1<", "page")
         contains(shown, "missing put in close_conn", "page")
         contains(shown, "Objects: 23<", "page")
-        equal(len(re.findall(r"<circle ", shown)), 4, "events on the timeline")
+        equal(len(re.findall(r"<circle cx=\"[0-9]", shown)), 4, "events on the timeline")
 
 
 def test_page_with_many_objects(r):
@@ -446,6 +446,46 @@ def test_many_at_once(r):
         process.communicate(timeout=100)
         equal(process.returncode, 23, f"status of session {i}")
         equal(r.read_json(f"s{i}.json")["findings"][0]["alike"], 3, "leaked objects")
+
+
+def test_without_a_debugger(r):
+    """`refhist FILE` tells what the debuggers tell."""
+    tool = os.path.join(r.build, "core", "refhist")
+    r.run(["--track", CONN, "--quiet", "--save", "s.rh"], [r.program("siblings_O1")])
+
+    def say(*words):
+        return subprocess.run([tool, *words], text=True, capture_output=True, check=False, cwd=r.folder)
+
+    contains(say("s.rh").stdout, "3 conn leaked: nothing points at them", "leaks")
+    leaked = json.loads(say("s.rh", "leaks", "--json").stdout)["leaks"][0]["objects"][0]["address"]
+    contains(say("s.rh", leaked, "--stacks").stdout, "verdict: leak", "history")
+    equal(say("s.rh", "check").returncode, 23, "status of check")
+    equal(say("s.rh", "export", "out put.json", "--format", "json").returncode, 0, "status of export")
+    equal(r.read_json("out put.json")["complete"], True, "exported session")
+    done = say("s.rh", "conn")
+    equal((done.returncode, done.stdout), (1, ""), "status of an expression")
+    contains(done.stderr, "no debugger to evaluate it", "error")
+    equal((say().returncode, say("none.rh").returncode), (2, 1), "status without a file")
+    contains(say("none.rh").stderr, "none.rh: No such file or directory", "error")
+
+
+def test_colour(r):
+    """On a terminal, unless it is not wanted."""
+    import pty
+
+    def on_terminal(**environment):
+        leader, follower = pty.openpty()
+        process = r.start(["--track", CONN], [r.program("siblings_O1")], env=dict(os.environ, TERM="xterm", **environment),
+                          **{"stderr": follower})
+        process.wait(timeout=60)
+        os.close(follower)
+        text = os.read(leader, 65536).decode()
+        os.close(leader)
+        return text
+
+    contains(on_terminal(), "\x1b[1;31mleak\x1b[0m: conn", "report")
+    check("\x1b" not in on_terminal(NO_COLOR="1"), "colour with NO_COLOR")
+    check("\x1b" not in r.run(["--track", CONN], [r.program("siblings_O1")]).stderr, "colour in a pipe")
 
 
 def test_script_as_program(r):

@@ -1,0 +1,228 @@
+// Damaged and hostile history files: whatever stands in one, reading it ends with an Error or with reports,
+// never with a crash. The input says what is changed in a good file (REFHIST_FUZZ_BASE); with libFuzzer it is
+// found by coverage, without (REFHIST_FUZZ_REPLAY) the inputs of a folder are run once and then N random
+// ones.
+#include <fmt/core.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "analysis/birthplaces.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "reports/analysis_report.h"
+#include "reports/check_report.h"
+#include "reports/html_report.h"
+#include "reports/json_report.h"
+#include "reports/junit_report.h"
+#include "reports/leak_report.h"
+#include "reports/sarif_report.h"
+#include "reports/verdict_list.h"
+#include "session/session_state.h"
+#include "store/page_codec.h"
+#include "store/schema.h"
+#include "store/session_reader.h"
+#include "store/session_writer.h"
+
+namespace {
+
+using namespace refhist;
+
+std::vector<std::uint8_t> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+const std::vector<std::uint8_t>& base() {
+  static const std::vector<std::uint8_t> bytes = [] {
+    const char* path = std::getenv("REFHIST_FUZZ_BASE");
+    if (path == nullptr) std::abort();
+    return read_file(path);
+  }();
+  return bytes;
+}
+
+/// Numbers out of the input; zeros behind its end.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  [[nodiscard]] bool left() const { return at_ < size_; }
+  std::uint8_t byte() { return left() ? data_[at_++] : 0; }
+  std::uint64_t number(int bytes) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < bytes; ++i) value |= std::uint64_t{byte()} << (8 * i);
+    return value;
+  }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+  std::size_t at_ = 0;
+};
+
+/// A writable file of somebody who means no good.
+class Vandal {
+ public:
+  explicit Vandal(const std::string& path) : path_(path) { sqlite3_open(path.c_str(), &database_); }
+  ~Vandal() { sqlite3_close(database_); }
+  Vandal(const Vandal&) = delete;
+  Vandal& operator=(const Vandal&) = delete;
+
+  void change(Input& input) {
+    const std::uint8_t kind = input.byte() % 8;
+    const Table& table = kTables[input.byte() % kTables.size()];
+    const std::vector<std::string> columns = split(table.columns, ',');
+    const std::string declared(trim(columns[input.byte() % columns.size()]));
+    const std::string column = declared.substr(0, declared.find(' '));
+    const std::uint64_t row = input.byte();
+    const std::string where =
+        fmt::format("WHERE rowid=(SELECT rowid FROM {} LIMIT 1 OFFSET {})", table.name, row);
+    const std::string meta = fmt::format("WHERE key=(SELECT key FROM meta LIMIT 1 OFFSET {})", row);
+    const std::string& which = table.name == "meta" ? meta : where;
+    switch (kind) {
+      case 0:
+        return run(fmt::format("UPDATE {} SET {}={} {}", table.name, column,
+                               static_cast<std::int64_t>(input.number(8)), which));
+      case 1:
+        return run(fmt::format("UPDATE {} SET {}={} {}", table.name, column, input.number(1), which));
+      case 2:
+        return run(fmt::format("UPDATE {} SET {}=NULL {}", table.name, column, which));
+      case 3:
+        return run(fmt::format("UPDATE {} SET {}=CAST(x'{:016x}' AS TEXT) {}", table.name, column,
+                               input.number(8), which));
+      case 4:
+        return run(fmt::format("DELETE FROM {} {}", table.name, which));
+      case 5:
+        return run(fmt::format("UPDATE {0} SET {1}=(SELECT {1} FROM {0} LIMIT 1 OFFSET {2}) {3}", table.name,
+                               column, input.byte(), which));
+      case 6:
+        return damage_page(input);
+      default:
+        return run(input.byte() % 2 == 0 ? fmt::format("DROP TABLE {}", table.name)
+                                         : fmt::format("PRAGMA user_version={}", input.number(2)));
+    }
+  }
+
+ private:
+  void run(const std::string& sql) { sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr); }
+
+  /// Of the events themselves, so that they still unpack.
+  void damage_page(Input& input) {
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(database_, "SELECT data FROM event_pages LIMIT 1", -1, &statement, nullptr);
+    std::vector<std::uint8_t> page;
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+      const auto* data = static_cast<const std::uint8_t*>(sqlite3_column_blob(statement, 0));
+      try {
+        page =
+            PageCodec::unpack({data, static_cast<std::size_t>(sqlite3_column_bytes(statement, 0))}, 1 << 16);
+      } catch (const Error&) {
+      }
+    }
+    sqlite3_finalize(statement);
+    if (page.empty()) return;
+    for (int i = input.byte() % 8; i >= 0; --i) page[input.number(2) % page.size()] = input.byte();
+    if (input.byte() % 8 == 0) page.resize(page.size() / 2);
+    PageCodec codec;
+    const auto packed = codec.pack(page);
+    sqlite3_prepare_v2(database_, "UPDATE event_pages SET data=? WHERE page=0", -1, &statement, nullptr);
+    sqlite3_bind_blob(statement, 1, packed.data(), static_cast<int>(packed.size()), SQLITE_STATIC);
+    sqlite3_step(statement);
+    sqlite3_finalize(statement);
+  }
+
+  std::string path_;
+  sqlite3* database_ = nullptr;
+};
+
+void write_damaged(const std::string& path, Input& input) {
+  std::vector<std::uint8_t> bytes = base();
+  const bool raw = input.byte() % 4 == 0;
+  for (int i = raw ? input.byte() % 16 : -1; i >= 0; --i)
+    bytes[input.number(3) % bytes.size()] = input.byte();
+  if (raw && input.byte() % 4 == 0) bytes.resize(input.number(3) % bytes.size());
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (raw) return;
+  Vandal vandal(path);
+  for (int i = 0; i < 12 && input.left(); ++i) vandal.change(input);
+}
+
+/// Each report stands alone: one that fails says nothing of the next.
+template <class Report>
+void attempt(Report&& report) {
+  try {
+    report();
+  } catch (const Error&) {
+  }
+}
+
+void read_all(const std::string& path) {
+  SessionState state;
+  SessionReader(path).open(state);
+  const SourcePlaces places("/");
+  std::vector<ObjectId> objects;
+  for (std::size_t i = 0; i < state.history.objects().size(); ++i) objects.emplace_back(i);
+  attempt([&] { objects_json(state, objects); });
+  attempt([&] { leaks_json(state, FindingFilter{{}, true}); });
+  attempt([&] { leak_report(state, LeakReportOptions{{}, Stacks::folded}); });
+  attempt([&] {
+    const Check check = check_session(state, CheckOptions{all_verdicts(), {}, {}, {}, false, true});
+    check_report(state, check);
+    session_json(state, check);
+    junit_report(state, check, places);
+    sarif_report(state, check, places);
+    html_report(state, check, places);
+  });
+  attempt([&] {
+    Birthplaces births(state.history, state.sites, state.namer);
+    usage_report(state, usage_of(state.history, births, 10), 20);
+  });
+  attempt([&] { SessionWriter(state, SessionWriter::Events::and_rows).write(path + ".again"); });
+}
+
+std::string scratch_path() {
+  static const std::string path = fmt::format("/dev/shm/refhist-fuzz-{}", getpid());
+  return path;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Input input(data, size);
+  write_damaged(scratch_path(), input);
+  attempt([] { read_all(scratch_path()); });
+  unlink(scratch_path().c_str());
+  unlink((scratch_path() + ".again").c_str());
+  return 0;
+}
+
+#ifdef REFHIST_FUZZ_REPLAY
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+    const std::vector<std::uint8_t> input = read_file(entry.path().string());
+    LLVMFuzzerTestOneInput(input.data(), input.size());
+    ++count;
+  }
+  std::mt19937_64 random(1);
+  const int more = std::atoi(argv[2]);
+  for (int i = 0; i < more; ++i) {
+    std::vector<std::uint8_t> input(8 + random() % 60);
+    for (std::uint8_t& byte : input) byte = static_cast<std::uint8_t>(random());
+    LLVMFuzzerTestOneInput(input.data(), input.size());
+  }
+  fmt::print("{} kept inputs and {} random ones: no crash\n", count, more);
+  return count == 0 ? 1 : 0;
+}
+#endif
