@@ -129,7 +129,7 @@ APART void plainly(int times) {
 APART void last_put(struct conn *c) { conn_put(c); }
 
 static void *race(void *unused) {
-  for (int i = 0; i < 250; i++) {
+  for (int i = 0; i < 80; i++) {
     if (conn_try(many)) conn_put(many);
     conn_get(many);
     conn_put(many);
