@@ -70,7 +70,7 @@ std::string DebuggerScript::gdb_text(const std::string& program, const std::stri
       files_.gdb_extension, program, orders);
 }
 
-// LLDB knows no shell on Linux: it starts what becomes the program.
+// LLDB knows no shell on Linux: it starts what becomes the program, and stops where that begins.
 std::string DebuggerScript::lldb_text(const std::string& orders) const {
   std::string signals;
   for (int signal = 1; signal < SIGSYS + 1; ++signal) {
@@ -78,10 +78,10 @@ std::string DebuggerScript::lldb_text(const std::string& orders) const {
     if (name != nullptr && signal != SIGKILL && signal != SIGSTOP) signals += fmt::format(" SIG{}", name);
   }
   return fmt::format(
-      "settings set auto-confirm true\nsettings set target.process.stop-on-exec false\n"
+      "settings set auto-confirm true\nsettings set target.process.stop-on-exec true\n"
       "settings set symbols.auto-download off\nplugin load \"{}\"\ntarget create \"{}\"\n"
-      "process handle --stop false --notify false --pass true{}\n{}"
-      "process launch\n{}\nrefhist status\nquit\n",
+      "process handle --stop false --notify false --pass true{}\nprocess launch\n"
+      "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
       files_.lldb_plugin, files_.shell, signals, orders, kLldbGoOn);
 }
 

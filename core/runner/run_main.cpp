@@ -113,7 +113,7 @@ int run(const RunOptions& options) {
     const std::string report = check_report(state, check);
     tell(wants_colour(STDERR_FILENO) ? coloured(report) : report);
   }
-  if (!state.opened)
+  if (!state.cut_short.empty() && session.why_cut_short().empty())
     tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));
   return status_of(state, check, options);
 }

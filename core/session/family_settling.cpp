@@ -105,7 +105,7 @@ void settle_again(const SessionState& state, TrackedFamily& tracked) {
   }
 }
 
-void check_functions(const SessionState& state, const TrackedFamily& tracked,
+void check_functions(const SessionState& state, const TrackedFamily& tracked, bool libraries_there,
                      std::vector<std::string>& notes) {
   const auto modules = state.modules.loaded();
   if (modules.empty()) return;
@@ -124,7 +124,7 @@ void check_functions(const SessionState& state, const TrackedFamily& tracked,
     const std::vector<std::string> names = function_names(modules);
     for (const std::string& name : missing) {
       const auto near = nearest(name, names);
-      if (near || (state.alive && all_missing)) {
+      if (near || (libraries_there && all_missing)) {
         fail("no function {} in {}{}", name, plural(modules.size(), "loaded module"),
              near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions");
       }

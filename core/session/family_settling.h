@@ -13,7 +13,7 @@ namespace refhist {
 void check_conflicts(const SessionState& state, const Family& family);
 /// Throws Error for a function typed on the command line that is misspelt; else appends a line for those that
 /// no loaded module has.
-void check_functions(const SessionState& state, const TrackedFamily& tracked,
+void check_functions(const SessionState& state, const TrackedFamily& tracked, bool libraries_there,
                      std::vector<std::string>& notes);
 /// Finds the counter in the modules that are loaded, or says in the family why it cannot be read. Throws
 /// Interrupted.

@@ -169,7 +169,6 @@ void Session::Impl::begin_process(DebuggerPort& port) {
     family.null_puts = family.unborn_calls = 0;
   }
   tracker_.process_started(port);
-  state_.program = identify(state_.process);
 }
 
 void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {

@@ -39,7 +39,8 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
   tracked.backend = state_.recorder.options().backend;
   settle_family(state_, tracked);
   std::vector<std::string> notes;
-  check_functions(state_, tracked, notes);
+  const bool libraries_there = state_.alive && !at_first_instruction(port);
+  check_functions(state_, tracked, libraries_there, notes);
   if (!tracked.counter_note.empty() && state_.alive) {
     notes.push_back(
         fmt::format("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note));
@@ -471,6 +472,7 @@ void Tracker::process_started(DebuggerPort& port) {
   state_.agent.begin_process();
   state_.modules.clear();  // what was known before there was a process lay at other addresses
   state_.process = port.process();
+  state_.program = identify(state_.process);
   state_.alive = state_.process.pid != 0 || state_.process.state == ProcessState::stopped;
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
   modules_changed(port);

@@ -263,7 +263,7 @@ def test_debugger_that_dies(r):
     equal(process.stdout.readline(), "ready\n", "first line")
     for child in children_of(process.pid):
         os.kill(child, signal.SIGKILL)
-    expect_cut_short(r, process, {"gdb": "gdb has left no history", "lldb": "lldb has not seen the program end"}[r.debugger])
+    expect_cut_short(r, process, f"{r.debugger} has left no history")
 
 
 def test_program_that_is_killed(r):
@@ -285,6 +285,14 @@ def test_program_that_is_killed(r):
     session = r.read_json("s.json")
     equal((session["program"]["signal"], session["complete"], [f["verdict"] for f in session["findings"]]),
           (int(signal.SIGKILL), True, ["undecidable"]), "session")
+
+
+def test_functions_of_a_library(r):
+    """They are not there when the program begins."""
+    client = os.path.join(r.build, "tests", "demo", "json_client")
+    done = r.run(["--track", "--init json_object_new_* --get json_object_get --put json_object_put", "--json", "s.json"], [client])
+    equal((done.returncode, r.read_json("s.json")["program"]["argv"]), (23, [client]), f"status, argv ({done.stderr})")
+    contains(done.stderr, "missing put in conn_close", "report")
 
 
 # What is accepted
