@@ -1,6 +1,10 @@
 #include "process_observer.h"
 
+#include <unistd.h>
+
+#include <climits>
 #include <csignal>
+#include <filesystem>
 
 #include "exit_packet.h"
 #include "file_path.h"
@@ -28,6 +32,22 @@ bool is_stopped(lldb::StateType state) {
   return state == lldb::eStateStopped || state == lldb::eStateSuspended || state == lldb::eStateCrashed;
 }
 
+/// The file that the kernel says the process runs; empty when there is no such process on this machine.
+std::string running_file(lldb::SBProcess& process) {
+  char path[PATH_MAX];
+  const std::string link = "/proc/" + std::to_string(process.GetProcessID()) + "/exe";
+  const ssize_t length = readlink(link.c_str(), path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
+/// A number may mean another process on this machine: then its file is another one too.
+bool known_file(const std::string& file, const std::string& executable) {
+  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(executable, error).string();
+  return !file.empty() && (file == real || name(file) == name(executable));
+}
+
 // A program that has not run yet: it stands where the kernel has put it.
 bool at_first_instruction(lldb::SBTarget& target, lldb::SBProcess& process) {
   lldb::SBFrame frame = process.GetThreadAtIndex(0).GetFrameAtIndex(0);
@@ -38,6 +58,10 @@ bool at_first_instruction(lldb::SBTarget& target, lldb::SBProcess& process) {
 
 bool ProcessObserver::knows(lldb::SBProcess& process) const {
   return known_ && process.GetUniqueID() == process_id_;
+}
+
+bool ProcessObserver::replaced(lldb::SBProcess& process) const {
+  return !running_file_.empty() && running_file(process) != running_file_;
 }
 
 Observation ProcessObserver::end_of_unseen() {
@@ -94,7 +118,7 @@ void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& proc
     process_id_ = process.GetUniqueID();
     stop_id_ = 0;
     last_signal_ = 0;
-  } else if (executable != executable_) {
+  } else if (executable != executable_ || replaced(process)) {
     seen.push_back({Notice::executed, 0});
   } else if (occasion == Occasion::entry) {
     seen.push_back(pass_entry());
@@ -109,6 +133,9 @@ void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& proc
     entered_ = !at_first_instruction(target, process);
   }
   executable_ = executable;
+  const std::string file = running_file(process);
+  const bool here = known_file(file, executable) || (begins && !running_file_.empty());
+  running_file_ = here ? file : std::string();
   if (occasion == Occasion::command) stop_id_ = stop_id;
 }
 

@@ -32,6 +32,9 @@ class ProcessObserver {
   std::vector<Observation> look(lldb::SBTarget& target, Occasion occasion);
   /// True when this process is the one that was announced last. Costs no round trip.
   [[nodiscard]] bool knows(lldb::SBProcess& process) const;
+  /// The process runs another file than at the last look, whether LLDB has noticed or not. False where the
+  /// kernel cannot be asked.
+  [[nodiscard]] bool replaced(lldb::SBProcess& process) const;
   [[nodiscard]] bool has_process() const { return known_; }
   /// LLDB is about to replace or kill the process.
   void expect_kill() { kill_expected_ = known_; }
@@ -51,6 +54,7 @@ class ProcessObserver {
   std::uint32_t stop_id_ = 0;     // of the last stop that was looked at
   int last_signal_ = 0;           // that the last stop showed
   std::string executable_;
+  std::string running_file_;  // as the kernel names it; empty for a process of another machine
 };
 
 }  // namespace refhist

@@ -81,6 +81,11 @@ void TargetSession::expect_detach() {
 
 bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
                         lldb::SBBreakpointLocation& location) {
+  if (observer_.knows(process) && observer_.replaced(process)) {
+    // It stands at a breakpoint of the program before, at the same address.
+    catch_up(ProcessObserver::Occasion::breakpoint);
+    return false;
+  }
   if (!observer_.knows(process)) catch_up(ProcessObserver::Occasion::breakpoint);
   LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_, watchpoints_);
   if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;

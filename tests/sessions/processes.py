@@ -1,5 +1,7 @@
 """fork, vfork and exec: the process that is followed is recorded, the other one lives on unharmed."""
 
+import os
+
 from harness.checks import check, equal
 from harness.shapes import objects, role_totals
 
@@ -84,3 +86,14 @@ def test_rules_hold_after_exec(d):
     d.expect_stop(function="conn_put", caller="main")
     d.cont()
     d.expect_exit(22)
+
+
+def test_exec_of_a_program_with_libraries(d):
+    """The first breakpoint behind the exec may be one that the program before had at the same address."""
+    d.refhist("set allocators auto")
+    d.load_program("/usr/bin/env")
+    d.track("GBytes GPtrArray")
+    d.run(os.path.join(d.case.build, "tests", "sessions", "session_glib_types"))
+    d.expect_exit(0)
+    totals = d.refhist_json("status")["totals"]
+    check(totals["objects"] > 0 and totals["lost_events"] == 0, f"objects of the program that was executed: {totals}")
