@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -21,6 +23,12 @@ constexpr std::uint32_t kAny32 = 0xffffffffU;
 
 std::vector<std::string> lines_of(const std::string& text) {
   return text.empty() ? std::vector<std::string>() : split(text, '\n');
+}
+
+bool is_numbered(std::string_view table) {
+  constexpr std::array<std::string_view, 9> kNumbered = {
+      "modules", "families", "sites", "threads", "frames", "stacks", "objects", "origins", "event_pages"};
+  return std::find(kNumbered.begin(), kNumbered.end(), table) != kNumbered.end();
 }
 
 FromFile from_file(ShownFamily shown) {
@@ -89,8 +97,13 @@ std::size_t SessionReader::rows(std::string_view table) const {
 
 template <class Row>
 void SessionReader::each(std::string_view table, std::string_view columns, Row&& row) {
-  Statement statement = file_->prepare(fmt::format("SELECT {} FROM {} ORDER BY rowid", columns, table));
+  Statement statement =
+      file_->prepare(fmt::format("SELECT {}, rowid FROM {} ORDER BY rowid", columns, table));
+  const int number = static_cast<int>(split(columns, ',').size());
   for (std::size_t i = 0; statement.next(); ++i) {
+    // What others name by its number must have that number.
+    if (is_numbered(table) && statement.number(number) != static_cast<std::int64_t>(i))
+      fail("table {} has no row {}: the file is damaged", table, i);
     if (i % kBetweenQuestions == 0)
       Interruption::check([&] { return fmt::format("opening: {} rows of {}", i, table); });
     try {
@@ -233,10 +246,8 @@ EventLog SessionReader::read_events(std::size_t stacks, std::size_t threads) {
     origin.kind = row.small(3, kAny32);
     stored.origins.push_back(origin);
   });
-  each("event_pages", "page, blocks", [&](std::size_t i, const Statement& row) {
-    if (row.number(0) != static_cast<std::int64_t>(i)) fail("a page is missing");
-    stored.blocks.push_back(PageCodec::blocks(row.blob(1)));
-  });
+  each("event_pages", "blocks",
+       [&](std::size_t, const Statement& row) { stored.blocks.push_back(PageCodec::blocks(row.blob(0))); });
   auto pages = std::make_shared<Statement>(file_->prepare("SELECT data FROM event_pages WHERE page=?"));
   stored.read = [pages, file = file_, path = path_](std::size_t page) {
     try {

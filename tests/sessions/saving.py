@@ -142,6 +142,8 @@ def test_damaged_files(d):
     contains(damaged(sql("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1")), "stacks is missing", "a view")
     contains(damaged(sql("UPDATE objects SET family=77")), "table objects, row 0: 77 in column family", "family")
     contains(damaged(sql("UPDATE stacks SET parent=id")), "table stacks", "a stack that never ends")
+    contains(damaged(sql("DELETE FROM stacks WHERE id=0")), "stacks has no row 0", "a row less")
+    contains(damaged(sql("DELETE FROM sites WHERE id=1; UPDATE sites SET id=1 WHERE id=2")), "sites has no row", "a row less in between")
     contains(damaged(sql("DELETE FROM event_pages")), "not complete", "no events")
     contains(damaged(sql("DELETE FROM meta WHERE key='saved_at'")), "saved_at", "meta")
     contains(damaged(sql("UPDATE origins SET kind=4000000000")), "damaged", "kind of event")
