@@ -7,7 +7,7 @@
 namespace refhist {
 
 namespace {
-constexpr int kLevel = 1;  // 3 makes it a twentieth smaller and takes three times as long
+constexpr int kLevel = 1;  // 3 saves a hundredth of the file and takes a quarter longer (bench_store)
 }
 
 void PageCodec::Free::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
