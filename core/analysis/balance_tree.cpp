@@ -7,8 +7,7 @@
 namespace refhist {
 
 void BalanceTree::add(ObjectId id) {
-  for (const EventId number : history_.events_of(id)) {
-    const Event event = history_.event(number);
+  for (const auto& [number, event] : history_.life_of(id)) {
     if (event.failed || event.role == Role::alloc || event.role == Role::free) continue;
     Change& change = changes_[event.stack];
     const std::int64_t amount = event.before && event.after ? *event.after - *event.before

@@ -10,13 +10,16 @@ std::string Birthplace::text() const {
 }
 
 const Birthplace& Birthplaces::of(const Object& object) {
-  const Event born = object.born.valid() ? history_.event(object.born) : Event();
-  const Birthplace*& known = known_[{object.family, born.site, born.stack}];
+  const Birthplace*& known = known_[std::uint64_t{object.family.value} << 32U | object.birth_origin];
   if (known != nullptr) return *known;
-  Birthplace place{object.family, born.site.valid() ? sites_.get(born.site).function : std::string(), {}};
-  if (object.born.valid()) place.frame = namer_.owner(born);
-  std::string text = place.text();
-  return *(known = &places_.try_emplace({object.family, std::move(text)}, std::move(place)).first->second);
+  Birthplace place{places_.size(), object.family, {}, {}};
+  if (object.born.valid()) {
+    const Event born = history_.event(object.born);
+    if (born.site.valid()) place.by = sites_.get(born.site).function;
+    place.frame = namer_.owner(born);
+  }
+  std::pair key(object.family, place.text());
+  return *(known = &places_.try_emplace(std::move(key), std::move(place)).first->second);
 }
 
 }  // namespace refhist

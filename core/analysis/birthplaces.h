@@ -3,7 +3,8 @@
 
 #include <map>
 #include <string>
-#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "analysis/frame_namer.h"
 #include "history/history.h"
@@ -12,6 +13,7 @@
 namespace refhist {
 
 struct Birthplace {
+  std::size_t number = 0;  ///< of the places that were asked for, from 0
   FamilyId family;
   std::string by;    ///< the function that made it; empty when the birth was not seen
   NamedFrame frame;  ///< who called that
@@ -32,7 +34,7 @@ class Birthplaces {
   const History& history_;
   const SiteTable& sites_;
   FrameNamer& namer_;
-  std::map<std::tuple<FamilyId, SiteId, StackId>, const Birthplace*> known_;
+  std::unordered_map<std::uint64_t, const Birthplace*> known_;  // by family and origin of the birth
   std::map<std::pair<FamilyId, std::string>, Birthplace> places_;
 };
 

@@ -29,7 +29,7 @@ int times(const std::map<std::string, int>& counts, const std::string& place) {
 
 LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
                        const std::vector<TrackedFamily>& families, FrameNamer& namer)
-    : history_(history), sites_(sites), families_(families), namer_(namer) {
+    : history_(history), families_(families), namer_(namer), births_(history, sites, namer) {
   for (const Finding& finding : history.findings()) blamed_.insert(finding.object);
 }
 
@@ -53,22 +53,6 @@ LeakFinder::Profile LeakFinder::profile(ObjectId id) {
     (put ? put_places_ : get_places_).try_emplace({family.value, owner.place}, owner.frame);
   }
   return result;
-}
-
-std::string LeakFinder::birth_key(const Object& object) {
-  if (!object.born.valid()) return fmt::format("{}/unseen", object.family.value);
-  const Event born = history_.event(object.born);
-  const std::string maker = born.site.valid() ? sites_.get(born.site).function : std::string();
-  return fmt::format("{}/{}/{}", object.family.value, maker, FrameNamer::text(owner_of(born).frame));
-}
-
-std::size_t LeakFinder::birthplace(const Object& object) {
-  const std::uint64_t kind = std::uint64_t{object.family.value} << 32U | object.birth_origin;
-  const auto [entry, added] = birthplaces_.try_emplace(kind);
-  if (added)
-    entry->second =
-        birthplace_numbers_.try_emplace(birth_key(object), birthplace_numbers_.size()).first->second;
-  return entry->second;
 }
 
 std::string LeakFinder::Siblings::count_text() const {
@@ -163,10 +147,10 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
 
 std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Object& object = history_.object(id);
-  const std::size_t place = birthplace(object);
+  const Birthplace& place = births_.of(object);
   std::vector<ObjectId> released;
   for (std::size_t i = 0; i < history_.objects().size(); ++i) {
-    const bool alike = ObjectId(i) != id && birthplace(history_.object(ObjectId(i))) == place;
+    const bool alike = ObjectId(i) != id && &births_.of(history_.object(ObjectId(i))) == &place;
     if (alike && released_clean(ObjectId(i))) released.emplace_back(i);
   }
   std::vector<Suspect> suspects;
@@ -237,17 +221,19 @@ std::vector<std::pair<ObjectId, Address>> LeakFinder::cycle_behind(ObjectId id, 
 }
 
 std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
-  struct Birthplace {
+  struct Born {
+    const Birthplace* place = nullptr;
     std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
     std::vector<ObjectId> clean;
   };
-  std::vector<Birthplace> places;
+  std::vector<Born> places;
   for (std::size_t i = 0; i < history_.objects().size(); ++i) {
     const ObjectId id(i);
     const Object& object = history_.object(id);
-    const std::size_t number = birthplace(object);
-    if (number >= places.size()) places.resize(number + 1);
-    Birthplace& place = places[number];
+    const Birthplace& where = births_.of(object);
+    if (where.number >= places.size()) places.resize(where.number + 1);
+    Born& place = places[where.number];
+    place.place = &where;
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
     if (outstanding && lives_by_another(object)) continue;
     if (outstanding) {
@@ -265,7 +251,7 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     }
   }
   std::vector<LeakGroup> groups;
-  for (Birthplace& place : places) {
+  for (Born& place : places) {
     if (place.outstanding.empty()) continue;
     const Siblings clean = siblings_of(place.clean);
     for (auto& [kind, objects] : place.outstanding) {
@@ -275,11 +261,8 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       group.family = first.family;
       group.reach_known = std::get<2>(kind) >= 0;
       if (group.reach_known) group.reach = static_cast<Reach>(std::get<2>(kind) / 2);
-      if (first.born.valid()) {
-        const Event born = history_.event(first.born);
-        group.born = owner_of(born).frame;
-        if (born.site.valid()) group.born_by = sites_.get(born.site).function;
-      }
+      group.born = place.place->frame;
+      group.born_by = place.place->by;
       const auto reached = reach.find(group.objects.front());
       group.consequence = reached != reach.end() && reached->second.held_by_leak;
       if (group.reach == Reach::from_leaked) group.cycle = cycle_behind(group.objects.front(), reach);

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/birthplaces.h"
 #include "analysis/frame_namer.h"
 #include "analysis/reachability.h"
 #include "history/history.h"
@@ -92,24 +93,19 @@ class LeakFinder {
     std::string place;  ///< its function, or what is known of it
   };
   const Owner& owner_of(const Event& event);
-  /// A number for each place where objects are born.
-  std::size_t birthplace(const Object& object);
-  [[nodiscard]] std::string birth_key(const Object& object);
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
 
   const History& history_;
-  const SiteTable& sites_;
   const std::vector<TrackedFamily>& families_;
   FrameNamer& namer_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
-  std::unordered_set<ObjectId> blamed_;                         // objects with findings
-  std::unordered_map<std::uint64_t, Owner> owners_;             // by site and stack
-  std::unordered_map<std::uint64_t, std::size_t> birthplaces_;  // by birth origin and family
-  std::map<std::string, std::size_t> birthplace_numbers_;
+  std::unordered_set<ObjectId> blamed_;              // objects with findings
+  std::unordered_map<std::uint64_t, Owner> owners_;  // by site and stack
+  Birthplaces births_;
 };
 
 }  // namespace refhist

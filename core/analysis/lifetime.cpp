@@ -11,9 +11,8 @@ Lifetime lifetime_of(const Object& object) {
 
 Count count_at(const History& history, ObjectId id, EventId moment) {
   Count count;
-  for (const EventId event : history.events_of(id)) {
+  for (const auto& [event, seen] : history.life_of(id)) {
     if (event >= moment) break;
-    const Event seen = history.event(event);
     if (seen.role != Role::free && !seen.failed) count = seen.after;
   }
   return count;
