@@ -61,7 +61,10 @@ bool ProcessObserver::knows(lldb::SBProcess& process) const {
 }
 
 bool ProcessObserver::replaced(lldb::SBProcess& process) const {
-  return !running_file_.empty() && running_file(process) != running_file_;
+  if (running_file_.empty()) return false;
+  // Once the main thread has ended, the kernel names no file.
+  const std::string file = running_file(process);
+  return !file.empty() && file != running_file_;
 }
 
 Observation ProcessObserver::end_of_unseen() {
@@ -133,10 +136,11 @@ void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& proc
     entered_ = !at_first_instruction(target, process);
   }
   executable_ = executable;
+  if (occasion == Occasion::command) stop_id_ = stop_id;
   const std::string file = running_file(process);
+  if (file.empty()) return;
   const bool here = known_file(file, executable) || (begins && !running_file_.empty());
   running_file_ = here ? file : std::string();
-  if (occasion == Occasion::command) stop_id_ = stop_id;
 }
 
 std::vector<Observation> ProcessObserver::look(lldb::SBTarget& target, Occasion occasion) {
