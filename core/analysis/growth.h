@@ -36,7 +36,7 @@ struct PlaceUsage {
   std::vector<std::size_t> over_time;  ///< how many lived, at equal steps from the first event to the last
 };
 
-/// By family (places without frame), or by birthplace; those with most at their peak first.
+/// By birthplace; those with most bytes, then objects, at their peak first. `steps`: of `over_time`.
 std::vector<PlaceUsage> usage_of(const History& history, Birthplaces& places, std::size_t steps);
 
 }  // namespace refhist

@@ -52,7 +52,7 @@ class OwnerScan {
     if (process_.running_threads() != 0) doubt("threads run: what their registers hold is not seen");
     const HolderPlaces places(modules_, layout, roots, heap.map);
     for (const RegisterRoot& root : roots.registers()) {
-      if (object_.contains(root.value)) found_.words.push_back({0, root.value, root.where, {}});
+      if (object_.contains(root.value)) found_.words.push_back({0, root.value, root.where});
     }
     const std::size_t registers = found_.words.size();
     for (const RootRange& root : roots.ranges()) look(root.range, root.backing, places, nullptr);
@@ -72,11 +72,10 @@ class OwnerScan {
 
   void add(Address at, Address value, const HolderPlaces& places, HeapMap* heap) {
     if (object_.contains(at)) return;
-    OwnerWord word{at, value, {}, {}};
+    OwnerWord word{at, value, {}};
     if (heap != nullptr) {
       const std::optional<HeapBlock> block = heap->block_at(at);
       if (!block || !block->live()) return;
-      word.block = {block->begin(), block->end()};
     }
     word.where = places.name(at);
     found_.words.push_back(std::move(word));

@@ -11,10 +11,9 @@
 namespace refhist {
 
 struct OwnerWord {
-  Address at = 0;      ///< 0: a register holds it
-  Address value = 0;   ///< what it points at
-  std::string where;   ///< "conn_table+16 (a.out)", "register rbx of thread 12", "heap block 0x…+0x10"
-  AddressRange block;  ///< the heap block that it lies in; empty when in none
+  Address at = 0;     ///< 0: a register holds it
+  Address value = 0;  ///< what it points at
+  std::string where;  ///< "conn_table+16 (a.out)", "register rbx of thread 12", "heap block 0x…+0x10"
 };
 
 struct OwnerWords {

@@ -6,7 +6,7 @@
 
 namespace refhist {
 
-class NoDebugger final : public DebuggerPort {
+class NoDebugger : public DebuggerPort {
  public:
   [[nodiscard]] std::string_view name() const override { return "refhist"; }
   ProcessInfo process() override { return {}; }

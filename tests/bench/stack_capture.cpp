@@ -16,6 +16,7 @@
 #include "agent/stack_walker.h"
 #include "agent_tables/stack_nodes.h"
 #include "agent_tables/walker_memory.h"
+#include "runner/no_debugger.h"
 #include "symbols/module_map.h"
 
 using namespace refhist;
@@ -168,22 +169,10 @@ double nanoseconds(const Subject& subject, Probe probe, unsigned rounds) {
 }
 
 /// Only what the module map asks for.
-class OwnProcess : public DebuggerPort {
+class OwnProcess : public NoDebugger {
  public:
   std::string_view name() const override { return "bench"; }
   ProcessInfo process() override { return {ProcessState::running, getpid(), true, ""}; }
-  bool read_memory(Address, void*, std::size_t) override { return false; }
-  std::optional<Registers> registers(long) override { return std::nullopt; }
-  std::vector<ThreadInfo> threads() override { return {}; }
-  std::vector<ModuleInfo> modules() override { return {}; }
-  std::vector<MemoryRegion> regions() override { return {}; }
-  std::vector<Address> backtrace(long, std::size_t) override { return {}; }
-  bool place_breakpoint(Address) override { return false; }
-  void remove_breakpoint(Address) override {}
-  bool breakpoint_alive(Address) override { return false; }
-  Address evaluate(const std::string&) override { return 0; }
-  void print(std::string_view) override {}
-  bool interrupted() override { return false; }
 };
 
 }  // namespace
