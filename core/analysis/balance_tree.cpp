@@ -7,15 +7,18 @@
 namespace refhist {
 
 void BalanceTree::add(ObjectId id) {
-  for (const auto& [number, event] : history_.life_of(id)) {
-    if (event.failed || event.role == Role::alloc || event.role == Role::free) continue;
-    Change& change = changes_[event.stack];
-    const std::int64_t amount = event.before && event.after ? *event.after - *event.before
-                                : event.role == Role::put   ? -1
-                                : event.role == Role::init  ? event.after.value_or(1)
-                                                            : 1;
-    (amount < 0 ? change.given : change.taken) += amount < 0 ? -amount : amount;
-  }
+  for (const auto& [number, event] : history_.life_of(id)) add(event, 1);
+  for (const auto& [event, times] : history_.folded_life_of(id)) add(event, times);
+}
+
+void BalanceTree::add(const Event& event, std::int64_t times) {
+  if (event.failed || event.role == Role::alloc || event.role == Role::free) return;
+  Change& change = changes_[event.stack];
+  const std::int64_t amount = event.before && event.after ? *event.after - *event.before
+                              : event.role == Role::put   ? -1
+                              : event.role == Role::init  ? event.after.value_or(1)
+                                                          : 1;
+  (amount < 0 ? change.given : change.taken) += times * (amount < 0 ? -amount : amount);
 }
 
 BalanceTree::Node& BalanceTree::Node::call(const NamedFrame& frame) {

@@ -40,6 +40,7 @@ class BalanceTree {
     std::int64_t taken = 0;
     std::int64_t given = 0;
   };
+  void add(const Event& event, std::int64_t times);
   void build();
   static void prune(Node& node);
 

@@ -12,14 +12,19 @@ std::string Birthplace::text() const {
 const Birthplace& Birthplaces::of(const Object& object) {
   const Birthplace*& known = known_[std::uint64_t{object.family.value} << 32U | object.birth_origin];
   if (known != nullptr) return *known;
-  Birthplace place{places_.size(), object.family, {}, {}};
+  Birthplace place{0, object.family, {}, {}};
   if (object.born.valid()) {
     const Event born = history_.event(object.born);
     if (born.site.valid()) place.by = sites_.get(born.site).function;
     place.frame = namer_.owner(born);
   }
-  std::pair key(object.family, place.text());
-  return *(known = &places_.try_emplace(std::move(key), std::move(place)).first->second);
+  return *(known = &same(std::move(place)));
+}
+
+const Birthplace& Birthplaces::same(Birthplace place) {
+  place.number = places_.size();
+  std::pair key(place.family, place.text());
+  return places_.try_emplace(std::move(key), std::move(place)).first->second;
 }
 
 }  // namespace refhist

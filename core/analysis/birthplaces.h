@@ -29,6 +29,8 @@ class Birthplaces {
 
   /// Valid as long as this object. Equal places are the same one.
   const Birthplace& of(const Object& object);
+  /// The place equal to this one.
+  const Birthplace& same(Birthplace place);
 
  private:
   const History& history_;

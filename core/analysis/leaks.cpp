@@ -13,13 +13,6 @@ namespace {
 
 constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked at, evenly spread
 
-bool acquires(const Event& event) {
-  return !event.failed && !event.unobserved &&
-         (event.role == Role::init || event.role == Role::get || event.role == Role::try_get);
-}
-
-bool gives_back(const Event& event) { return !event.unobserved && event.role == Role::put; }
-
 int times(const std::map<std::string, int>& counts, const std::string& place) {
   const auto found = counts.find(place);
   return found == counts.end() ? 0 : found->second;
@@ -27,30 +20,48 @@ int times(const std::map<std::string, int>& counts, const std::string& place) {
 
 }  // namespace
 
-LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
-                       const std::vector<TrackedFamily>& families, FrameNamer& namer)
-    : history_(history), families_(families), namer_(namer), births_(history, sites, namer) {
-  for (const Finding& finding : history.findings()) blamed_.insert(finding.object);
+std::unordered_set<ObjectId> blamed_objects(const History& history) {
+  std::unordered_set<ObjectId> blamed;
+  for (const Finding& finding : history.findings()) blamed.insert(finding.object);
+  return blamed;
 }
 
-const LeakFinder::Owner& LeakFinder::owner_of(const Event& event) {
-  const auto [entry, added] = owners_.try_emplace(std::uint64_t{event.site.value} << 32U | event.stack.value);
-  Owner& owner = entry->second;
-  if (!added) return owner;
-  owner.frame = namer_.owner(event);
-  owner.place = owner.frame.function.empty() ? FrameNamer::text(owner.frame) : owner.frame.function;
-  return owner;
+bool released_clean(ObjectId id, const Object& object, const std::unordered_set<ObjectId>& blamed) {
+  return object.state == ObjectState::dead && object.complete && !object.moved_unobserved &&
+         !blamed.contains(id);
 }
+
+LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
+                       const std::vector<TrackedFamily>& families, FrameNamer& namer,
+                       const FoldedPlaces& folded)
+    : history_(history),
+      families_(families),
+      folded_(folded),
+      blamed_(blamed_objects(history)),
+      owners_(namer),
+      births_(history, sites, namer) {}
 
 LeakFinder::Profile LeakFinder::profile(ObjectId id) {
   const FamilyId family = history_.object(id).family;
   Profile result;
-  for (const auto& [number, event] : history_.life_of(id)) {
-    if (!acquires(event) && !gives_back(event)) continue;
-    const Owner& owner = owner_of(event);
+  const auto count = [&](const Event& event, int times) {
+    if (!acquires(event) && !gives_back(event)) return;
+    const Owner& owner = owners_.of(event);
     const bool put = gives_back(event);
-    ++(put ? result.put : result.acquired)[owner.place];
+    (put ? result.put : result.acquired)[owner.place] += times;
     (put ? put_places_ : get_places_).try_emplace({family.value, owner.place}, owner.frame);
+  };
+  for (const auto& [number, event] : history_.life_of(id)) count(event, 1);
+  for (const auto& [event, times] : history_.folded_life_of(id)) count(event, static_cast<int>(times));
+  return result;
+}
+
+LeakFinder::Profile LeakFinder::profile_of(const FoldedKind& kind) {
+  Profile result;
+  for (const auto& [number, times] : kind.counts) {
+    const FoldedOwner& owner = folded_.owners()[number];
+    (owner.put ? result.put : result.acquired)[owner.place] = static_cast<int>(times);
+    (owner.put ? put_places_ : get_places_).try_emplace({owner.family.value, owner.place}, owner.frame);
   }
   return result;
 }
@@ -59,14 +70,17 @@ std::string LeakFinder::Siblings::count_text() const {
   return looked_at == all ? std::to_string(all) : fmt::format("{} of {}", looked_at, all);
 }
 
-LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean) {
+LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place) {
   Siblings siblings;
   siblings.all = clean.size();
   siblings.looked_at = std::min(clean.size(), kMostSiblings);
-  std::map<Profile, std::size_t> kinds;
   for (std::size_t i = 0; i < siblings.looked_at; ++i)
-    ++kinds[profile(clean[i * clean.size() / siblings.looked_at])];
-  siblings.kinds.assign(kinds.begin(), kinds.end());
+    ++siblings.kinds[profile(clean[i * clean.size() / siblings.looked_at])];
+  if (const FoldedPlace* folded = folded_.find(place); folded != nullptr) {
+    siblings.all += folded->objects;
+    siblings.looked_at += folded->objects - folded->other_kinds;
+    for (const FoldedKind& kind : folded->kinds) siblings.kinds[profile_of(kind)] += kind.objects;
+  }
   return siblings;
 }
 
@@ -95,15 +109,15 @@ std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Pro
     const Event& event = history_.event(id);
     if (!acquires(event)) continue;
     all.push_back(id);
-    if (may_be(owner_of(event).place)) chosen.push_back(id);
+    if (may_be(owners_.of(event).place)) chosen.push_back(id);
   }
-  return chosen.empty() || clean.all == 0 ? all : chosen;
+  return chosen.empty() || clean.looked_at == 0 ? all : chosen;
 }
 
 void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean) {
   group.clean_siblings = clean.all;
   std::string missing_put;
-  if (clean.all == 0) {
+  if (clean.looked_at == 0) {
     group.why = "which put is missing cannot be decided: no object born at the same place was released clean";
   } else {
     std::map<std::string, std::size_t>
@@ -143,19 +157,21 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
     }
   }
   group.references = candidate_references(group.objects.front(), leaked, clean, missing_put);
+  for (const auto& [event, times] : history_.folded_life_of(group.objects.front()))
+    group.folded_references += acquires(event) ? times : 0;
 }
 
 std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Object& object = history_.object(id);
   const Birthplace& place = births_.of(object);
   std::vector<ObjectId> released;
-  for (std::size_t i = 0; i < history_.objects().size(); ++i) {
-    const bool alike = ObjectId(i) != id && &births_.of(history_.object(ObjectId(i))) == &place;
-    if (alike && released_clean(ObjectId(i))) released.emplace_back(i);
+  for (const auto& [other, sibling] : history_.objects()) {
+    const bool alike = other != id && &births_.of(sibling) == &place;
+    if (alike && released_clean(other, sibling, blamed_)) released.push_back(other);
   }
   std::vector<Suspect> suspects;
-  if (released.empty()) return suspects;
-  const Siblings clean = siblings_of(released);
+  const Siblings clean = siblings_of(released, place);
+  if (clean.looked_at == 0) return suspects;
   for (const auto& [function, count] : profile(id).put) {
     const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
@@ -167,12 +183,6 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
                             count == 1 ? "once" : fmt::format("{} times", count), clean.count_text())});
   }
   return suspects;
-}
-
-bool LeakFinder::released_clean(ObjectId id) const {
-  const Object& object = history_.object(id);
-  return object.state == ObjectState::dead && object.complete && !object.moved_unobserved &&
-         !blamed_.contains(id);
 }
 
 std::string LeakFinder::why_unknown(const Object& object, const Count& counter) const {
@@ -227,9 +237,7 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     std::vector<ObjectId> clean;
   };
   std::vector<Born> places;
-  for (std::size_t i = 0; i < history_.objects().size(); ++i) {
-    const ObjectId id(i);
-    const Object& object = history_.object(id);
+  for (const auto& [id, object] : history_.objects()) {
     const Birthplace& where = births_.of(object);
     if (where.number >= places.size()) places.resize(where.number + 1);
     Born& place = places[where.number];
@@ -246,14 +254,14 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
       const bool unseen = counted ? found->second.counter.has_value() : history_.lost();
       place.outstanding[{profile(id), unseen || object.moved_unobserved || !object.base_known, kind}]
           .push_back(id);
-    } else if (released_clean(id)) {
+    } else if (released_clean(id, object, blamed_)) {
       place.clean.push_back(id);
     }
   }
   std::vector<LeakGroup> groups;
   for (Born& place : places) {
     if (place.outstanding.empty()) continue;
-    const Siblings clean = siblings_of(place.clean);
+    const Siblings clean = siblings_of(place.clean, *place.place);
     for (auto& [kind, objects] : place.outstanding) {
       LeakGroup group;
       group.objects = std::move(objects);

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "analysis/birthplaces.h"
+#include "analysis/folded_places.h"
 #include "analysis/frame_namer.h"
+#include "analysis/owners.h"
 #include "analysis/reachability.h"
 #include "history/history.h"
 
@@ -33,7 +35,8 @@ struct LeakGroup {
   bool consequence = false;  ///< held by objects that are leaked themselves: gone when those are
   NamedFrame born;           ///< the owner frame of the birth; empty for objects first seen in mid-life
   std::string born_by;       ///< the function that made it: "json_object_new_object"
-  std::vector<EventId> references;  ///< of the first object: those that may be the one not given back
+  std::vector<EventId> references;    ///< of the first object: those that may be the one not given back
+  std::size_t folded_references = 0;  ///< of the first object: those that are counted only
   std::vector<Suspect> suspects;
   std::size_t clean_siblings = 0;
   /// Lost objects of which each holds the next one and the last one the first, with where; the first object
@@ -42,12 +45,17 @@ struct LeakGroup {
   std::string why;  ///< what could not be decided, or how it is held
 };
 
+/// Objects with findings: what was seen of them is no model for others.
+std::unordered_set<ObjectId> blamed_objects(const History& history);
+/// The whole life of the object was seen, and nothing was wrong with it.
+bool released_clean(ObjectId id, const Object& object, const std::unordered_set<ObjectId>& blamed);
+
 using ReachByObject = std::map<ObjectId, ReachOfObject>;
 
 class LeakFinder {
  public:
   LeakFinder(const History& history, const SiteTable& sites, const std::vector<TrackedFamily>& families,
-             FrameNamer& namer);
+             FrameNamer& namer, const FoldedPlaces& folded);
 
   /// Outstanding objects in groups, largest first. `reach` may be empty (not scanned).
   std::vector<LeakGroup> find(const ReachByObject& reach);
@@ -63,9 +71,10 @@ class LeakFinder {
     auto operator<=>(const Profile&) const = default;
   };
   Profile profile(ObjectId id);
+  Profile profile_of(const FoldedKind& kind);
   /// Objects that were released clean at one place: the profiles that occur, with how many have them.
   struct Siblings {
-    std::vector<std::pair<Profile, std::size_t>> kinds;
+    std::map<Profile, std::size_t> kinds;
     std::size_t looked_at = 0;
     std::size_t all = 0;
     /// "412", or "10000 of 1000000" when not all were looked at.
@@ -81,18 +90,12 @@ class LeakFinder {
       return count_if(predicate) == looked_at;
     }
   };
-  Siblings siblings_of(const std::vector<ObjectId>& clean);
+  /// `clean`: those of them that have not been folded.
+  Siblings siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place);
   /// Its references are those of an object that lives: Family::part_of.
   [[nodiscard]] bool lives_by_another(const Object& object) const;
   static std::vector<std::pair<ObjectId, Address>> cycle_behind(ObjectId id, const ReachByObject& reach);
-  [[nodiscard]] bool released_clean(ObjectId id) const;
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
-  /// Where a reference was taken or given back.
-  struct Owner {
-    NamedFrame frame;
-    std::string place;  ///< its function, or what is known of it
-  };
-  const Owner& owner_of(const Event& event);
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);
@@ -100,11 +103,11 @@ class LeakFinder {
 
   const History& history_;
   const std::vector<TrackedFamily>& families_;
-  FrameNamer& namer_;
+  const FoldedPlaces& folded_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
-  std::unordered_set<ObjectId> blamed_;              // objects with findings
-  std::unordered_map<std::uint64_t, Owner> owners_;  // by site and stack
+  std::unordered_set<ObjectId> blamed_;  // objects with findings
+  Owners owners_;
   Birthplaces births_;
 };
 

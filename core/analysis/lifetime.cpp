@@ -11,11 +11,15 @@ Lifetime lifetime_of(const Object& object) {
 
 Count count_at(const History& history, ObjectId id, EventId moment) {
   Count count;
+  EventId last;
   for (const auto& [event, seen] : history.life_of(id)) {
     if (event >= moment) break;
+    last = event;
     if (seen.role != Role::free && !seen.failed) count = seen.after;
   }
-  return count;
+  const History::FoldedEvents* folded = history.folded_events(id);
+  const bool between = folded != nullptr && last < folded->last && folded->first < moment;
+  return between ? Count() : count;
 }
 
 }  // namespace refhist

@@ -116,9 +116,7 @@ std::optional<ManagedObject> ManagedObjects::find(const ProgramView& program, co
 }
 
 void ManagedObjects::look(const ProgramView& program) {
-  for (std::size_t i = 0; i < history_.objects().size(); ++i) {
-    const ObjectId id(i);
-    const Object& object = history_.object(id);
+  for (const auto& [id, object] : history_.objects()) {
     const bool managing = !families_[object.family.index()].family.managed.empty();
     if (!managing || object.state != ObjectState::live || known_.contains(id)) continue;
     if (auto found = find(program, object)) known_.emplace(id, std::move(*found));

@@ -34,6 +34,10 @@ class ManagedObjects {
   [[nodiscard]] std::vector<ObjectId> managing(Address address) const;
   void forget() { known_.clear(); }
   [[nodiscard]] const std::unordered_map<ObjectId, ManagedObject>& known() const { return known_; }
+  template <class Predicate>
+  void forget_if(Predicate&& gone) {
+    std::erase_if(known_, [&](const auto& entry) { return gone(entry.first); });
+  }
   void remember(ObjectId id, ManagedObject object) { known_[id] = std::move(object); }
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 
@@ -145,6 +146,35 @@ std::string plural(std::size_t n, std::string_view noun) {
     return fmt::format("{} {}ies", n, noun.substr(0, noun.size() - 1));
   }
   return fmt::format("{} {}{}", n, noun, hissing ? "es" : "s");
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 10240) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  const char* unit = "B";
+  for (const char* next : {"KiB", "MiB", "GiB"}) {
+    if (value < 10240 && unit[0] != 'B' && !(unit[0] == 'M' && value >= 1024)) break;
+    value /= 1024;
+    unit = next;
+  }
+  return fmt::format("{:.1f} {}", value, unit);
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !(number >= 0)) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  constexpr std::string_view kUnits = "KMGT";
+  unsigned shift = 0;
+  if (!unit.empty() && kUnits.find(unit.front()) != std::string_view::npos) {
+    shift = 10 * static_cast<unsigned>(kUnits.find(unit.front()) + 1);
+    unit.remove_prefix(1);
+  }
+  if (!(unit.empty() || unit == "B" || unit == "iB")) return std::nullopt;
+  const double bytes = number * static_cast<double>(std::uint64_t{1} << shift);
+  if (!(bytes < 9e18)) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 std::string file_name(std::string_view path) {

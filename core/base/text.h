@@ -1,6 +1,7 @@
 // Small text helpers: globs, nearest names, splitting.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,11 @@ std::string_view trim(std::string_view text);
 
 /// "1 object", "2 objects".
 std::string plural(std::size_t n, std::string_view noun);
+
+/// "9.5 KiB", "2.0 GiB"
+std::string bytes_text(std::uint64_t bytes);
+/// The bytes of "4096", "64K", "512M", "2G", "1.5GiB"; nothing when it is no size.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 /// The last component of a path.
 std::string file_name(std::string_view path);

@@ -85,16 +85,15 @@ bool worth_telling(const PlaceGrowth& growth, bool repeated) {
 std::vector<MoreReferences> held_more(const SessionState& state, const Comparison& comparison,
                                       const FindingFilter& filter) {
   std::vector<MoreReferences> held;
-  for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
-    const Object& object = state.history.objects()[i];
+  for (const auto& [id, object] : state.history.objects()) {
     const Lifetime life = lifetime_of(object);
     const bool both = object.events != 0 && life.covers(comparison.moments.front()) &&
                       life.covers(comparison.moments.back()) &&
                       object.last_event >= comparison.moments.front();
     if (!both || !filter.wants(state.family_name(object.family))) continue;
-    const Count before = count_at(state.history, ObjectId(i), comparison.moments.front());
-    const Count after = count_at(state.history, ObjectId(i), comparison.moments.back());
-    if (before && after && *after > *before) held.push_back({ObjectId(i), *before, *after});
+    const Count before = count_at(state.history, id, comparison.moments.front());
+    const Count after = count_at(state.history, id, comparison.moments.back());
+    if (before && after && *after > *before) held.push_back({id, *before, *after});
   }
   return held;
 }
@@ -102,10 +101,9 @@ std::vector<MoreReferences> held_more(const SessionState& state, const Compariso
 std::vector<ObjectId> objects_of_family(const CommandContext& context, const std::string& glob) {
   std::vector<ObjectId> objects;
   const History& history = context.state.history;
-  for (std::size_t i = 0; i < history.objects().size(); ++i) {
-    const Object& object = history.objects()[i];
+  for (const auto& [id, object] : history.objects()) {
     const bool wanted = context.arguments.has("--all") || object.state == ObjectState::live;
-    if (wanted && glob_match(glob, context.state.family_name(object.family))) objects.emplace_back(i);
+    if (wanted && glob_match(glob, context.state.family_name(object.family))) objects.push_back(id);
   }
   return objects;
 }
@@ -143,7 +141,7 @@ void run_diff(CommandContext& context) {
   const Comparison comparison = settles ? repeated(context) : between(context);
   const FindingFilter filter = finding_filter(context.arguments);
   Birthplaces places(state.history, state.sites, state.namer);
-  Difference difference{growth_between(state.history, places, comparison.moments), {}};
+  Difference difference{growth_between(state.history, places, state.folded, comparison.moments), {}};
   std::erase_if(difference.places, [&](const PlaceGrowth& growth) {
     return !filter.wants(state.family_name(growth.place->family)) ||
            !worth_telling(growth, comparison.repeated);
@@ -173,7 +171,7 @@ void run_usage(CommandContext& context) {
   if (top < 1) fail("--top takes a number of places, 1 or more");
   const FindingFilter filter = finding_filter(context.arguments);
   Birthplaces places(state.history, state.sites, state.namer);
-  std::vector<PlaceUsage> usage = usage_of(state.history, places, kTimeSteps);
+  std::vector<PlaceUsage> usage = usage_of(state.history, places, state.folded, kTimeSteps);
   std::erase_if(
       usage, [&](const PlaceUsage& entry) { return !filter.wants(state.family_name(entry.place->family)); });
   context.text = context.arguments.has("--json") ? usage_json(state, usage)

@@ -95,6 +95,8 @@ void run_break_on_imbalance(CommandContext& context);
 void run_break_on_put_to_zero(CommandContext& context);
 void run_break_on_count(CommandContext& context);
 void run_break_on_event(CommandContext& context);
+/// Throws Error when there is no such setting, or it cannot have that value.
+void apply_setting(SessionState& state, const std::string& name, const std::string& value);
 void run_set(CommandContext& context);
 void run_show(CommandContext& context);
 void run_help(CommandContext& context);

@@ -62,6 +62,8 @@ std::vector<Command> track_commands() {
         {"--count-size", "N", "size of the counter in bytes (default 4)"},
         {"--born", "N", "references that a new object has (default 1)"},
         {"--stacks", "full|none", "none: only count, record no stacks"},
+        {"--keep", "all|live|suspect", "whose histories are kept whole (refhist show keep)"},
+        {"--memory", "SIZE", "what the history may take (refhist show memory)"},
         {"--exclude", "GLOB", "leave out calls made by this function or module; may be given again"},
         {"--backend", "auto|breakpoint",
          "auto (default): families tracked from now on are recorded inside the program where that is "

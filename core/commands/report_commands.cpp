@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/lifetime.h"
 #include "base/error.h"
@@ -113,6 +114,9 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
   if (context.arguments.has("--generation")) {
     const std::int64_t wanted = context.arguments.number("--generation", 1);
     std::erase_if(found, [&](ObjectId id) { return history.object(id).generation != wanted; });
+    if (found.empty() && history.has_folded())
+      fail("{:#x} has no generation {}, or it is counted by birthplace only: --all lists what there is",
+           address, wanted);
     if (found.empty()) fail("{:#x} has no generation {}: --all lists them", address, wanted);
     return found;
   }
@@ -192,10 +196,9 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   scan.at_exit = at_exit;
   scan.at_event = state.history.event_count();
   std::vector<TrackedBlock> blocks;
-  for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
-    const Object& object = state.history.object(ObjectId(i));
+  for (const auto& [id, object] : state.history.objects()) {
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
-    if (outstanding) blocks.push_back(TrackedBlock{ObjectId(i), object.address, object.size});
+    if (outstanding) blocks.push_back(TrackedBlock{id, object.address, object.size});
   }
   ReachOptions options;
   options.at_exit = at_exit;
@@ -239,6 +242,19 @@ std::vector<ObjectId> objects_named(CommandContext& context) {
   return choose(context, objects_at(context, address), address);
 }
 
+/// Objects that were at this address and have been folded.
+std::size_t folded_at(const History& history, Address address) {
+  std::map<FamilyId, std::pair<std::uint32_t, std::uint32_t>> seen;  // how many, and the highest generation
+  for (const ObjectId id : history.all_at(address)) {
+    auto& [count, generation] = seen[history.object(id).family];
+    ++count;
+    generation = std::max(generation, history.object(id).generation);
+  }
+  std::size_t folded = 0;
+  for (const auto& [family, of] : seen) folded += of.second - of.first;
+  return folded;
+}
+
 void run_history(CommandContext& context) {
   if (context.arguments.words().empty()) fail("which object? refhist ADDR|EXPR");
   const std::string expression = join(context.arguments.words(), " ");
@@ -264,6 +280,9 @@ void run_history(CommandContext& context) {
   const std::size_t others = context.state.history.all_at(address).size();
   if (others > chosen.size())
     context.text += fmt::format("{} lived at this address: --all shows them\n", plural(others, "object"));
+  if (const std::size_t folded = folded_at(context.state.history, address); folded != 0)
+    context.text += fmt::format("{} more that lived at this address {} counted by birthplace only\n",
+                                plural(folded, "object"), folded == 1 ? "is" : "are");
 }
 
 void run_objects(CommandContext& context) {
@@ -271,10 +290,9 @@ void run_objects(CommandContext& context) {
   look_at_managed(context.state, context.port);
   const FindingFilter filter = finding_filter(context.arguments);
   std::vector<ObjectId> chosen;
-  for (std::size_t i = 0; i < context.state.history.objects().size(); ++i) {
-    const Object& object = context.state.history.object(ObjectId(i));
+  for (const auto& [id, object] : context.state.history.objects()) {
     const bool wanted = context.arguments.has("--all") || object.state == ObjectState::live;
-    if (wanted && filter.wants(context.state.family_name(object.family))) chosen.emplace_back(i);
+    if (wanted && filter.wants(context.state.family_name(object.family))) chosen.push_back(id);
   }
   if (context.arguments.has("--json")) {
     context.text = objects_json(context.state, chosen);

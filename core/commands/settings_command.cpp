@@ -1,8 +1,10 @@
 // The settings of a session, one table for `refhist set`, `refhist show` and GDB's `set refhist …`.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -15,14 +17,31 @@ namespace {
 
 struct Setting {
   const char* name;
-  std::array<const char*, 2> values;  ///< a choice of two words; any word where the second is in capitals
+  std::vector<std::string> values;  ///< a choice of words; any word where the last is in capitals
   const char* help;
   std::string (*get)(const SessionState& state);
   void (*set)(SessionState& state, const std::string& value);
 };
 
-const std::array<Setting, 6>& settings() {
-  static const std::array<Setting, 6> table{{
+constexpr std::array<const char*, 3> kKeepNames = {"all", "live", "suspect"};
+constexpr std::uint64_t kLeastMemory = 1U << 20U;
+
+std::string keep_name(Keep keep) { return kKeepNames[static_cast<std::size_t>(keep)]; }
+
+Keep keep_from_name(const std::string& name) {
+  const auto found = std::find(kKeepNames.begin(), kKeepNames.end(), name);
+  return static_cast<Keep>(found - kKeepNames.begin());
+}
+
+std::uint64_t memory_from_text(const std::string& text) {
+  if (text == "off") return 0;
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes < kLeastMemory) fail("memory is off or a size of 1M or more (512M, 2G), not {}", text);
+  return *bytes;
+}
+
+const std::array<Setting, 8>& settings() {
+  static const std::array<Setting, 8> table{{
       {"allocators",
        {"auto", "off"},
        "auto: the first family that is recorded inside the program brings malloc and operator new along, "
@@ -54,11 +73,27 @@ const std::array<Setting, 6>& settings() {
        [](SessionState& state, const std::string& value) {
          state.recorder.options().backend = value == "auto" ? Backend::automatic : Backend::breakpoint;
        }},
+      {"keep",
+       {"all", "live", "suspect"},
+       "all: every event of every object; live: objects that died clean become totals of their birthplaces "
+       "once another one has their address; suspect: also, early events of objects that nothing is wrong "
+       "with "
+       "are counted and not listed",
+       [](const SessionState& state) { return keep_name(state.keep); },
+       [](SessionState& state, const std::string& value) { state.keep = keep_from_name(value); }},
       {"keep-history",
        {"off", "on"},
        "on: a new run goes on with the history of the one before; off: it begins anew",
        [](const SessionState& state) { return std::string(state.keep_history ? "on" : "off"); },
        [](SessionState& state, const std::string& value) { state.keep_history = value == "on"; }},
+      {"memory",
+       {"off", "SIZE"},
+       "SIZE (512M, 2G): what the history may take in the debugger; the objects that died clean first are "
+       "folded into totals, and every report says so",
+       [](const SessionState& state) {
+         return state.memory_limit == 0 ? std::string("off") : bytes_text(state.memory_limit);
+       },
+       [](SessionState& state, const std::string& value) { state.memory_limit = memory_from_text(value); }},
       {"progress",
        {"seldom", "every-step"},
        "every-step: long work tells each of its steps; seldom: one every two seconds",
@@ -88,19 +123,22 @@ const Setting& find_setting(const std::string& name) {
 
 }  // namespace
 
+void apply_setting(SessionState& state, const std::string& name, const std::string& value) {
+  const Setting& setting = find_setting(name);
+  const bool any_word = std::isupper(static_cast<unsigned char>(setting.values.back()[0])) != 0;
+  const bool known =
+      any_word ? !value.empty()
+               : std::find(setting.values.begin(), setting.values.end(), value) != setting.values.end();
+  if (!known)
+    fail("{} is {}, not {}", setting.name, join(setting.values, " or "), value.empty() ? "empty" : value);
+  setting.set(state, value);
+}
+
 void run_set(CommandContext& context) {
   context.arguments.expect_words(2, "set");
   const auto& words = context.arguments.words();
   if (words.empty()) fail("set what? refhist show lists the settings");
-  const Setting& setting = find_setting(words[0]);
-  const std::string value = words.size() > 1 ? words[1] : std::string();
-  const bool any_word = std::isupper(static_cast<unsigned char>(setting.values[1][0])) != 0;
-  const bool known = any_word ? !value.empty() : value == setting.values[0] || value == setting.values[1];
-  if (!known) {
-    fail("{} is {} or {}, not {}", setting.name, setting.values[0], setting.values[1],
-         value.empty() ? "empty" : value);
-  }
-  setting.set(context.state, value);
+  apply_setting(context.state, words[0], words.size() > 1 ? words[1] : std::string());
 }
 
 void run_show(CommandContext& context) {
@@ -108,8 +146,8 @@ void run_show(CommandContext& context) {
   const auto& words = context.arguments.words();
   for (const Setting& setting : settings()) {
     if (!words.empty() && find_setting(words[0]).name != setting.name) continue;
-    context.text += fmt::format("{} {} ({} or {}): {}\n", setting.name, setting.get(context.state),
-                                setting.values[0], setting.values[1], setting.help);
+    context.text += fmt::format("{} {} ({}): {}\n", setting.name, setting.get(context.state),
+                                join(setting.values, " or "), setting.help);
   }
 }
 

@@ -92,6 +92,10 @@ void set_recording(CommandContext& context) {
       fail("--backend is auto or breakpoint, not {}", backend);
     }
   }
+  for (const char* setting : {"keep", "memory"}) {
+    const std::string option = std::string("--") + setting;
+    if (arguments.has(option)) apply_setting(context.state, setting, arguments.value(option));
+  }
   for (const std::string& glob : arguments.all("--exclude")) options.excluded.push_back(glob);
   context.state.recorder.modules_changed();
 }
@@ -110,8 +114,9 @@ void run_track(CommandContext& context) {
   for (const std::string& word : arguments.words()) {
     for (Family& family : context.state.shipped().find(word)) families.push_back(std::move(family));
   }
-  const bool only_options =
-      arguments.has("--stacks") || arguments.has("--exclude") || arguments.has("--backend");
+  const auto is_recording = [&](const char* option) { return arguments.has(option); };
+  const auto recording = {"--stacks", "--exclude", "--backend", "--keep", "--memory"};
+  const bool only_options = std::any_of(recording.begin(), recording.end(), is_recording);
   if (families.empty() && !only_options) {
     fail("track what? refhist track FAMILY, --get FN --put FN, or --probes FILE; shipped families: {}",
          join(context.state.shipped().names(), ", "));
@@ -179,7 +184,7 @@ void run_untrack(CommandContext& context) {
   for (const FamilyId id : families) {
     context.tracker.untrack(context.port, id);
     std::size_t kept = 0;
-    for (const Object& object : context.state.history.objects()) kept += object.family == id ? 1 : 0;
+    for (const auto& [object, what] : context.state.history.objects()) kept += what.family == id ? 1 : 0;
     context.text += fmt::format(
         "{} is no longer tracked{}\n", context.state.family_name(id),
         kept == 0 ? std::string() : fmt::format(": the history of {} is kept", plural(kept, "object")));

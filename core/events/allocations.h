@@ -29,6 +29,10 @@ class Allocations {
   [[nodiscard]] const Block* covering(Address address) const;
   [[nodiscard]] std::size_t count() const { return blocks_.size(); }
   [[nodiscard]] std::uint64_t bytes() const;
+  /// Bytes that this list takes itself.
+  [[nodiscard]] std::size_t memory() const {
+    return blocks_.size() * (sizeof(std::pair<Address, Block>) + 4 * sizeof(void*));
+  }
   void clear() { blocks_.clear(); }
   template <class Predicate>
   void forget_if(Predicate&& predicate) {

@@ -236,6 +236,24 @@ std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid
   return changes;
 }
 
+std::unordered_set<ObjectId> Recorder::objects_in_calls() {
+  std::unordered_set<ObjectId> objects;
+  for (const auto& [tid, thread] : calls_.threads()) {
+    for (const OpenCall& call : thread.open) objects.insert(call.object);
+  }
+  return objects;
+}
+
+EventId Recorder::oldest_watched() {
+  EventId oldest;  // an invalid id is larger than all others
+  for (const auto& [tid, thread] : calls_.threads()) {
+    for (const PendingCall& call : thread.pending) {
+      if (call.watch >= 0) oldest = std::min(oldest, call.first_inside);
+    }
+  }
+  return oldest;
+}
+
 // Not by a function of the family's own: that may keep the memory for the next object.
 bool Recorder::freed_by_allocator(ObjectId id) const {
   const std::vector<EventId> events = history_.events_of(id);
@@ -538,7 +556,7 @@ void Recorder::destroy_pool(const Surroundings& around, SiteId site, StackId sta
   const auto found = pools_.find(pool);
   if (found == pools_.end()) return;
   for (const ObjectId id : found->second) {
-    if (history_.object(id).state != ObjectState::live) continue;
+    if (!history_.objects().contains(id) || history_.object(id).state != ObjectState::live) continue;
     const Arrival arrival = arrival_for(around, id, site, stack);
     recorded.push_back(Recorded{site, arrival.address, arrival.before, ledger_.apply(arrival)});
   }

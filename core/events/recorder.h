@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "events/allocations.h"
@@ -99,6 +100,10 @@ class Recorder {
   [[nodiscard]] CounterLook look_at_counter(const ProgramView& access, ObjectId id);
   /// A thread has just changed the object's counter. True when no probe tells of that: then it is an event.
   bool on_seen_change(const ProgramView& access, long tid, const Registers& registers, ObjectId id);
+  /// Those that calls which have begun are about.
+  [[nodiscard]] std::unordered_set<ObjectId> objects_in_calls();
+  /// The first event inside the calls watched with --after that have begun; invalid when there are none.
+  [[nodiscard]] EventId oldest_watched();
   /// Events of any family may be missing from now on.
   void note_lost() { history_.note_lost(); }
 

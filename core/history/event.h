@@ -31,4 +31,15 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+/// What events have in common.
+struct EventOrigin {
+  SiteId site;
+  ThreadIndex thread;
+  StackId stack;
+  std::uint32_t kind = 0;  ///< role, flags, step of the count: see docs/file-format.md
+  bool operator==(const EventOrigin&) const = default;
+};
+/// In place of the index of an origin: none.
+inline constexpr std::uint32_t kNoOrigin = 0xffffffffU;
+
 }  // namespace refhist

@@ -4,6 +4,9 @@
 // origin, of which there are as many as there are ways to a probe. An event is then a few small numbers: its
 // origin, and the differences of time, object and position to events before it. Every kBlock events the
 // differences begin anew, so that any event is read in the same short time.
+//
+// Events may be left out later (`retain`); the others keep their ids. The blocks that were gone through then
+// tell the gaps between their events; those that are recorded behind have none.
 #pragma once
 
 #include <array>
@@ -15,51 +18,69 @@
 #include <vector>
 
 #include "history/event.h"
+#include "history/event_codec.h"
 
 namespace refhist {
 
 class EventLog {
  public:
+  using Entry = EventEntry;
+  using Origin = EventOrigin;
+
   /// `previous`: the event of the same object before this one; invalid when this is its first.
   EventId append(const Event& event, EventId previous);
 
-  struct Entry {
-    Event event;
-    EventId previous;  ///< of the same object
-  };
-  /// Reads up to kBlock entries to get there.
+  /// Reads up to kBlock entries to get there. Throws Error when the event was left out.
   [[nodiscard]] Entry at(EventId id) const;
+  [[nodiscard]] bool contains(EventId id) const;
+  /// How many ids were given, and how many events are left.
   [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t kept() const { return blocks_.sparse_events + size_ - blocks_.dense_from; }
   [[nodiscard]] std::size_t bytes() const;
 
   static constexpr std::size_t kBlock = 32;        ///< events; the last block may have fewer
   static constexpr std::size_t kPage = 1U << 16U;  ///< bytes; a block lies in one page
 
-  struct Origin {
-    SiteId site;
-    ThreadIndex thread;
-    StackId stack;
-    std::uint32_t kind = 0;  ///< role, flags, step of the count: see docs/file-format.md
-    bool operator==(const Origin&) const = default;
-  };
-  static constexpr std::uint32_t kNoOrigin = 0xffffffffU;
   /// The index of the event's origin.
   [[nodiscard]] std::uint32_t origin_of(EventId id) const;
+
+  /// Calls `told(entry)` for the events from `from` on, in order.
+  template <class Told>
+  void for_each(EventId from, Told&& told) const {
+    for (std::size_t i = block_of(from); i < blocks_.places.size(); ++i) {
+      const EventBlock block = this->block(i);
+      EventReader reader(origins_, block);
+      for (std::size_t n = 0; n < block.count; ++n) {
+        const Entry entry = reader.next();
+        if (entry.id >= from) told(entry);
+      }
+    }
+  }
+  /// Leaves out the events for which `keep` does not hold. It is asked in order, and may change an entry's
+  /// `previous`.
+  void retain(const std::function<bool(Entry& entry)>& keep);
+
   /// How the events lie in memory, and in a file.
   [[nodiscard]] const std::vector<Origin>& origins() const { return origins_; }
-  [[nodiscard]] std::size_t pages() const { return pages_.size(); }
+  [[nodiscard]] std::size_t pages() const { return blocks_.pages.size(); }
   struct Page {
     std::span<const std::uint8_t> bytes;
     std::vector<std::uint16_t> blocks;  ///< where each of its blocks begins
+    std::vector<EventId> firsts;        ///< the first event of each, where events have been left out
   };
   [[nodiscard]] Page page(std::size_t number) const;
+  /// Events in blocks with gaps, and the first event behind them.
+  [[nodiscard]] std::size_t sparse_events() const { return blocks_.sparse_events; }
+  [[nodiscard]] EventId dense_from() const { return EventId(blocks_.dense_from); }
 
   /// The events of a file. Pages are asked for when they are needed, and checked then.
   struct Stored {
-    std::size_t events = 0;
+    std::size_t events = 0;  ///< ids
     std::size_t objects = 0;
+    std::size_t sparse_events = 0;
+    std::size_t dense_from = 0;
     std::vector<Origin> origins;
-    std::vector<std::vector<std::uint16_t>> blocks;  ///< by page
+    std::vector<Page> pages;  ///< without their bytes
     std::function<std::vector<std::uint8_t>(std::size_t page)> read;
   };
   /// Nothing can be appended to it. Throws Error when the numbers do not fit together; `at` does when a page
@@ -73,30 +94,31 @@ class EventLog {
   struct OriginHash {
     std::size_t operator()(const Origin& origin) const noexcept;
   };
-  struct Position {
-    std::uint64_t time_ns = 0;
-    std::uint32_t object = 0;
+  struct Blocks {
+    mutable std::vector<std::unique_ptr<std::uint8_t[]>> pages;  // of a file: null until it is asked for
+    mutable std::vector<std::uint32_t> ends;                     // bytes used of each page but the last
+    std::size_t used = kPage;                                    // bytes of the last page
+    std::vector<std::uint64_t> places;                           // of each block: page * kPage + offset
+    std::vector<std::uint32_t> firsts;                           // the first event of each sparse block
+    std::size_t sparse_events = 0;
+    std::size_t dense_from = 0;  // the first event behind the sparse blocks
+    void begin(bool sparse);
   };
-  class Writer;
-  class Reader;
-  class Check;
 
-  Entry at(EventId id, std::uint32_t& origin) const;
   std::uint32_t intern(const Origin& origin);
-  [[nodiscard]] const std::uint8_t* block(std::size_t number) const;
-  void begin_block();
+  [[nodiscard]] EventBlock block(std::size_t number) const;
+  [[nodiscard]] std::size_t block_of(EventId id) const;
+  [[nodiscard]] std::size_t events_in(std::size_t block) const;
+  void write(Blocks& blocks, const Entry& entry, bool sparse);
   /// Of a page: its first block, and the first one behind it.
   [[nodiscard]] std::pair<std::size_t, std::size_t> blocks_of(std::size_t page) const;
   [[nodiscard]] const std::uint8_t* bytes_of(std::size_t page) const;
   void load(std::size_t page) const;
 
-  mutable std::vector<std::unique_ptr<std::uint8_t[]>> pages_;  // of a file: null until it is asked for
-  mutable std::vector<std::uint32_t> ends_;                     // bytes used of each page but the last
-  std::shared_ptr<const Stored> stored_;                        // null: these events were recorded here
-  std::size_t used_ = kPage;                                    // bytes of the last page
-  std::vector<std::uint64_t> blocks_;                           // where each begins: page * kPage + offset
-  Position last_;
-  std::uint32_t last_origin_ = kNoOrigin;  // of the event that was appended last
+  Blocks blocks_;
+  std::shared_ptr<const Stored> stored_;  // null: these events were recorded here
+  EventPosition position_;                // of the event that was appended last
+  std::uint32_t last_origin_ = kNoOrigin;
   std::size_t size_ = 0;
   std::vector<Origin> origins_;
   std::unordered_map<Origin, std::uint32_t, OriginHash> origin_ids_;

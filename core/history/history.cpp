@@ -41,22 +41,22 @@ ObjectId History::add_object(Object object) {
   object.earlier = object.beside = ObjectId();
   const auto [entry, first] = newest_.try_emplace(object.address, id);
   ObjectId* place = &entry->second;  // where the newest one of the family is named
-  while (!first && place->valid() && objects_[place->index()].family != object.family)
-    place = &objects_[place->index()].beside;
+  while (!first && place->valid() && objects_[*place].family != object.family)
+    place = &objects_[*place].beside;
   if (!first && place->valid()) {
-    Object& earlier = objects_[place->index()];
+    Object& earlier = objects_[*place];
+    earlier.superseded = true;
     object.generation = earlier.generation + 1;
     object.earlier = *place;
     object.beside = std::exchange(earlier.beside, ObjectId());
   }
   *place = id;
   if (!object.complete) ++doubts_of(object.family).incomplete;
-  objects_.push_back(object);
-  return id;
+  return objects_.add(object);
 }
 
 EventId History::add_event(const Event& event) {
-  Object& object = objects_[event.object.index()];
+  Object& object = objects_[event.object];
   const EventId id = events_.append(event, object.last_event);
   if (!object.first_event.valid()) object.first_event = id;
   object.last_event = id;
@@ -65,14 +65,15 @@ EventId History::add_event(const Event& event) {
 }
 
 void History::set_born(ObjectId id, EventId event) {
-  Object& object = objects_[id.index()];
+  Object& object = objects_[id];
   object.born = event;
   object.birth_origin = events_.origin_of(event);
 }
 
 std::vector<std::pair<EventId, Event>> History::life_of(ObjectId id) const {
   const Object& of = object(id);
-  std::vector<std::pair<EventId, Event>> life(of.events);
+  const FoldedEvents* folded = folded_events(id);
+  std::vector<std::pair<EventId, Event>> life(of.events - (folded == nullptr ? 0 : folded->count()));
   EventId next = of.last_event;
   for (std::size_t i = life.size(); i-- > 0;) {
     const EventLog::Entry entry = next.valid() ? events_.at(next) : EventLog::Entry{};
@@ -135,14 +136,12 @@ std::vector<ObjectId> History::starting_in(Address begin, Address end) const {
 
 std::vector<ObjectId> History::containing(Address address) const {
   std::vector<ObjectId> result;
-  for (std::size_t i = 0; i < objects_.size(); ++i) {
-    const Object& object = objects_[i];
+  for (const auto& [id, object] : objects_) {
     const bool inside = object.address <= address && address < object.address + object.size;
-    if (object.address == address || inside) result.emplace_back(i);
+    if (object.address == address || inside) result.push_back(id);
   }
-  std::stable_sort(result.begin(), result.end(), [this](ObjectId a, ObjectId b) {
-    return objects_[a.index()].address > objects_[b.index()].address;
-  });
+  std::stable_sort(result.begin(), result.end(),
+                   [this](ObjectId a, ObjectId b) { return objects_[a].address > objects_[b].address; });
   return result;
 }
 
@@ -156,7 +155,10 @@ void History::restore(EventLog events, StackTable stacks, std::vector<Thread> th
 
 std::size_t History::bytes() const {
   constexpr std::size_t kTreeNode = 4 * sizeof(void*);
-  return events_.bytes() + objects_.capacity() * sizeof(Object) + stacks_.bytes() +
+  std::size_t folded = 0;
+  for (const auto& [id, events] : folded_)
+    folded += 4 * sizeof(void*) + sizeof(FoldedEvents) + events.by_origin.capacity() * sizeof(std::uint64_t);
+  return events_.bytes() + objects_.bytes() + folded + stacks_.bytes() +
          newest_.size() * (kTreeNode + sizeof(std::pair<Address, ObjectId>));
 }
 

@@ -11,39 +11,12 @@
 #include "base/types.h"
 #include "history/event.h"
 #include "history/event_log.h"
+#include "history/object.h"
+#include "history/object_table.h"
 #include "history/stack_table.h"
 #include "probes/family.h"
 
 namespace refhist {
-
-enum class ObjectState : std::uint8_t {
-  live,
-  dead,     ///< the last reference was put, or its memory was given back
-  unknown,  ///< its end was not seen: the address was used again, or the process ended unseen
-};
-
-struct Object {
-  Address address = 0;
-  std::uint32_t generation = 1;  ///< 1 for the first object seen at this address
-  FamilyId family;
-  std::uint64_t size = 0;  ///< bytes; 0 when unknown
-  ObjectState state = ObjectState::live;
-  bool complete = true;    ///< false: it lived before it was first seen, or `note` says what was missed
-  bool base_known = true;  ///< false: the ledger counts from an unknown base (counter unreadable)
-  bool moved_unobserved = false;  ///< its count changed at least once without an event
-  bool uncounted = false;         ///< its counter read 0 or less at birth, though it should have references
-  bool freed = false;             ///< its memory was seen being given back
-  std::int64_t ledger = 0;        ///< references that the events imply
-  std::int64_t before_seen = 0;   ///< references that existed when it was first seen (incomplete objects)
-  EventId born;
-  std::uint32_t birth_origin = EventLog::kNoOrigin;  ///< of `born`: what births at one place have in common
-  EventId died;
-  EventId first_event;
-  EventId last_event;
-  std::uint32_t events = 0;  ///< how many
-  ObjectId earlier;          ///< of the same family at the same address
-  ObjectId beside;           ///< the newest of another family at the same address, and so on
-};
 
 enum class Verdict : std::uint8_t {
   leak,
@@ -100,21 +73,28 @@ class History {
   /// Objects whose known extent contains the address, nearest begin first. `exact` ones come first.
   [[nodiscard]] std::vector<ObjectId> containing(Address address) const;
 
-  Object& object(ObjectId id) { return objects_[id.index()]; }
-  [[nodiscard]] const Object& object(ObjectId id) const { return objects_[id.index()]; }
+  /// Throws Error when it has been folded.
+  Object& object(ObjectId id) { return objects_[id]; }
+  [[nodiscard]] const Object& object(ObjectId id) const { return objects_[id]; }
+  /// Throws Error when it has been folded, as for `previous`.
   [[nodiscard]] Event event(EventId id) const { return events_.at(id).event; }
   /// The event of the same object before this one; invalid when it is the first.
   [[nodiscard]] EventId previous(EventId id) const { return events_.at(id).previous; }
-  /// All events of an object, oldest first. Throws Error when they come from a damaged file.
+  /// The events of an object, oldest first, but for those that were folded. Throws Error when they come from
+  /// a damaged file.
   [[nodiscard]] std::vector<EventId> events_of(ObjectId id) const;
   /// The same with what they are.
   [[nodiscard]] std::vector<std::pair<EventId, Event>> life_of(ObjectId id) const;
+  /// The kinds of its events that were folded, without time and counts, and how many there were.
+  [[nodiscard]] std::vector<std::pair<Event, std::uint32_t>> folded_life_of(ObjectId id) const;
+  /// Those given so far, and those left.
   [[nodiscard]] std::size_t event_count() const { return events_.size(); }
   /// What else is to be said of an object: why its state is unknown, in words. Empty for most.
   [[nodiscard]] const std::string& note(ObjectId id) const;
   [[nodiscard]] const std::unordered_map<ObjectId, std::string>& notes() const { return notes_; }
   void set_note(ObjectId id, std::string note) { notes_[id] = std::move(note); }
-  [[nodiscard]] const std::vector<Object>& objects() const { return objects_; }
+  /// Those that have not been folded.
+  [[nodiscard]] const ObjectTable& objects() const { return objects_; }
   [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
   [[nodiscard]] const Thread& thread(ThreadIndex index) const { return threads_[index.index()]; }
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
@@ -123,14 +103,46 @@ class History {
 
   [[nodiscard]] const EventLog& log() const { return events_; }
 
+  /// Events of an object that are not listed one by one any more.
+  struct FoldedEvents {
+    EventId first;
+    EventId last;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> by_origin;  ///< and how many
+    [[nodiscard]] std::size_t count() const;
+  };
+  /// None for most objects.
+  [[nodiscard]] const FoldedEvents* folded_events(ObjectId id) const;
+  [[nodiscard]] const std::unordered_map<ObjectId, FoldedEvents>& all_folded_events() const {
+    return folded_;
+  }
+  void set_fold(ObjectId id, Fold how) { objects_.set_fold(id, how); }
+  /// Leaves out the objects that are set `Fold::gone`, and of those set `Fold::early` the events before
+  /// `recent` but for births, deaths and the latest one: they are counted by origin.
+  void fold(EventId recent);
+  /// Some object or event has been left out.
+  [[nodiscard]] bool has_folded() const {
+    return objects_.kept() != objects_.size() || events_.kept() != events_.size();
+  }
+
   /// What a file holds, in place of everything here; its objects are then added in their order.
   void restore(EventLog events, StackTable stacks, std::vector<Thread> threads, bool lost);
+  /// An object of a file, with its id and generation.
+  void restore_object(ObjectId id, const Object& object);
+  void restore_folded(ObjectId id, FoldedEvents events) { folded_[id] = std::move(events); }
+  /// All objects of a file have been added; so many ids were given.
+  void objects_end(std::size_t ids);
 
   [[nodiscard]] std::size_t bytes() const;
   void clear();
 
  private:
-  std::vector<Object> objects_;
+  bool keeps(EventLog::Entry& entry, EventId recent, std::unordered_map<ObjectId, EventId>& latest);
+  void count_folded(const EventLog::Entry& entry);
+  [[nodiscard]] ObjectId not_gone(ObjectId id) const;
+  void leave_address(ObjectId id);
+
+  ObjectTable objects_;
+  std::unordered_map<ObjectId, FoldedEvents> folded_;
   EventLog events_;
   std::vector<Finding> findings_;
   std::vector<Thread> threads_;

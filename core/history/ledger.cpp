@@ -83,7 +83,7 @@ ObjectId Ledger::move(ObjectId id, Address to, const Arrival& arrival) {
   history_.set_note(id, fmt::format("realloc moved it to {:#x}", to));
   moved.address = to;
   moved.events = 0;
-  moved.birth_origin = EventLog::kNoOrigin;
+  moved.birth_origin = kNoOrigin;
   moved.born = moved.died = moved.first_event = moved.last_event = EventId();
   if (arrival.memory) moved.size = arrival.memory->size;
   const std::int64_t ledger = moved.ledger;

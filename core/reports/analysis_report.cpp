@@ -25,7 +25,7 @@ Json document(Json body) {
   return json;
 }
 
-std::string numbers(const std::vector<std::size_t>& values, const char* between) {
+std::string numbers(const std::vector<std::uint64_t>& values, const char* between) {
   std::vector<std::string> words;
   for (const std::size_t value : values) words.push_back(std::to_string(value));
   return join(words, between);
@@ -63,17 +63,11 @@ Json balance_node(const BalanceTree::Node& node) {
           {"given_back", node.given},  {"sum", node.sum()}, {"calls", std::move(calls)}};
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-  if (bytes < 10240) return fmt::format("{} B", bytes);
-  const double kib = static_cast<double>(bytes) / 1024;
-  return kib < 10240 ? fmt::format("{:.1f} KiB", kib) : fmt::format("{:.1f} MiB", kib / 1024);
-}
-
 std::string usage_line(const Usage& usage) {
   std::string text = fmt::format("{} live ({}), peak {} at #{}", usage.live, bytes_text(usage.live_bytes),
-                                 usage.peak, usage.peak_at.value);
-  if (usage.peak_bytes != 0)
-    text += fmt::format(" and {} at #{}", bytes_text(usage.peak_bytes), usage.peak_bytes_at.value);
+                                 usage.peak.objects, usage.peak.objects_at.value);
+  if (usage.peak.bytes != 0)
+    text += fmt::format(" and {} at #{}", bytes_text(usage.peak.bytes), usage.peak.bytes_at.value);
   return text + fmt::format(", {} born", usage.born);
 }
 
@@ -81,10 +75,10 @@ Json usage_object(const Usage& usage) {
   return {{"born", usage.born},
           {"live", usage.live},
           {"live_bytes", usage.live_bytes},
-          {"peak", usage.peak},
-          {"peak_at", usage.peak_at.value},
-          {"peak_bytes", usage.peak_bytes},
-          {"peak_bytes_at", usage.peak_bytes_at.value}};
+          {"peak", usage.peak.objects},
+          {"peak_at", usage.peak.objects_at.value},
+          {"peak_bytes", usage.peak.bytes},
+          {"peak_bytes_at", usage.peak.bytes_at.value}};
 }
 
 Json place_json(const SessionState& state, const Birthplace& place) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "reports/fold_notes.h"
 
 namespace refhist {
 
@@ -53,7 +54,7 @@ std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family,
 }
 
 void add_seen(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  LeakFinder finder(state.history, state.sites, state.families, state.namer);
+  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded);
   for (const Finding& seen : state.history.findings()) {
     const Object& object = state.history.object(seen.object);
     if (!filter.wants(state.family_name(object.family))) continue;
@@ -78,8 +79,8 @@ std::string why_cut_off(const ProcessEnd& end) {
 }
 
 void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  for (LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.families, state.namer).find(state.scan.objects)) {
+  for (LeakGroup& group : LeakFinder(state.history, state.sites, state.families, state.namer, state.folded)
+                              .find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     if (group.consequence || (group.reach_known && group.reach == Reach::reachable && !filter.reachable))
       continue;
@@ -131,16 +132,15 @@ std::string unarmed_copies(const SessionState& state, FamilyId family, const Eve
 }
 
 void add_unobserved(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
-    const Object& object = state.history.object(ObjectId(i));
+  for (const auto& [id, object] : state.history.objects()) {
     if (!object.moved_unobserved || !filter.wants(state.family_name(object.family))) continue;
-    const std::vector<EventId> events = state.history.events_of(ObjectId(i));
+    const std::vector<EventId> events = state.history.events_of(id);
     const auto event = std::find_if(events.begin(), events.end(),
-                                    [&](EventId id) { return state.history.event(id).unobserved; });
+                                    [&](EventId seen) { return state.history.event(seen).unobserved; });
     if (event == events.end()) continue;
     ReportedFinding finding;
     finding.verdict = Verdict::unobserved_change;
-    finding.object = ObjectId(i);
+    finding.object = id;
     finding.event = *event;
     const Event& change = state.history.event(*event);
     finding.why = fmt::format("the count went from {} to {} without a probe{}", change.before.value_or(0),
@@ -216,6 +216,7 @@ std::vector<std::string> caveats(SessionState& state) {
     return lines;
   }
   std::vector<std::string> lines = state.warnings;
+  for (std::string& line : fold_notes(state)) lines.push_back(std::move(line));
   if (state.lost_hits != 0)
     lines.push_back(
         fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));

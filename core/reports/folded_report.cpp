@@ -26,12 +26,30 @@ void count_births(const SessionState& state, const std::vector<ObjectId>& object
 
 std::vector<ObjectId> live_objects(const SessionState& state, const FindingFilter& filter) {
   std::vector<ObjectId> live;
-  for (std::size_t i = 0; i < state.history.objects().size(); ++i) {
-    const Object& object = state.history.objects()[i];
+  for (const auto& [id, object] : state.history.objects()) {
     if (object.state == ObjectState::live && filter.wants(state.family_name(object.family)))
-      live.emplace_back(i);
+      live.push_back(id);
   }
   return live;
+}
+
+void count_events(const SessionState& state, const FindingFilter& filter, Counts& counts) {
+  const History& history = state.history;
+  const auto wanted = [&](const Event& event) {
+    return filter.wants(state.family_name(history.object(event.object).family));
+  };
+  std::size_t told = 0;
+  history.log().for_each(EventId(0U), [&](const EventLog::Entry& entry) {
+    if (told++ % kBetweenQuestions == 0)
+      Interruption::check(
+          [&] { return fmt::format("folding: {} of {} events", told, history.log().kept()); });
+    if (wanted(entry.event)) ++counts[{entry.event.stack, entry.event.site}];
+  });
+  for (const auto& [id, folded] : history.all_folded_events()) {
+    for (const auto& [event, times] : history.folded_life_of(id)) {
+      if (wanted(event)) counts[{event.stack, event.site}] += times;
+    }
+  }
 }
 
 Counts counts_of(SessionState& state, const FindingFilter& filter, Folded what) {
@@ -42,14 +60,7 @@ Counts counts_of(SessionState& state, const FindingFilter& filter, Folded what) 
       if (finding.verdict == Verdict::leak) count_births(state, finding.alike, counts);
     }
   }
-  for (std::size_t i = 0; what == Folded::events && i < state.history.event_count(); ++i) {
-    if (i % kBetweenQuestions == 0)
-      Interruption::check(
-          [&] { return fmt::format("folding: {} of {} events", i, state.history.event_count()); });
-    const Event event = state.history.event(EventId(i));
-    const FamilyId family = state.history.object(event.object).family;
-    if (filter.wants(state.family_name(family))) ++counts[{event.stack, event.site}];
-  }
+  if (what == Folded::events) count_events(state, filter, counts);
   return counts;
 }
 

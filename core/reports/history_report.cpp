@@ -8,6 +8,7 @@
 
 #include "analysis/lifetime.h"
 #include "base/text.h"
+#include "reports/fold_notes.h"
 
 namespace refhist {
 
@@ -133,6 +134,7 @@ static std::string past_report(SessionState& state, ObjectId id, const HistoryRe
     ++shown;
     lines += "  " + event_line(state, event) + "\n" + stack_lines(state, event, options.stacks, "         ");
   }
+  lines += folded_event_lines(state, id, "  ");
   return text + fmt::format("; {} of {} so far\n", shown, plural(object.events, "event")) + lines;
 }
 
@@ -145,10 +147,16 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
   if (!object.complete) text += "; incomplete";
   if (!object.complete && state.history.note(id).empty()) text += ": it lived before it was first seen";
   text += "\n";
+  const History::FoldedEvents* folded = state.history.folded_events(id);
   for (const EventId event : state.history.events_of(id)) {
+    if (folded != nullptr && event > folded->last) {
+      text += folded_event_lines(state, id, "  ");
+      folded = nullptr;
+    }
     text += "  " + event_line(state, event) + "\n";
     text += stack_lines(state, event, options.stacks, "         ");
   }
+  if (folded != nullptr) text += folded_event_lines(state, id, "  ");
   if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));
   text += outstanding_line(object);
   for (const ReportedFinding& finding : findings) {

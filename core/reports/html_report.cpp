@@ -179,9 +179,8 @@ class Page {
 
   Json balance_json() {
     std::map<FamilyId, std::vector<ObjectId>> live;
-    for (std::size_t i = 0; i < state_.history.objects().size(); ++i) {
-      const Object& object = state_.history.objects()[i];
-      if (object.state == ObjectState::live) live[object.family].emplace_back(i);
+    for (const auto& [id, object] : state_.history.objects()) {
+      if (object.state == ObjectState::live) live[object.family].push_back(id);
     }
     Json trees = Json::array();
     for (const auto& [family, objects] : live) {
@@ -198,8 +197,8 @@ class Page {
   std::vector<ObjectId> chosen_objects() {
     std::vector<ObjectId> live;
     std::vector<ObjectId> others;
-    for (std::size_t i = 0; i < state_.history.objects().size(); ++i)
-      (state_.history.objects()[i].state == ObjectState::live ? live : others).emplace_back(i);
+    for (const auto& [id, object] : state_.history.objects())
+      (object.state == ObjectState::live ? live : others).push_back(id);
     live.insert(live.end(), others.rbegin(), others.rend());
     objects_left_ = live.size() > kMostObjects ? live.size() - kMostObjects : 0;
     live.resize(live.size() - objects_left_);

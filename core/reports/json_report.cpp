@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/lifetime.h"
+#include "reports/fold_notes.h"
 #include "reports/leak_report.h"
 
 namespace refhist {
@@ -73,6 +74,7 @@ Json object_json(SessionState& state, ObjectId id, bool with_events) {
   Json events = Json::array();
   for (const EventId event : state.history.events_of(id)) events.push_back(event_json(state, event));
   json["events"] = std::move(events);
+  if (state.history.folded_events(id) != nullptr) json["folded"] = folded_events_json(state, id);
   return json;
 }
 
@@ -120,10 +122,12 @@ Json findings_array(SessionState& state, const std::vector<ReportedFinding>& fin
 
 Json totals_json(SessionState& state) {
   std::size_t live = 0;
-  for (const Object& object : state.history.objects()) live += object.state == ObjectState::live ? 1 : 0;
+  for (const auto& [id, object] : state.history.objects()) live += object.state == ObjectState::live ? 1 : 0;
   return {{"events", state.history.event_count()},
           {"objects", state.history.objects().size()},
           {"live", live},
+          {"folded_objects", state.folded.objects()},
+          {"listed_events", state.history.log().kept()},
           {"lost_events", lost_events(state)}};
 }
 
@@ -227,7 +231,8 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
   Json groups = Json::array();
   std::size_t reachable = 0;
   for (const LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.families, state.namer).find(state.scan.objects)) {
+       LeakFinder(state.history, state.sites, state.families, state.namer, state.folded)
+           .find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     if (group.reach_known && group.reach == Reach::reachable) reachable += group.objects.size();
     if (group.reach_known && group.reach == Reach::reachable && !filter.reachable) continue;
@@ -250,6 +255,7 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
          {"cycle", std::move(cycle)},
          {"suspects", std::move(suspects)},
          {"references", std::move(references)},
+         {"references_not_listed", group.folded_references},
          {"why", group.why},
          {"objects", std::move(objects)}});
   }
@@ -283,7 +289,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
                  {"sites", std::move(sites)},
                  {"rules", std::move(rules)},
                  {"totals", totals_json(state)},
-                 {"memory_bytes", state.history.bytes()},
+                 {"memory_bytes", state.memory()},
                  {"truncated_stacks", state.recorder.truncated_stacks()},
                  {"modules_not_read", modules_json(state.modules.unread())},
                  {"modules_from_memory", modules_json(state.modules.from_memory())},

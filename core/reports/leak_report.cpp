@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "reports/fold_notes.h"
 #include "reports/history_report.h"
 
 namespace refhist {
@@ -78,8 +79,11 @@ std::string group_text(SessionState& state, const LeakGroup& group, Stacks stack
   text += suspect_lines(group.suspects, "  ");
   if (!group.why.empty()) text += fmt::format("  {}\n", group.why);
   if (!group.references.empty()) {
-    text += group.references.size() == 1 ? "  the reference that fits:\n" : "  one of these references:\n";
+    text += group.folded_references != 0   ? "  one of these references, or of those that are counted only:\n"
+            : group.references.size() == 1 ? "  the reference that fits:\n"
+                                           : "  one of these references:\n";
     text += reference_lines(state, group.references, stacks, "    ");
+    text += folded_event_lines(state, group.objects.front(), "    ");
   }
   if (group.reach_known && group.reach != Reach::unreachable) {
     const auto found = state.scan.objects.find(group.objects.front());
@@ -124,7 +128,8 @@ std::string leak_report(SessionState& state, const LeakReportOptions& options) {
   std::size_t reachable = 0;
   std::size_t listed = 0;
   for (const LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.families, state.namer).find(state.scan.objects)) {
+       LeakFinder(state.history, state.sites, state.families, state.namer, state.folded)
+           .find(state.scan.objects)) {
     if (!options.filter.wants(state.family_name(group.family))) continue;
     if (group.reach_known && group.reach == Reach::reachable && !options.filter.reachable) {
       reachable += group.objects.size();

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "reports/findings.h"
+#include "reports/fold_notes.h"
 
 namespace refhist {
 
@@ -57,7 +58,12 @@ struct Totals {
 
 std::vector<Totals> totals_by_family(const SessionState& state) {
   std::vector<Totals> by_family(state.families.size());
-  for (const Object& object : state.history.objects()) {
+  for (const FoldedPlace& place : state.folded.places()) {
+    Totals& totals = by_family[place.place.family.index()];
+    totals.objects += place.objects;
+    totals.events += place.events;
+  }
+  for (const auto& [id, object] : state.history.objects()) {
     Totals& totals = by_family[object.family.index()];
     ++totals.objects;
     totals.events += object.events;
@@ -197,10 +203,10 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
                         rule.enabled ? "" : " (disabled)");
   }
   text += raw_exit_line(state, port);
-  text += fmt::format("{}, {}, {} of memory; stacks: {}\n", plural(state.history.event_count(), "event"),
+  text += fmt::format("{}, {}, {} of memory; stacks: {}{}\n", plural(state.history.event_count(), "event"),
                       plural(state.history.stacks().size(), "stack node"),
-                      fmt::format("{:.1f} MiB", static_cast<double>(state.history.bytes()) / 1048576.0),
-                      state.recorder.options().stacks ? "full" : "none");
+                      fmt::format("{:.1f} MiB", static_cast<double>(state.memory()) / 1048576.0),
+                      state.recorder.options().stacks ? "full" : "none", keep_text(state));
   if (state.tracks_any() && !state.opened) text += allocator_line(state);
   if (state.alive) {
     const std::size_t lost = state.armory.count_lost(port);

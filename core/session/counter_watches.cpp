@@ -10,7 +10,8 @@
 namespace refhist {
 
 bool CounterWatches::has_ended(const Watch& watch) const {
-  return state_.history.object(watch.object).state != ObjectState::live;
+  const History& history = state_.history;
+  return !history.objects().contains(watch.object) || history.object(watch.object).state != ObjectState::live;
 }
 
 void CounterWatches::add(DebuggerPort& port, ObjectId id) {

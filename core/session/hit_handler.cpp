@@ -148,20 +148,20 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
   std::int64_t net = 0;
   std::size_t born = 0;
   std::map<std::string, std::int64_t> by_object;
-  for (std::size_t i = call.first_inside.index(); i < state_.history.event_count(); ++i) {
-    const Event& event = state_.history.event(EventId(i));
+  state_.history.log().for_each(call.first_inside, [&](const EventLog::Entry& entry) {
+    const Event& event = entry.event;
     const Object& object = state_.history.object(event.object);
     if (state_.history.thread(event.thread).tid != tid || event.failed || !rule_applies(*found, object))
-      continue;
-    const bool birth = object.born.valid() && object.born.index() == i;
+      return;
+    const bool birth = object.born == entry.id;
     if (birth && object.state == ObjectState::live) ++born;
-    if (event.unobserved || !changes_count(event.role)) continue;
+    if (event.unobserved || !changes_count(event.role)) return;
     const std::int64_t delta = event.role == Role::put    ? -1
                                : event.role == Role::init ? event.after.value_or(1)
                                                           : 1;
     net += delta;
     by_object[fmt::format("{} {:#x}", state_.family_name(object.family), object.address)] += delta;
-  }
+  });
   std::erase_if(by_object, [](const auto& entry) { return entry.second == 0; });
   std::string names;
   for (const auto& [name, delta] : by_object) {
@@ -185,7 +185,8 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   std::map<std::string, std::size_t> by_family;
   std::string suspect;
   for (const LeakGroup& group :
-       LeakFinder(state_.history, state_.sites, state_.families, state_.namer).find(state_.scan.objects)) {
+       LeakFinder(state_.history, state_.sites, state_.families, state_.namer, state_.folded)
+           .find(state_.scan.objects)) {
     if (group.reach_known && group.reach == Reach::reachable && !rule.reachable) continue;
     for (const ObjectId id : group.objects) {
       if (!rule_applies(rule, state_.history.object(id))) continue;

@@ -16,6 +16,8 @@ ProgramIdentity identify(const ProcessInfo& process) {
 
 void close_history(SessionState& state) {
   state.snapshots.clear();
+  state.folded.clear();
+  state.over_limit = false;
   if (!state.opened) return;
   state.opened.reset();
   for (TrackedFamily& tracked : state.families) tracked.close_file();

@@ -13,6 +13,7 @@
 #include "commands/command.h"
 #include "commands/long_work.h"
 #include "session/counter_watches.h"
+#include "session/history_folder.h"
 #include "session/hit_handler.h"
 #include "session/live_replay.h"
 #include "session/program_identity.h"
@@ -44,6 +45,7 @@ class Session::Impl {
   Tracker tracker_{state_};
   HitHandler hits_{state_, tracker_};
   CounterWatches watches_{state_};
+  HistoryFolder folder_{state_};
   LiveReplay live_{mutex_, [this] { return replay_live(); }};
 
  private:
@@ -69,7 +71,9 @@ class Session::Impl {
 // On the thread of LiveReplay, with the mutex held.
 bool Session::Impl::replay_live() {
   try {
-    return state_.agent.replay_settled();
+    const bool any = state_.agent.replay_settled();
+    folder_.fold_when_due();
+    return any;
   } catch (const std::exception& error) {
     ++state_.lost_hits;
     state_.warnings.push_back(fmt::format("events were lost: {}", error.what()));
@@ -99,8 +103,10 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
   try {
     const std::lock_guard lock(mutex_);
     state_.agent.replay();
+    folder_.fold_when_due();
     run_command(port, line, result);
     state_.agent.suit_options();
+    folder_.suit_options();
     look_live();
   } catch (const std::exception& error) {
     result.ok = false;
@@ -115,6 +121,7 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
   try {
     if (!state_.alive) begin_process(port);
     const bool stop = hits_.handle(port, tid, pc);
+    folder_.fold_when_due();
     look_live();
     return stop;
   } catch (const std::exception& error) {
@@ -197,6 +204,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
     const bool ran = notice == Notice::stopped || notice == Notice::exited || notice == Notice::signalled ||
                      notice == Notice::executed;
     if (ran) state_.agent.replay();
+    folder_.fold_when_due();
     switch (notice) {
       case Notice::started:
       case Notice::modules:

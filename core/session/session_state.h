@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent_host/agent_backend.h"
+#include "analysis/folded_places.h"
 #include "analysis/frame_namer.h"
 #include "analysis/leaks.h"
 #include "analysis/managed_objects.h"
@@ -40,6 +41,13 @@ struct ProgramIdentity {
   std::string executable;
   std::vector<std::string> arguments;  ///< argv, the program's name first; empty when unknown
   long pid = 0;
+};
+
+/// Whose histories are kept whole.
+enum class Keep : std::uint8_t {
+  all,
+  live,     ///< those that died clean become totals, where another one has their address
+  suspect,  ///< and of those that live and nothing is wrong with, early events are only counted
 };
 
 /// A moment of the history that the user has marked.
@@ -89,7 +97,11 @@ struct SessionState {
   bool tracer_here = false;
   bool alive = false;  ///< a process is there and planned for
   bool recording = true;
-  bool keep_history = false;       ///< a new run does not begin a new history
+  bool keep_history = false;  ///< a new run does not begin a new history
+  Keep keep = Keep::all;
+  std::uint64_t memory_limit = 0;  ///< bytes; 0: none
+  bool over_limit = false;         ///< what is left cannot be folded
+  FoldedPlaces folded;
   std::string autosave;            ///< file that the history is saved in when the process ends; empty: none
   std::uint64_t saved_events = 0;  ///< of the history, when it was saved last
   bool tell_every_step = false;    ///< long work tells each of its steps
@@ -116,6 +128,10 @@ struct SessionState {
       if (!tracked.untracked) names.push_back(tracked.family.name);
     }
     return names;
+  }
+  /// Bytes that the history takes here.
+  [[nodiscard]] std::size_t memory() const {
+    return history.bytes() + folded.bytes() + recorder.allocations().memory();
   }
   [[nodiscard]] std::string family_name(FamilyId id) const { return families[id.index()].family.name; }
   FamilyCatalog& shipped() {

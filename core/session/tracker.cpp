@@ -606,10 +606,10 @@ void Tracker::pause(DebuggerPort& port) {
   judge_allocator(false);
   // What happens while nothing is armed is not seen: whoever lives now may be taken, put or freed meanwhile.
   for (std::size_t i = 0; i < state_.families.size(); ++i) state_.history.note_unseen(FamilyId(i));
-  for (std::size_t i = 0; i < state_.history.objects().size(); ++i) {
-    if (state_.history.object(ObjectId(i)).state != ObjectState::live) continue;
-    state_.history.set_complete(ObjectId(i), false);
-    state_.history.set_note(ObjectId(i), "recording was paused during its life");
+  for (const auto& [id, object] : state_.history.objects()) {
+    if (object.state != ObjectState::live) continue;
+    state_.history.set_complete(id, false);
+    state_.history.set_note(id, "recording was paused during its life");
   }
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const Site& site = state_.sites.get(SiteId(i));
@@ -665,11 +665,10 @@ void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
   tracked.untracked = true;
   tracked.births_note.clear();
   // Nobody sees any more what becomes of what lives now: it must not be called leaked.
-  for (std::size_t i = 0; i < state_.history.objects().size(); ++i) {
-    Object& object = state_.history.object(ObjectId(i));
+  for (const auto& [lived, object] : state_.history.objects()) {
     if (object.family != id || object.state != ObjectState::live) continue;
-    object.state = ObjectState::unknown;
-    state_.history.set_note(ObjectId(i), "it lived when its family was untracked");
+    state_.history.object(lived).state = ObjectState::unknown;
+    state_.history.set_note(lived, "it lived when its family was untracked");
   }
   state_.recorder.forget_family(id);
   std::erase_if(return_points_, [&](Address address) {

@@ -7,6 +7,27 @@
 namespace refhist {
 
 namespace {
+
+template <class Number>
+void put_number(std::vector<std::uint8_t>& bytes, Number number) {
+  for (unsigned shift = 0; shift < 8 * sizeof(Number); shift += 8)
+    bytes.push_back(static_cast<std::uint8_t>(number >> shift));
+}
+
+template <class Number, class Value>
+std::vector<Value> numbers(std::span<const std::uint8_t> bytes) {
+  std::vector<Value> values;
+  for (std::size_t i = 0; i + sizeof(Number) <= bytes.size(); i += sizeof(Number)) {
+    std::uint32_t number = 0;
+    for (std::size_t k = sizeof(Number); k-- > 0;) number = number << 8U | bytes[i + k];
+    values.emplace_back(static_cast<Number>(number));
+  }
+  return values;
+}
+
+}  // namespace
+
+namespace {
 constexpr int kLevel = 1;  // 3 saves a hundredth of the file and takes a quarter longer (bench_store)
 }
 
@@ -34,18 +55,22 @@ std::vector<std::uint8_t> PageCodec::unpack(std::span<const std::uint8_t> packed
 
 std::vector<std::uint8_t> PageCodec::directory(std::span<const std::uint16_t> blocks) {
   std::vector<std::uint8_t> bytes;
-  for (const std::uint16_t block : blocks) {
-    bytes.push_back(static_cast<std::uint8_t>(block & 0xffU));
-    bytes.push_back(static_cast<std::uint8_t>(block >> 8U));
-  }
+  for (const std::uint16_t block : blocks) put_number(bytes, block);
   return bytes;
 }
 
 std::vector<std::uint16_t> PageCodec::blocks(std::span<const std::uint8_t> directory) {
-  std::vector<std::uint16_t> blocks;
-  for (std::size_t i = 0; i + 1 < directory.size(); i += 2)
-    blocks.push_back(static_cast<std::uint16_t>(directory[i] | directory[i + 1] << 8U));
-  return blocks;
+  return numbers<std::uint16_t, std::uint16_t>(directory);
+}
+
+std::vector<std::uint8_t> PageCodec::directory(std::span<const EventId> firsts) {
+  std::vector<std::uint8_t> bytes;
+  for (const EventId first : firsts) put_number(bytes, first.value);
+  return bytes;
+}
+
+std::vector<EventId> PageCodec::firsts(std::span<const std::uint8_t> directory) {
+  return numbers<std::uint32_t, EventId>(directory);
 }
 
 }  // namespace refhist

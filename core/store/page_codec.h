@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "base/types.h"
+
 struct ZSTD_CCtx_s;
 
 namespace refhist {
@@ -22,6 +24,9 @@ class PageCodec {
   /// Numbers of two bytes, the lower one first.
   static std::vector<std::uint8_t> directory(std::span<const std::uint16_t> blocks);
   static std::vector<std::uint16_t> blocks(std::span<const std::uint8_t> directory);
+  /// Numbers of four bytes.
+  static std::vector<std::uint8_t> directory(std::span<const EventId> firsts);
+  static std::vector<EventId> firsts(std::span<const std::uint8_t> directory);
 
  private:
   struct Free {

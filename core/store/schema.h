@@ -7,7 +7,7 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 2;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 3;             ///< PRAGMA user_version
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
 inline constexpr std::string_view kFormat = "refhist history";
 
@@ -19,7 +19,7 @@ struct Table {
   std::string_view columns;
 };
 
-inline constexpr std::array<Table, 22> kTables{{
+inline constexpr std::array<Table, 29> kTables{{
     {"meta", "key TEXT PRIMARY KEY, value"},
     {"notes", "id INTEGER PRIMARY KEY, line TEXT"},
     {"modules",
@@ -65,7 +65,20 @@ inline constexpr std::array<Table, 22> kTables{{
      "id INTEGER PRIMARY KEY, finding INTEGER, what TEXT, confidence TEXT, function TEXT, file TEXT, "
      "line INTEGER, why TEXT"},
     {"origins", "id INTEGER PRIMARY KEY, site INTEGER, thread INTEGER, stack INTEGER, kind INTEGER"},
-    {"event_pages", "page INTEGER PRIMARY KEY, blocks BLOB, data BLOB"},
+    {"event_pages", "page INTEGER PRIMARY KEY, blocks BLOB, firsts BLOB, data BLOB"},
+    {"folded_events",
+     "id INTEGER PRIMARY KEY, object INTEGER, origin INTEGER, times INTEGER, first INTEGER, last INTEGER"},
+    {"folded_moments", "id INTEGER PRIMARY KEY, moment INTEGER"},
+    {"folded_owners",
+     "id INTEGER PRIMARY KEY, family INTEGER, put INTEGER, place TEXT, function TEXT, file TEXT, "
+     "line INTEGER, module TEXT, pc INTEGER"},
+    {"folded_places",
+     "id INTEGER PRIMARY KEY, family INTEGER, made_by TEXT, function TEXT, file TEXT, line INTEGER, "
+     "module TEXT, pc INTEGER, objects INTEGER, bytes INTEGER, events INTEGER, other_kinds INTEGER, "
+     "peak INTEGER, peak_at INTEGER, peak_bytes INTEGER, peak_bytes_at INTEGER"},
+    {"folded_live", "id INTEGER PRIMARY KEY, place INTEGER, moment INTEGER, live INTEGER"},
+    {"folded_kinds", "id INTEGER PRIMARY KEY, place INTEGER, objects INTEGER"},
+    {"folded_counts", "id INTEGER PRIMARY KEY, kind INTEGER, owner INTEGER, times INTEGER"},
 }};
 
 /// Written by `refhist export --format sqlite` only: what the event pages say, a row for each event.

@@ -26,8 +26,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 bool is_numbered(std::string_view table) {
-  constexpr std::array<std::string_view, 9> kNumbered = {
-      "modules", "families", "sites", "threads", "frames", "stacks", "objects", "origins", "event_pages"};
+  constexpr std::array<std::string_view, 12> kNumbered = {
+      "modules", "families",    "sites",          "threads",       "frames",        "stacks",
+      "origins", "event_pages", "folded_moments", "folded_owners", "folded_places", "folded_kinds"};
   return std::find(kNumbered.begin(), kNumbered.end(), table) != kNumbered.end();
 }
 
@@ -131,6 +132,9 @@ void SessionReader::open(SessionState& state) {
     read_names();
     read_lost_frames();
     read_objects();
+    read_folded_events();
+    read_folded_places();
+    read_folded_kinds();
     read_reach();
     take_over(state);
   } catch (const Interrupted&) {
@@ -236,7 +240,11 @@ EventLog SessionReader::read_events(std::size_t stacks, std::size_t threads) {
   const std::int64_t events = meta("events");
   if (events < 0 || events >= kAny32) fail("it has {} events", events);
   stored.events = static_cast<std::size_t>(events);
-  stored.objects = rows("objects");
+  const std::int64_t objects = meta("objects");
+  if (objects < 0 || objects >= kAny32) fail("it has {} objects", objects);
+  stored.objects = static_cast<std::size_t>(objects);
+  stored.sparse_events = static_cast<std::size_t>(meta("sparse_events"));
+  stored.dense_from = static_cast<std::size_t>(meta("dense_from"));
   each("origins", "site, thread, stack, kind", [&](std::size_t, const Statement& row) {
     EventLog::Origin origin;
     origin.site = row.id<SiteId>(0, sites_.size(), first_site_);
@@ -246,8 +254,9 @@ EventLog SessionReader::read_events(std::size_t stacks, std::size_t threads) {
     origin.kind = row.small(3, kAny32);
     stored.origins.push_back(origin);
   });
-  each("event_pages", "blocks",
-       [&](std::size_t, const Statement& row) { stored.blocks.push_back(PageCodec::blocks(row.blob(0))); });
+  each("event_pages", "blocks, firsts", [&](std::size_t, const Statement& row) {
+    stored.pages.push_back({{}, PageCodec::blocks(row.blob(0)), PageCodec::firsts(row.blob(1))});
+  });
   auto pages = std::make_shared<Statement>(file_->prepare("SELECT data FROM event_pages WHERE page=?"));
   stored.read = [pages, file = file_, path = path_](std::size_t page) {
     try {
@@ -290,9 +299,10 @@ void SessionReader::read_lost_frames() {
 void SessionReader::read_objects() {
   const std::size_t events = history_.event_count();
   const std::size_t origins = history_.log().origins().size();
+  const auto all = static_cast<std::size_t>(meta("objects"));
   each("objects",
        "address, family, size, state, complete, base_known, moved_unobserved, uncounted, freed, count, "
-       "before_seen, born, died, first_event, last_event, events, birth_origin",
+       "before_seen, born, died, first_event, last_event, events, birth_origin, id, generation",
        [&](std::size_t, const Statement& row) {
          Object object;
          object.address = static_cast<Address>(row.number(0));
@@ -313,16 +323,13 @@ void SessionReader::read_objects() {
          object.last_event = row.id<EventId>(14, events);
          object.events = row.small(15, static_cast<std::uint32_t>(events));
          if (!row.is_null(16)) object.birth_origin = row.small(16, kAny32 - 1);
-         if (object.birth_origin != EventLog::kNoOrigin && object.birth_origin >= origins)
+         if (object.birth_origin != kNoOrigin && object.birth_origin >= origins)
            fail("its birth has no origin");
-         history_.add_object(object);
+         object.generation = row.small(18, kAny32);
+         history_.restore_object(row.id<ObjectId>(17, all), object);
        });
-  const std::size_t count = history_.objects().size();
-  const auto known = [&](const Statement& row) {
-    const auto id = row.id<ObjectId>(0, count);
-    if (!id.valid()) fail("its object is missing");
-    return id;
-  };
+  history_.objects_end(all);
+  const auto known = [&](const Statement& row) { return known_object(row, 0); };
   each("object_notes", "object, note",
        [&](std::size_t, const Statement& row) { history_.set_note(known(row), row.text(1)); });
   each("managed", "object, address, type", [&](std::size_t, const Statement& row) {
@@ -339,24 +346,116 @@ void SessionReader::read_objects() {
   });
 }
 
+ObjectId SessionReader::known_object(const Statement& row, int column) const {
+  const auto id = row.id<ObjectId>(column, history_.objects().size());
+  if (!id.valid() || !history_.objects().contains(id)) fail("its object is missing");
+  return id;
+}
+
+void SessionReader::read_folded_events() {
+  std::map<ObjectId, History::FoldedEvents> folded;
+  const std::size_t events = history_.event_count();
+  const auto origins = static_cast<std::uint32_t>(history_.log().origins().size());
+  each("folded_events", "object, origin, times, first, last", [&](std::size_t, const Statement& row) {
+    const ObjectId id = known_object(row, 0);
+    History::FoldedEvents& of = folded[id];
+    of.by_origin.emplace_back(row.small(1, kAny32), row.small(2, kAny32));
+    of.first = row.id<EventId>(3, events);
+    of.last = row.id<EventId>(4, events);
+    if (of.by_origin.back().first >= origins) fail("its origin is missing");
+    if (of.count() > history_.object(id).events) fail("its object has fewer events");
+  });
+  for (auto& [id, of] : folded) history_.restore_folded(id, std::move(of));
+}
+
+NamedFrame SessionReader::named_frame(const Statement& row, int column) {
+  NamedFrame frame;
+  frame.function = row.text(column);
+  frame.file = row.text(column + 1);
+  frame.line = row.small(column + 2, kAny32);
+  frame.module = row.text(column + 3);
+  frame.pc = static_cast<Address>(row.number(column + 4));
+  return frame;
+}
+
+void SessionReader::read_folded_places() {
+  const std::size_t events = history_.event_count() + 1;
+  const auto family = [&](const Statement& row) {
+    const auto id = row.id<FamilyId>(0, families_.size(), first_family_);
+    if (!id.valid()) fail("it is of no family");
+    return id;
+  };
+  if (meta("folded_until") != 0) folded_.until = EventId(static_cast<std::uint32_t>(meta("folded_until")));
+  folded_.by_limit = meta("folded_by_limit") != 0;
+  each("folded_places",
+       "family, made_by, function, file, line, module, pc, objects, bytes, events, other_kinds, peak, "
+       "peak_at, "
+       "peak_bytes, peak_bytes_at",
+       [&](std::size_t i, const Statement& row) {
+         FoldedPlace& place = folded_.of(Birthplace{i, family(row), row.text(1), named_frame(row, 2)});
+         if (folded_.places().size() != i + 1) fail("it stands there twice");
+         const auto number = [&](int column) { return static_cast<std::uint64_t>(row.number(column)); };
+         place.objects = number(7);
+         place.bytes = number(8);
+         place.events = number(9);
+         place.other_kinds = number(10);
+         place.peak = {number(11), row.id<EventId>(12, events), number(13), row.id<EventId>(14, events)};
+       });
+  each("folded_owners", "family, put, place, function, file, line, module, pc",
+       [&](std::size_t i, const Statement& row) {
+         const FoldedOwner owner{family(row), row.flag(1), row.text(2), named_frame(row, 3)};
+         if (folded_.owner(owner) != i) fail("it stands there twice");
+       });
+  each("folded_moments", "moment", [&](std::size_t, const Statement& row) {
+    const auto moment = row.id<EventId>(0, events);
+    if (!folded_.moments.empty() && moment <= folded_.moments.back()) fail("moments are not in order");
+    folded_.moments.push_back(moment);
+  });
+}
+
+void SessionReader::read_folded_kinds() {
+  std::vector<FoldedPlace>& places = folded_.places();
+  for (FoldedPlace& place : places) place.live.resize(folded_.moments.size());
+  const auto place_of = [&](const Statement& row) -> FoldedPlace& {
+    const std::uint32_t number = row.small(0, kAny32);
+    if (number >= places.size()) fail("its place is missing");
+    return places[number];
+  };
+  each("folded_live", "place, moment, live", [&](std::size_t, const Statement& row) {
+    const std::uint32_t moment = row.small(1, kAny32);
+    if (moment >= folded_.moments.size()) fail("its moment is missing");
+    place_of(row).live[moment] = static_cast<std::uint64_t>(row.number(2));
+  });
+  std::vector<std::pair<FoldedPlace*, std::size_t>> kinds;
+  each("folded_kinds", "place, objects", [&](std::size_t, const Statement& row) {
+    FoldedPlace& place = place_of(row);
+    kinds.emplace_back(&place, place.kinds.size());
+    place.kinds.push_back({{}, static_cast<std::uint64_t>(row.number(1))});
+  });
+  each("folded_counts", "kind, owner, times", [&](std::size_t, const Statement& row) {
+    const std::uint32_t kind = row.small(0, kAny32);
+    const std::uint32_t owner = row.small(1, kAny32);
+    if (kind >= kinds.size() || owner >= folded_.owners().size()) fail("its kind or its owner is missing");
+    kinds[kind].first->kinds[kinds[kind].second].counts.emplace_back(owner, row.small(2, kAny32));
+  });
+}
+
 void SessionReader::read_reach() {
   scan_.done = meta("scan_done") != 0;
   scan_.at_exit = meta("scan_at_exit") != 0;
   scan_.at_event = static_cast<std::uint64_t>(meta("scan_at_event"));
   scan_.running_threads = static_cast<std::size_t>(meta("scan_running_threads"));
   scan_.why_not = meta_text("scan_why_not");
-  const std::size_t count = history_.objects().size();
   each("reach", "object, reach, freed, holder, place, held_by_leak, holder_object, counter_read, counter",
        [&](std::size_t, const Statement& row) {
          ReachOfObject reach;
-         reach.object = row.id<ObjectId>(0, count);
-         if (!reach.object.valid()) fail("its object is missing");
+         reach.object = known_object(row, 0);
          reach.reach = static_cast<Reach>(row.small(1, static_cast<int>(Reach::reachable)));
          reach.freed = row.flag(2);
          reach.holder = static_cast<Address>(row.number(3));
          reach.where = row.text(4);
          reach.held_by_leak = row.flag(5);
-         reach.holder_object = row.id<ObjectId>(6, count);
+         if (!row.is_null(6)) reach.holder_object = known_object(row, 6);
          reach.counted = row.flag(7);
          if (!row.is_null(8)) reach.counter = row.number(8);
          scan_.objects.emplace(reach.object, reach);
@@ -391,6 +490,8 @@ void SessionReader::take_over(SessionState& state) {
   state.namer.modules_changed();
   state.scan = std::move(scan_);
   state.snapshots = std::move(snapshots_);
+  state.folded = std::move(folded_);
+  state.over_limit = false;
   state.end = end;
   state.program = std::move(program);
   state.lost_hits = lost_events;

@@ -43,6 +43,13 @@ class SessionReader {
   StackTable read_stacks();
   EventLog read_events(std::size_t stacks, std::size_t threads);
   void read_objects();
+  /// Throws Error when it names none that is there.
+  [[nodiscard]] ObjectId known_object(const Statement& row, int column) const;
+  void read_folded_events();
+  void read_folded_places();
+  void read_folded_kinds();
+  /// A frame whose function, file, line, module and pc are in five columns from this one on.
+  static NamedFrame named_frame(const Statement& row, int column);
   void read_reach();
   void take_over(SessionState& state);
 
@@ -73,6 +80,7 @@ class SessionReader {
   };
   std::vector<Lost> lost_;
   std::vector<Snapshot> snapshots_;
+  FoldedPlaces folded_;
   ReachScan scan_;
 };
 

@@ -72,6 +72,8 @@ void SessionWriter::write_tables(Database& file) {
   write_reach(file);
   write_findings(file);
   write_events(file);
+  write_folded(file);
+  write_folded_places(file);
   if (events_ == Events::and_rows) write_event_rows(file);
   file.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, kFileVersion));
 }
@@ -84,6 +86,10 @@ void SessionWriter::write_meta(Database& file) {
   meta.row("objects", state_.history.objects().size());
   meta.row("lost_events", lost_events(state_));
   meta.row("events_were_lost", state_.history.lost());
+  meta.row("sparse_events", state_.history.log().sparse_events());
+  meta.row("dense_from", state_.history.log().dense_from());
+  meta.row("folded_until", state_.folded.until);
+  meta.row("folded_by_limit", state_.folded.by_limit);
   Statement notes = into(file, "notes");
   for (const std::string& line : caveats(state_)) notes.row(std::optional<std::int64_t>(), line);
 }
@@ -190,16 +196,15 @@ void SessionWriter::write_lost_frames(Database& file) {
 
 void SessionWriter::write_objects(Database& file) {
   Statement objects = into(file, "objects");
-  const std::vector<Object>& all = state_.history.objects();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    tell(i, all.size(), "objects");
-    const Object& object = all[i];
-    objects.row(
-        ObjectId(i), object.address, object.generation, object.family, object.size,
-        static_cast<std::uint32_t>(object.state), object.complete, object.base_known, object.moved_unobserved,
-        object.uncounted, object.freed, object.ledger, object.before_seen, object.born,
-        object.birth_origin == EventLog::kNoOrigin ? std::nullopt : std::optional(object.birth_origin),
-        object.died, object.first_event, object.last_event, object.events);
+  const ObjectTable& all = state_.history.objects();
+  for (const auto& [id, object] : all) {
+    tell(id.index(), all.size(), "objects");
+    objects.row(id, object.address, object.generation, object.family, object.size,
+                static_cast<std::uint32_t>(object.state), object.complete, object.base_known,
+                object.moved_unobserved, object.uncounted, object.freed, object.ledger, object.before_seen,
+                object.born,
+                object.birth_origin == kNoOrigin ? std::nullopt : std::optional(object.birth_origin),
+                object.died, object.first_event, object.last_event, object.events);
   }
 }
 
@@ -261,7 +266,46 @@ void SessionWriter::write_events(Database& file) {
   for (std::size_t i = 0; i < log.pages(); ++i) {
     Interruption::check([&] { return fmt::format("saving: {} of {} pages of events", i, log.pages()); });
     const EventLog::Page page = log.page(i);
-    pages.row(i, PageCodec::directory(page.blocks), codec.pack(page.bytes));
+    pages.row(i, PageCodec::directory(page.blocks), PageCodec::directory(page.firsts),
+              codec.pack(page.bytes));
+  }
+}
+
+void SessionWriter::write_folded(Database& file) {
+  Statement folded = into(file, "folded_events");
+  for (const auto& [id, events] : state_.history.all_folded_events()) {
+    for (const auto& [origin, times] : events.by_origin)
+      folded.row(std::optional<std::int64_t>(), id, origin, times, events.first, events.last);
+  }
+  Statement moments = into(file, "folded_moments");
+  for (std::size_t i = 0; i < state_.folded.moments.size(); ++i) moments.row(i, state_.folded.moments[i]);
+  Statement owners = into(file, "folded_owners");
+  for (std::size_t i = 0; i < state_.folded.owners().size(); ++i) {
+    const FoldedOwner& owner = state_.folded.owners()[i];
+    owners.row(i, owner.family, owner.put, owner.place, owner.frame.function, owner.frame.file,
+               owner.frame.line, owner.frame.module, owner.frame.pc);
+  }
+}
+
+void SessionWriter::write_folded_places(Database& file) {
+  Statement places = into(file, "folded_places");
+  Statement live = into(file, "folded_live");
+  Statement kinds = into(file, "folded_kinds");
+  Statement counts = into(file, "folded_counts");
+  std::size_t kind_number = 0;
+  for (std::size_t i = 0; i < state_.folded.places().size(); ++i) {
+    const FoldedPlace& folded = state_.folded.places()[i];
+    const NamedFrame& frame = folded.place.frame;
+    places.row(i, folded.place.family, folded.place.by, frame.function, frame.file, frame.line, frame.module,
+               frame.pc, folded.objects, folded.bytes, folded.events, folded.other_kinds, folded.peak.objects,
+               folded.peak.objects_at, folded.peak.bytes, folded.peak.bytes_at);
+    for (std::size_t moment = 0; moment < folded.live.size(); ++moment)
+      live.row(std::optional<std::int64_t>(), i, moment, folded.live[moment]);
+    for (const FoldedKind& kind : folded.kinds) {
+      for (const auto& [owner, times] : kind.counts)
+        counts.row(std::optional<std::int64_t>(), kind_number, owner, times);
+      kinds.row(kind_number++, i, kind.objects);
+    }
   }
 }
 
@@ -269,14 +313,14 @@ void SessionWriter::write_event_rows(Database& file) {
   file.run(create_table(kEventRows));
   Statement rows = into(file, kEventRows);
   const History& history = state_.history;
-  for (std::size_t i = 0; i < history.event_count(); ++i) {
-    tell(i, history.event_count(), "events");
-    const Event event = history.event(EventId(i));
-    rows.row(EventId(i), event.time_ns, event.object, static_cast<std::uint32_t>(event.role), event.site,
+  history.log().for_each(EventId(0U), [&](const EventLog::Entry& entry) {
+    tell(entry.id.index(), history.event_count(), "events");
+    const Event& event = entry.event;
+    rows.row(entry.id, event.time_ns, event.object, static_cast<std::uint32_t>(event.role), event.site,
              event.thread, event.stack, event.before, event.after,
              static_cast<std::uint32_t>(event.after_source), event.unobserved, event.failed,
              event.during_death);
-  }
+  });
 }
 
 }  // namespace refhist

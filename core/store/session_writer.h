@@ -39,6 +39,8 @@ class SessionWriter {
   void write_reach(Database& file);
   void write_findings(Database& file);
   void write_events(Database& file);
+  void write_folded(Database& file);
+  void write_folded_places(Database& file);
   void write_event_rows(Database& file);
 
   SessionState& state_;

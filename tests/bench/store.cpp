@@ -1,8 +1,8 @@
 // What a history takes in memory and in a file, and how long questions take: store [EVENTS…] (default 1, 10
-// and 100 million), beside plain rows of SQLite (up to --rows EVENTS, default 10 million).
+// and 100 million), beside plain rows of SQLite (up to --rows EVENTS, default 10 million); with --bounded
+// EVENTS what `refhist set keep live` makes of so many.
 //
-// The history is made up: objects of ten events each (a birth, four gets, five puts) on four threads, a
-// thousand at a time, with 500 stacks of 16 frames; one in a thousand is never released.
+// The history is made up (support/made_up_session.h), with a thousand objects at a time.
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,124 +17,22 @@
 #include <vector>
 
 #include "analysis/leaks.h"
+#include "session/history_folder.h"
 #include "session/session_state.h"
 #include "store/session_reader.h"
 #include "store/session_writer.h"
-#include "symbols/recorded_module.h"
+#include "support/made_up_session.h"
 
 namespace {
 
 using namespace refhist;
 
-constexpr std::size_t kEventsPerObject = 10;
 constexpr std::size_t kAlive = 1000;
-constexpr std::size_t kStacks = 500;
-constexpr std::size_t kDepth = 16;
 constexpr std::size_t kQuestions = 1000;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-/// A session with a family and 500 stacks, and no event.
-class MadeUpSession {
- public:
-  MadeUpSession() {
-    auto module =
-        std::make_shared<RecordedModule>(RecordedModule::Identity{"/usr/lib/libmade.so", "00", "", true});
-    for (Address pc = 0; pc < kStacks * kDepth; ++pc)
-      module->add_frame(16 * pc, SourceFrame{fmt::format("function_{}", pc), "made.c", unsigned(pc), false});
-    const ModuleId id = state.modules.remember(module, 0x7f0000000000, 0x7f0000000000, 0x7f0000100000);
-    TrackedFamily tracked;
-    tracked.family.name = "made";
-    state.families.push_back(tracked);
-    for (const Role role : {Role::init, Role::get, Role::put}) {
-      Site site;
-      site.family = FamilyId(std::size_t{0});
-      site.role = role;
-      site.module = id;
-      site.function = fmt::format("made_{}", role_name(role));
-      sites_.push_back(state.sites.add(site));
-    }
-    for (std::size_t i = 0; i < kStacks; ++i) {
-      std::vector<StackFrame> frames;
-      for (std::size_t d = 0; d < kDepth; ++d)
-        frames.push_back({id, 16 * ((d < 4 ? i : i / 50) * kDepth + d) + 1, false});
-      stacks_.push_back(state.history.stacks().intern(frames, false));
-    }
-    for (long tid = 1; tid <= 4; ++tid) threads_.push_back(state.history.thread(tid, "worker"));
-  }
-
-  void fill(std::size_t events) {
-    std::mt19937_64 random(1);
-    std::vector<std::pair<ObjectId, std::size_t>> alive;
-    for (std::size_t made = 0; made < events;) {
-      if (alive.size() < kAlive) {
-        alive.emplace_back(birth(made), 1);
-        ++made;
-        continue;
-      }
-      auto& [object, count] = alive[random() % alive.size()];
-      const bool leaked = object.index() % kAlive == 7 && count == kEventsPerObject - 1;
-      if (!leaked) {
-        change(object, count, made++);
-        ++count;
-      }
-      if (leaked || count == kEventsPerObject) {
-        std::swap(alive.back(), *std::find(alive.begin(), alive.end(), std::pair(object, count)));
-        alive.pop_back();
-      }
-    }
-  }
-
-  SessionState state;
-
- private:
-  Event event(ObjectId object, std::size_t number, std::size_t site, std::size_t stack) {
-    Event event;
-    event.time_ns = 100 * number;
-    event.object = object;
-    event.site = sites_[site];
-    event.thread = threads_[object.index() % threads_.size()];
-    event.stack = stacks_[stack % kStacks];
-    event.after_source = CountSource::derived;
-    return event;
-  }
-
-  ObjectId birth(std::size_t number) {
-    Object object;
-    object.address = 0x5555'0000'0000 + 64 * (next_++ % (8 * kAlive));
-    object.family = FamilyId(std::size_t{0});
-    object.size = 48;
-    const ObjectId id = state.history.add_object(object);
-    Event born = event(id, number, 0, id.index() % 20);
-    born.role = Role::init;
-    born.after = 1;
-    state.history.set_born(id, state.history.add_event(born));
-    state.history.object(id).ledger = 1;
-    return id;
-  }
-
-  void change(ObjectId id, std::size_t count, std::size_t number) {
-    const bool get = count % 2 == 1 && count + 1 < kEventsPerObject;
-    Object& object = state.history.object(id);
-    Event changed = event(id, number, get ? 1 : 2, id.index() * 7 + count);
-    changed.role = get ? Role::get : Role::put;
-    changed.before = object.ledger;
-    object.ledger += get ? 1 : -1;
-    changed.after = object.ledger;
-    const EventId at = state.history.add_event(changed);
-    Object& now = state.history.object(id);
-    if (now.ledger > 0) return;
-    now.state = ObjectState::dead;
-    now.died = at;
-  }
-
-  std::vector<SiteId> sites_;
-  std::vector<StackId> stacks_;
-  std::vector<ThreadIndex> threads_;
-  std::size_t next_ = 0;
-};
 
 /// Median microseconds for one object's whole history.
 double ask_histories(const History& history) {
@@ -142,9 +40,10 @@ double ask_histories(const History& history) {
   std::vector<double> times;
   std::size_t seen = 0;
   for (std::size_t i = 0; i < kQuestions; ++i) {
+    ObjectId object(random() % history.objects().size());
+    while (!history.objects().contains(object)) object = ObjectId(random() % history.objects().size());
     const double begin = now();
-    for (const EventId id : history.events_of(ObjectId(random() % history.objects().size())))
-      seen += history.event(id).stack.valid() ? 1 : 0;
+    for (const EventId id : history.events_of(object)) seen += history.event(id).stack.valid() ? 1 : 0;
     times.push_back(1e6 * (now() - begin));
   }
   if (seen == 0) std::abort();
@@ -154,7 +53,7 @@ double ask_histories(const History& history) {
 
 double ask_leaks(SessionState& state, std::size_t& groups) {
   const double begin = now();
-  groups = LeakFinder(state.history, state.sites, state.families, state.namer).find({}).size();
+  groups = LeakFinder(state.history, state.sites, state.families, state.namer, state.folded).find({}).size();
   return now() - begin;
 }
 
@@ -200,7 +99,7 @@ void measure_rows(const History& history, const std::string& path) {
 void measure(std::size_t events, bool rows, const std::string& folder) {
   MadeUpSession session;
   const double begin = now();
-  session.fill(events);
+  session.fill(events, kAlive);
   const double filled = now() - begin;
   const History& history = session.state.history;
   const auto count = static_cast<double>(history.event_count());
@@ -228,25 +127,67 @@ void measure(std::size_t events, bool rows, const std::string& folder) {
   if (rows) measure_rows(history, folder + "/rows.db");
 }
 
+/// Many events on a million objects that live at a time, with the dead folded: `refhist set keep live`.
+void measure_bounded(std::size_t events, const std::string& folder) {
+  const std::size_t alive = std::min<std::size_t>(1'000'000, events / 20);
+  MadeUpSession session;
+  SessionState& state = session.state;
+  state.keep = Keep::live;
+  HistoryFolder folder_of_history(state);
+  std::size_t most = 0;
+  std::size_t made = 0;
+  const double begin = now();
+  session.fill(events, alive, [&] {
+    if (++made % (1U << 16U) != 0) return;
+    folder_of_history.fold_when_due();
+    most = std::max(most, state.memory());
+  });
+  fmt::print("{} million events on {} objects at a time, keep live (in {:.1f} s, {:.0f} ns an event)\n",
+             static_cast<double>(events) / 1e6, alive, now() - begin,
+             1e9 * (now() - begin) / static_cast<double>(events));
+  fmt::print(
+      "  at most {:.2f} GiB of memory, {:.2f} bytes an event; {} objects folded, {} of {} events listed\n",
+      static_cast<double>(most) / (1U << 30U), static_cast<double>(most) / static_cast<double>(events),
+      state.folded.objects(), state.history.log().kept(), state.history.event_count());
+  std::size_t groups = 0;
+  const double asked = ask_histories(state.history);
+  const double leaks = ask_leaks(state, groups);
+  fmt::print("  one object's history {:.0f} us, list of leaks {:.2f} s ({} groups)\n", asked, leaks, groups);
+  const std::string path = folder + "/bounded.rh";
+  const double save_begin = now();
+  const auto written = SessionWriter(state, SessionWriter::Events::packed).write(path);
+  fmt::print("  saved in {:.2f} s, {:.1f} MiB\n", now() - save_begin,
+             static_cast<double>(written.bytes) / 1048576);
+  std::filesystem::remove(path);
+}
+
+void print_most_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print("most memory of this process: {:.2f} GiB\n", static_cast<double>(usage.ru_maxrss) / (1 << 20));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::size_t> sizes;
   std::size_t most_rows = 10'000'000;
+  std::size_t bounded = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--rows" && i + 1 < argc) {
       most_rows = std::strtoull(argv[++i], nullptr, 10);
+    } else if (std::string(argv[i]) == "--bounded" && i + 1 < argc) {
+      bounded = std::strtoull(argv[++i], nullptr, 10);
     } else {
       sizes.push_back(std::strtoull(argv[i], nullptr, 10));
     }
   }
-  if (sizes.empty()) sizes = {1'000'000, 10'000'000, 100'000'000};
+  if (sizes.empty() && bounded == 0) sizes = {1'000'000, 10'000'000, 100'000'000};
   std::string folder = (std::filesystem::temp_directory_path() / "refhist-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   for (const std::size_t events : sizes) measure(events, events <= most_rows, folder);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  fmt::print("most memory of this process: {:.2f} GiB\n", static_cast<double>(usage.ru_maxrss) / (1 << 20));
+  if (bounded != 0) measure_bounded(bounded, folder);
+  print_most_memory();
   std::filesystem::remove_all(folder);
   return 0;
 }

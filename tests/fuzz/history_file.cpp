@@ -185,7 +185,7 @@ void read_all(const std::string& path) {
   });
   attempt([&] {
     Birthplaces births(state.history, state.sites, state.namer);
-    usage_report(state, usage_of(state.history, births, 10), 20);
+    usage_report(state, usage_of(state.history, births, state.folded, 10), 20);
   });
   attempt([&] { SessionWriter(state, SessionWriter::Events::and_rows).write(path + ".again"); });
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace refhist {
 namespace {
 
@@ -60,6 +62,49 @@ TEST_CASE("events come out of the log as they went in, in any order") {
     REQUIRE(entry.event == events[i]);
     REQUIRE(entry.previous == previous[i]);
   }
+}
+
+TEST_CASE("events that are left out leave the others as they were") {
+  std::mt19937_64 random(8);
+  EventLog log;
+  std::map<EventId, Event> events;
+  std::map<EventId, EventId> previous;
+  std::map<ObjectId, EventId> last;
+  std::uint64_t time = 0;
+  for (int round = 0; round < 12; ++round) {
+    const std::size_t more = random() % 3000;
+    for (std::size_t i = 0; i < more; ++i) {
+      const Event event = random_event(random, time += 300);
+      const EventId id = log.append(event, last[event.object]);
+      previous[id] = std::exchange(last[event.object], id);
+      events[id] = event;
+    }
+    const std::uint64_t left_out = random() % 4;  // of four
+    log.retain([&](EventLog::Entry& entry) {
+      const auto found = events.find(entry.id);
+      REQUIRE(found != events.end());
+      REQUIRE(found->second == entry.event);
+      if (random() % 4 >= left_out) return true;
+      events.erase(found);
+      return false;
+    });
+    REQUIRE(log.kept() == events.size());
+    auto expected = events.begin();
+    log.for_each(EventId(0U), [&](const EventLog::Entry& entry) {
+      REQUIRE(expected != events.end());
+      REQUIRE(entry.id == expected->first);
+      REQUIRE(entry.event == expected->second);
+      REQUIRE(entry.previous == previous[entry.id]);
+      ++expected;
+    });
+    CHECK(expected == events.end());
+    for (std::uint32_t i = 0; i < log.size(); ++i) {
+      REQUIRE(log.contains(EventId(i)) == events.contains(EventId(i)));
+      if (events.contains(EventId(i))) REQUIRE(log.at(EventId(i)).event == events[EventId(i)]);
+    }
+    if (log.size() != 0 && !log.contains(EventId(0U))) CHECK_THROWS_AS((void)log.at(EventId(0U)), Error);
+  }
+  CHECK(log.size() > 5000);
 }
 
 TEST_CASE("an ordinary event takes a dozen bytes") {

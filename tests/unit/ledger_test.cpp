@@ -105,7 +105,7 @@ TEST_CASE("a live object whose address is born again has an end that was not see
   Fixture f;
   f.init();
   f.init();
-  CHECK(f.history.objects()[0].state == ObjectState::unknown);
+  CHECK(f.history.objects()[ObjectId(0U)].state == ObjectState::unknown);
   CHECK_FALSE(f.history.note(ObjectId(0U)).empty());
 }
 

@@ -88,6 +88,7 @@ TEST_CASE("an object at earlier moments") {
 
 TEST_CASE("births at one place have one origin") {
   const History history = history_of_two();
-  CHECK(history.objects()[0].birth_origin == history.objects()[1].birth_origin);
-  CHECK(history.log().origin_of(history.objects()[1].born) == history.objects()[1].birth_origin);
+  CHECK(history.objects()[ObjectId(0U)].birth_origin == history.objects()[ObjectId(1U)].birth_origin);
+  CHECK(history.log().origin_of(history.objects()[ObjectId(1U)].born) ==
+        history.objects()[ObjectId(1U)].birth_origin);
 }

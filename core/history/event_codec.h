@@ -1,0 +1,98 @@
+// How events lie in memory and in a file: rows of numbers of seven bits a byte. docs/file-format.md has the
+// whole of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "history/event.h"
+
+namespace refhist {
+
+/// Of an event: what its origin tells of it.
+std::uint32_t event_kind(const Event& event);
+/// The event, without what is not of its origin: time, object and counts.
+Event event_of(const EventOrigin& origin);
+bool is_event_kind(std::uint32_t kind);
+
+struct EventEntry {
+  EventId id;
+  Event event;
+  EventId previous;  ///< of the same object; invalid: this is its first
+  std::uint32_t origin = kNoOrigin;
+};
+
+/// A block of events: where it is, and what the numbers in it refer to.
+struct EventBlock {
+  const std::uint8_t* place = nullptr;
+  EventId first;
+  std::size_t count = 0;
+  bool sparse = false;  ///< events between those in it have been folded
+};
+
+/// What the numbers of an event in a block refer to: the event before it.
+struct EventPosition {
+  std::uint64_t time_ns = 0;
+  std::uint32_t object = 0;
+  std::uint32_t next = 0;  ///< the id that the next event has if none is missing between
+};
+
+class EventWriter {
+ public:
+  explicit EventWriter(std::uint8_t* place) : place_(place) {}
+  void event(const EventEntry& entry, EventPosition& position, bool sparse);
+  [[nodiscard]] const std::uint8_t* place() const { return place_; }
+
+ private:
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7U) *place_++ = static_cast<std::uint8_t>(value | 0x80U);
+    *place_++ = static_cast<std::uint8_t>(value);
+  }
+  void difference(std::int64_t value);
+
+  std::uint8_t* place_;
+};
+
+class EventReader {
+ public:
+  EventReader(const std::vector<EventOrigin>& origins, const EventBlock& block)
+      : origins_(origins), place_(block.place), position_{0, 0, block.first.value}, sparse_(block.sparse) {}
+  EventEntry next();
+
+ private:
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    unsigned shift = 0;
+    for (; *place_ >= 0x80; shift += 7) value |= std::uint64_t{*place_++ & 0x7fU} << shift;
+    return value | std::uint64_t{*place_++} << shift;
+  }
+  std::int64_t difference();
+
+  const std::vector<EventOrigin>& origins_;
+  const std::uint8_t* place_;
+  EventPosition position_;
+  bool sparse_;
+};
+
+/// Whether the bytes of a page that came from a file are what an EventWriter can have written, so that an
+/// EventReader may trust them. Throws Error when they are not.
+class EventCheck {
+ public:
+  EventCheck(const std::vector<EventOrigin>& origins, std::size_t objects,
+             std::span<const std::uint8_t> bytes)
+      : origins_(origins), objects_(objects), bytes_(bytes) {}
+  /// `offset` of the block in the page; `end`: the id behind the last that it may have.
+  void block(std::size_t offset, const EventBlock& block, std::size_t end);
+
+ private:
+  std::uint64_t number();
+
+  const std::vector<EventOrigin>& origins_;
+  std::size_t objects_;
+  std::span<const std::uint8_t> bytes_;
+  std::size_t place_ = 0;
+};
+
+}  // namespace refhist

@@ -1,0 +1,115 @@
+// History: objects and events that are left out, so that memory follows what lives and not what happened.
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "history/history.h"
+
+namespace refhist {
+
+std::size_t History::FoldedEvents::count() const {
+  std::size_t count = 0;
+  for (const auto& [origin, times] : by_origin) count += times;
+  return count;
+}
+
+const History::FoldedEvents* History::folded_events(ObjectId id) const {
+  if (folded_.empty()) return nullptr;
+  const auto found = folded_.find(id);
+  return found == folded_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::pair<Event, std::uint32_t>> History::folded_life_of(ObjectId id) const {
+  std::vector<std::pair<Event, std::uint32_t>> life;
+  const FoldedEvents* folded = folded_events(id);
+  if (folded == nullptr) return life;
+  for (const auto& [origin, times] : folded->by_origin) {
+    Event event = event_of(events_.origins()[origin]);
+    event.object = id;
+    life.emplace_back(event, times);
+  }
+  return life;
+}
+
+void History::count_folded(const EventLog::Entry& entry) {
+  FoldedEvents& folded = folded_[entry.event.object];
+  if (!folded.first.valid()) folded.first = entry.id;
+  folded.last = entry.id;
+  const auto same = std::find_if(folded.by_origin.begin(), folded.by_origin.end(),
+                                 [&](const auto& counted) { return counted.first == entry.origin; });
+  if (same == folded.by_origin.end()) {
+    folded.by_origin.emplace_back(entry.origin, 1);
+  } else {
+    ++same->second;
+  }
+}
+
+bool History::keeps(EventLog::Entry& entry, EventId recent, std::unordered_map<ObjectId, EventId>& latest) {
+  const Event& event = entry.event;
+  const Fold how = objects_.fold(event.object);
+  if (how != Fold::early) return how == Fold::nothing;
+  const Object& object = objects_[event.object];
+  // What is not one reference cannot be counted with others.
+  const bool by_more = event.before && event.after && std::abs(*event.after - *event.before) > 1;
+  const bool landmark = by_more || entry.id == object.first_event || entry.id == object.born ||
+                        entry.id == object.died || entry.id == object.last_event || event.unobserved ||
+                        event.role == Role::free;
+  if (entry.id < recent && !landmark) {
+    count_folded(entry);
+    return false;
+  }
+  EventId& before = latest[event.object];
+  entry.previous = before;
+  before = entry.id;
+  return true;
+}
+
+ObjectId History::not_gone(ObjectId id) const {
+  while (id.valid() && objects_.fold(id) == Fold::gone) id = objects_[id].earlier;
+  return id;
+}
+
+void History::leave_address(ObjectId id) {
+  const Object& gone = objects_[id];
+  const auto entry = newest_.find(gone.address);
+  ObjectId* place = &entry->second;
+  while (*place != id) place = &objects_[*place].beside;
+  const ObjectId earlier = not_gone(gone.earlier);
+  *place = earlier.valid() ? earlier : gone.beside;
+  if (earlier.valid()) {
+    objects_[earlier].beside = gone.beside;
+    objects_[earlier].superseded = false;
+  }
+  if (!entry->second.valid()) newest_.erase(entry);
+}
+
+void History::fold(EventId recent) {
+  std::unordered_map<ObjectId, EventId> latest;
+  events_.retain([&](EventLog::Entry& entry) { return keeps(entry, recent, latest); });
+  for (const auto& [id, object] : objects_) {
+    if (objects_.fold(id) == Fold::gone) {
+      notes_.erase(id);
+      folded_.erase(id);
+      if (!object.superseded) leave_address(id);
+    } else if (object.earlier.valid()) {
+      objects_[id].earlier = not_gone(object.earlier);
+    }
+  }
+  objects_.remove_gone();
+}
+
+void History::restore_object(ObjectId id, const Object& object) {
+  if (!id.valid()) fail("it has no number that there can be");
+  objects_.skip_to(id);
+  add_object(object);
+  Object& added = objects_[id];
+  if (object.generation < added.generation) fail("its objects are not in order");
+  added.generation = object.generation;
+}
+
+void History::objects_end(std::size_t ids) {
+  objects_.skip_to(ObjectId(ids));
+  objects_.trim();
+}
+
+}  // namespace refhist

@@ -1,0 +1,22 @@
+// What is said of objects and events that were folded.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "session/session_state.h"
+
+namespace refhist {
+
+/// For every report: what was folded, and why. Empty when nothing was.
+std::vector<std::string> fold_notes(const SessionState& state);
+
+/// Of an object with folded events: how many, and where they were; empty for others.
+std::string folded_event_lines(SessionState& state, ObjectId id, const std::string& indent);
+nlohmann::ordered_json folded_events_json(SessionState& state, ObjectId id);
+
+/// "keep: live, limit 2.0 GiB"; empty when everything is kept.
+std::string keep_text(const SessionState& state);
+
+}  // namespace refhist
