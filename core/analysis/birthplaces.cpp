@@ -10,7 +10,8 @@ std::string Birthplace::text() const {
 }
 
 const Birthplace& Birthplaces::of(const Object& object) {
-  const Birthplace*& known = known_[std::uint64_t{object.family.value} << 32U | object.birth_origin];
+  const Birthplace*& known =
+      known_[std::uint64_t{FamilyId(object.family).value} << 32U | object.birth_origin];
   if (known != nullptr) return *known;
   Birthplace place{0, object.family, {}, {}};
   if (object.born.valid()) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/error.h"
@@ -150,14 +151,11 @@ std::string plural(std::size_t n, std::string_view noun) {
 
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 10240) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes);
-  const char* unit = "B";
-  for (const char* next : {"KiB", "MiB", "GiB"}) {
-    if (value < 10240 && unit[0] != 'B' && !(unit[0] == 'M' && value >= 1024)) break;
-    value /= 1024;
-    unit = next;
-  }
-  return fmt::format("{:.1f} {}", value, unit);
+  constexpr std::array<const char*, 4> kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {

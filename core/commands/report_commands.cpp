@@ -281,7 +281,7 @@ void run_history(CommandContext& context) {
   if (others > chosen.size())
     context.text += fmt::format("{} lived at this address: --all shows them\n", plural(others, "object"));
   if (const std::size_t folded = folded_at(context.state.history, address); folded != 0)
-    context.text += fmt::format("{} more that lived at this address {} counted by birthplace only\n",
+    context.text += fmt::format("{} that lived at this address before {} counted by birthplace only\n",
                                 plural(folded, "object"), folded == 1 ? "is" : "are");
 }
 

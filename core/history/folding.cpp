@@ -89,6 +89,7 @@ void History::fold(EventId recent) {
   for (const auto& [id, object] : objects_) {
     if (objects_.fold(id) == Fold::gone) {
       notes_.erase(id);
+      before_seen_.erase(id);
       folded_.erase(id);
       if (!object.superseded) leave_address(id);
     } else if (object.earlier.valid()) {

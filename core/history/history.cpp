@@ -95,6 +95,19 @@ const std::string& History::note(ObjectId id) const {
   return found == notes_.end() ? kNone : found->second;
 }
 
+std::int64_t History::before_seen(ObjectId id) const {
+  const auto found = before_seen_.find(id);
+  return found == before_seen_.end() ? 0 : found->second;
+}
+
+void History::set_before_seen(ObjectId id, std::int64_t references) {
+  if (references == 0) {
+    before_seen_.erase(id);
+  } else {
+    before_seen_[id] = references;
+  }
+}
+
 ThreadIndex History::thread(long tid, const std::string& name) {
   const auto is = [&](const Thread& thread) {
     return thread.tid == tid && (name.empty() || thread.name == name);

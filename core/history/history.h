@@ -93,6 +93,9 @@ class History {
   [[nodiscard]] const std::string& note(ObjectId id) const;
   [[nodiscard]] const std::unordered_map<ObjectId, std::string>& notes() const { return notes_; }
   void set_note(ObjectId id, std::string note) { notes_[id] = std::move(note); }
+  /// References that existed when an object was first seen (incomplete objects).
+  [[nodiscard]] std::int64_t before_seen(ObjectId id) const;
+  void set_before_seen(ObjectId id, std::int64_t references);
   /// Those that have not been folded.
   [[nodiscard]] const ObjectTable& objects() const { return objects_; }
   [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
@@ -150,6 +153,7 @@ class History {
   ThreadIndex last_thread_;                              // that was asked for
   std::map<Address, ObjectId> newest_;                   // of some family; those of others are beside it
   std::unordered_map<ObjectId, std::string> notes_;
+  std::unordered_map<ObjectId, std::int64_t> before_seen_;  // where there were any
   struct Doubts {
     std::size_t incomplete = 0;  ///< objects
     bool unseen = false;

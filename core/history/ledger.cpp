@@ -88,6 +88,7 @@ ObjectId Ledger::move(ObjectId id, Address to, const Arrival& arrival) {
   if (arrival.memory) moved.size = arrival.memory->size;
   const std::int64_t ledger = moved.ledger;
   const ObjectId now = history_.add_object(moved);
+  history_.set_before_seen(now, history_.before_seen(id));
   history_.set_note(now, fmt::format("realloc moved it from {:#x}", history_.object(id).address));
   history_.set_born(now, record(now, arrival, ledger, ledger, CountSource::derived));
   return now;
@@ -156,7 +157,7 @@ Outcome Ledger::birth(const Arrival& arrival) {
   CountSource source = CountSource::derived;
   Object& object = history_.object(id);
   if (!object.complete)
-    references += object.ledger - object.before_seen;  // seen first inside its own constructor
+    references += object.ledger - history_.before_seen(id);  // seen first inside its own constructor
   if (arrival.after) {
     references = *arrival.after;
     source = CountSource::read;
@@ -164,7 +165,7 @@ Outcome Ledger::birth(const Arrival& arrival) {
   history_.set_complete(id, true);
   object.uncounted = gives_references && arrival.traits.born > 0 && references <= 0;
   object.base_known = true;
-  object.before_seen = 0;
+  history_.set_before_seen(id, 0);
   object.ledger = references;
   outcome.object = id;
   outcome.event = record(id, arrival, std::nullopt, references, source);
@@ -176,7 +177,7 @@ void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory)
   Object& object = history_.object(id);
   if (!object.base_known) {
     object.base_known = true;
-    object.before_seen = memory;
+    history_.set_before_seen(id, memory);
     object.ledger = memory;
     return;
   }
@@ -297,7 +298,7 @@ Outcome Ledger::change(const Arrival& arrival) {
     Object& object = history_.object(id);
     const Count base = arrival.at_return && arrival.after ? Count(*arrival.after - delta) : arrival.before;
     object.base_known = base.has_value();
-    object.before_seen = base.value_or(0);
+    history_.set_before_seen(id, base.value_or(0));
     object.ledger = base.value_or(0);
     if (reborn) history_.set_note(id, finding->why);
   } else if (arrival.at_return) {
@@ -394,7 +395,8 @@ Outcome Ledger::release(const Arrival& arrival) {
     id = new_object(arrival, false);
     Object& object = history_.object(id);
     object.base_known = arrival.before.has_value();
-    object.before_seen = object.ledger = arrival.before.value_or(0);
+    object.ledger = arrival.before.value_or(0);
+    history_.set_before_seen(id, object.ledger);
   }
   std::optional<Finding> finding;
   const bool was_dead = history_.object(id).state == ObjectState::dead;

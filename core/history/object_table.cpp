@@ -6,6 +6,10 @@
 
 namespace refhist {
 
+ObjectFamily::ObjectFamily(FamilyId id) : value_(static_cast<std::uint16_t>(id.value)) {
+  if (id.valid() && id.value >= kNone) fail("there are too many families");
+}
+
 ObjectTable::Chunk& ObjectTable::chunk_of(std::size_t id) {
   if (chunks_.size() <= id / kChunk) chunks_.resize(id / kChunk + 1);
   return chunks_[id / kChunk];

@@ -24,13 +24,14 @@ std::string count_text(const Event& event) {
   return fmt::format("{} -> {}{}", show(event.before), show(event.after), mark);
 }
 
-std::string outstanding_line(const Object& object) {
+std::string outstanding_line(const History& history, ObjectId id) {
+  const Object& object = history.object(id);
+  const std::int64_t before = history.before_seen(id);
   if (object.state != ObjectState::live || !object.base_known) return {};
   if (object.ledger <= 0) return "no reference is outstanding\n";
   std::string text =
       fmt::format("{} outstanding", plural(static_cast<std::size_t>(object.ledger), "reference"));
-  if (object.before_seen > 0)
-    text += fmt::format(", {} of them from before it was first seen", object.before_seen);
+  if (before > 0) text += fmt::format(", {} of them from before it was first seen", before);
   return text + "\n";
 }
 
@@ -158,7 +159,7 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
   }
   if (folded != nullptr) text += folded_event_lines(state, id, "  ");
   if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));
-  text += outstanding_line(object);
+  text += outstanding_line(state.history, id);
   for (const ReportedFinding& finding : findings) {
     const bool about = std::find(finding.alike.begin(), finding.alike.end(), id) != finding.alike.end();
     if (!about) continue;

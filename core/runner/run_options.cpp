@@ -44,6 +44,17 @@ void set_fail_on(RunOptions& options, const std::string& value) {
   }
 }
 
+void set_keep(RunOptions& options, const std::string& value) {
+  if (value != "all" && value != "live" && value != "suspect")
+    throw UsageError(fmt::format("--keep is all, live or suspect, not {}", value));
+  options.settings.push_back("keep " + value);
+}
+
+void set_memory(RunOptions& options, const std::string& value) {
+  if (!parse_bytes(value)) throw UsageError(fmt::format("--memory takes a size (512M, 2G), not {}", value));
+  options.settings.push_back("memory " + value);
+}
+
 Option file_option(const char* name, const char* help, std::string RunOptions::*member) {
   return {name, "FILE", help,
           [member](RunOptions& options, const std::string& value) { options.*member = user_path(value); }};
@@ -67,6 +78,8 @@ std::vector<Option> run_table() {
        [](RunOptions& options, const std::string& value) {
          options.settings.push_back(replace_all(value, "=", " "));
        }},
+      {"--keep", "all|live|suspect", "whose histories are kept whole, as for `refhist set keep`", set_keep},
+      {"--memory", "SIZE", "what the history may take, as for `refhist set memory` (2G)", set_memory},
       {"--timeout", "S", "end the program after so many seconds; the session has failed then",
        [](RunOptions& options, const std::string& value) { options.timeout_seconds = seconds(value); }},
   };

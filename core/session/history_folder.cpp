@@ -70,21 +70,22 @@ void HistoryFolder::fold_now() {
 // and last the dead at whose addresses nothing has been since.
 void HistoryFolder::keep_to_limit() {
   state_.folded.by_limit = true;
-  fold_oldest(false);
-  if (state_.memory() > state_.memory_limit) {
+  const auto too_much = [this] { return state_.memory() > state_.memory_limit; };
+  while (too_much() && fold_oldest(false)) continue;  // how much a fold gives back is an estimate
+  if (too_much()) {
     Choice choice;
     choice.early = true;
     choice.recent = EventId(state_.history.event_count());
     fold(choice);
   }
-  if (state_.memory() > state_.memory_limit) fold_oldest(true);
-  state_.over_limit = state_.memory() > state_.memory_limit;
+  while (too_much() && fold_oldest(true)) continue;
+  state_.over_limit = too_much();
   // What is left cannot be folded: trying again soon would only take time.
   if (state_.over_limit)
     look_again_ = state_.history.event_count() + std::max(kBetweenLooks, state_.history.log().kept() / 4);
 }
 
-void HistoryFolder::fold_oldest(bool last_ones) {
+bool HistoryFolder::fold_oldest(bool last_ones) {
   const std::uint64_t wanted = state_.memory_limit - state_.memory_limit / 8;
   Choice choice;
   choice.clean = true;
@@ -102,7 +103,7 @@ void HistoryFolder::fold_oldest(bool last_ones) {
     left -= std::min<std::uint64_t>(left, bytes);
     choice.died_before = EventId(end.value + 1);
   }
-  if (choice.died_before.valid()) fold(choice);
+  return choice.died_before.valid() && fold(choice);
 }
 
 std::unordered_set<ObjectId> HistoryFolder::in_use() const {
@@ -160,8 +161,8 @@ void HistoryFolder::note_moments() {
   });
 }
 
-void HistoryFolder::fold(const Choice& choice) {
-  if (mark(choice) == 0) return;
+bool HistoryFolder::fold(const Choice& choice) {
+  if (mark(choice) == 0) return false;
   if (choice.clean) {
     note_moments();
     Birthplaces births(state_.history, state_.sites, state_.namer);
@@ -170,6 +171,7 @@ void HistoryFolder::fold(const Choice& choice) {
   }
   state_.history.fold(choice.early ? std::min(choice.recent, state_.recorder.oldest_watched()) : EventId(0U));
   forget_gone();
+  return true;
 }
 
 void HistoryFolder::forget_gone() {

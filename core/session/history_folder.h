@@ -28,10 +28,11 @@ class HistoryFolder {
     bool early = false;      ///< of all others that nothing is wrong with, the events before `recent`
     EventId recent;
   };
-  void fold(const Choice& choice);
+  /// False when there is nothing of the kind.
+  bool fold(const Choice& choice);
   std::size_t mark(const Choice& choice);
   void keep_to_limit();
-  void fold_oldest(bool last_ones);
+  bool fold_oldest(bool last_ones);
   void note_moments();
   void forget_gone();
   [[nodiscard]] std::unordered_set<ObjectId> in_use() const;

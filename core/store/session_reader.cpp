@@ -306,8 +306,9 @@ void SessionReader::read_objects() {
        [&](std::size_t, const Statement& row) {
          Object object;
          object.address = static_cast<Address>(row.number(0));
-         object.family = row.id<FamilyId>(1, families_.size(), first_family_);
-         if (!object.family.valid()) fail("it is of no family");
+         const auto family = row.id<FamilyId>(1, families_.size(), first_family_);
+         if (!family.valid()) fail("it is of no family");
+         object.family = family;
          object.size = static_cast<std::uint64_t>(row.number(2));
          object.state = static_cast<ObjectState>(row.small(3, static_cast<int>(ObjectState::unknown)));
          object.complete = row.flag(4);
@@ -316,7 +317,6 @@ void SessionReader::read_objects() {
          object.uncounted = row.flag(7);
          object.freed = row.flag(8);
          object.ledger = row.number(9);
-         object.before_seen = row.number(10);
          object.born = row.id<EventId>(11, events);
          object.died = row.id<EventId>(12, events);
          object.first_event = row.id<EventId>(13, events);
@@ -326,7 +326,9 @@ void SessionReader::read_objects() {
          if (object.birth_origin != kNoOrigin && object.birth_origin >= origins)
            fail("its birth has no origin");
          object.generation = row.small(18, kAny32);
-         history_.restore_object(row.id<ObjectId>(17, all), object);
+         const auto id = row.id<ObjectId>(17, all);
+         history_.restore_object(id, object);
+         history_.set_before_seen(id, row.number(10));
        });
   history_.objects_end(all);
   const auto known = [&](const Statement& row) { return known_object(row, 0); };

@@ -199,10 +199,10 @@ void SessionWriter::write_objects(Database& file) {
   const ObjectTable& all = state_.history.objects();
   for (const auto& [id, object] : all) {
     tell(id.index(), all.size(), "objects");
-    objects.row(id, object.address, object.generation, object.family, object.size,
+    objects.row(id, object.address, object.generation, FamilyId(object.family), object.size,
                 static_cast<std::uint32_t>(object.state), object.complete, object.base_known,
-                object.moved_unobserved, object.uncounted, object.freed, object.ledger, object.before_seen,
-                object.born,
+                object.moved_unobserved, object.uncounted, object.freed, object.ledger,
+                state_.history.before_seen(id), object.born,
                 object.birth_origin == kNoOrigin ? std::nullopt : std::optional(object.birth_origin),
                 object.died, object.first_event, object.last_event, object.events);
   }
@@ -243,8 +243,8 @@ void SessionWriter::write_findings(Database& file) {
   std::int64_t number = 0;
   for (const ReportedFinding& finding : collect_findings(state_, FindingFilter{{}, true})) {
     const Object& object = state_.history.object(finding.object);
-    findings.row(number, verdict_name(finding.verdict), object.family, finding.object, finding.event,
-                 finding.why, finding.fingerprint, finding.alike.size());
+    findings.row(number, verdict_name(finding.verdict), FamilyId(object.family), finding.object,
+                 finding.event, finding.why, finding.fingerprint, finding.alike.size());
     for (const EventId event : finding.references)
       references.row(std::optional<std::int64_t>(), number, event);
     for (const Suspect& suspect : finding.suspects)

@@ -1,7 +1,7 @@
 // Damaged and hostile history files: whatever stands in one, reading it ends with an Error or with reports,
-// never with a crash. The input says what is changed in a good file (REFHIST_FUZZ_BASE); with libFuzzer it is
-// found by coverage, without (REFHIST_FUZZ_REPLAY) the inputs of a folder are run once and then N random
-// ones.
+// never with a crash. The input says what is changed in which good file (of REFHIST_FUZZ_BASE, A:B); with
+// libFuzzer it is found by coverage, without (REFHIST_FUZZ_REPLAY) the inputs of a folder are run once and
+// then N random ones.
 #include <fmt/core.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -42,13 +42,15 @@ std::vector<std::uint8_t> read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-const std::vector<std::uint8_t>& base() {
-  static const std::vector<std::uint8_t> bytes = [] {
-    const char* path = std::getenv("REFHIST_FUZZ_BASE");
-    if (path == nullptr) std::abort();
-    return read_file(path);
+const std::vector<std::uint8_t>& base(std::size_t number) {
+  static const std::vector<std::vector<std::uint8_t>> files = [] {
+    const char* paths = std::getenv("REFHIST_FUZZ_BASE");
+    if (paths == nullptr) std::abort();
+    std::vector<std::vector<std::uint8_t>> read;
+    for (const std::string& path : split(paths, ':')) read.push_back(read_file(path));
+    return read;
   }();
-  return bytes;
+  return files[number % files.size()];
 }
 
 /// Numbers out of the input; zeros behind its end.
@@ -145,8 +147,9 @@ class Vandal {
 };
 
 void write_damaged(const std::string& path, Input& input) {
-  std::vector<std::uint8_t> bytes = base();
-  const bool raw = input.byte() % 4 == 0;
+  const std::uint8_t which = input.byte();
+  std::vector<std::uint8_t> bytes = base(which / 4);
+  const bool raw = which % 4 == 0;
   for (int i = raw ? input.byte() % 16 : -1; i >= 0; --i)
     bytes[input.number(3) % bytes.size()] = input.byte();
   if (raw && input.byte() % 4 == 0) bytes.resize(input.number(3) % bytes.size());
@@ -171,7 +174,7 @@ void read_all(const std::string& path) {
   SessionReader(path).open(state);
   const SourcePlaces places("/");
   std::vector<ObjectId> objects;
-  for (std::size_t i = 0; i < state.history.objects().size(); ++i) objects.emplace_back(i);
+  for (const auto& [id, object] : state.history.objects()) objects.push_back(id);
   attempt([&] { objects_json(state, objects); });
   attempt([&] { leaks_json(state, FindingFilter{{}, true}); });
   attempt([&] { leak_report(state, LeakReportOptions{{}, Stacks::folded}); });

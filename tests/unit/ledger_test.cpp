@@ -113,7 +113,7 @@ TEST_CASE("an object first seen in mid-life is incomplete and starts from the co
   Fixture f;
   f.get(3);
   CHECK_FALSE(f.newest().complete);
-  CHECK(f.newest().before_seen == 3);
+  CHECK(f.history.before_seen(f.newest_id()) == 3);
   CHECK(f.newest().ledger == 4);
 }
 
