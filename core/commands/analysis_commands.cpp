@@ -160,8 +160,8 @@ void run_balance(CommandContext& context) {
   BalanceTree tree(context.state.history, context.state.namer);
   for (const ObjectId id : objects) tree.add(id);
   const BalanceTree::Node& root = tree.pruned();
-  context.text = context.arguments.has("--json") ? balance_json(root, objects.size())
-                                                 : balance_report(root, objects.size());
+  context.text = context.arguments.has("--json") ? balance_json(context.state, root, objects.size())
+                                                 : balance_report(context.state, root, objects.size());
 }
 
 void run_usage(CommandContext& context) {

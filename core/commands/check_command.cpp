@@ -10,6 +10,7 @@
 #include "commands/command.h"
 #include "reports/check.h"
 #include "reports/check_report.h"
+#include "reports/fold_notes.h"
 #include "reports/folded_report.h"
 #include "reports/html_report.h"
 #include "reports/json_report.h"
@@ -84,6 +85,7 @@ void run_export(CommandContext& context) {
   }
   context.text = fmt::format("exported {} of {} as {} in {}\n", plural(state.history.event_count(), "event"),
                              plural(state.history.objects().size(), "object"), format, path);
+  for (const std::string& line : fold_notes(state)) context.text += fmt::format("note: {}\n", line);
 }
 
 void run_check(CommandContext& context) {

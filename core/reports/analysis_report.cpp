@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "reports/findings.h"
+#include "reports/fold_notes.h"
 
 namespace refhist {
 
@@ -135,18 +136,22 @@ std::string difference_json(SessionState& state, const Comparison& comparison, c
                         {"notes", caveats(state)}}));
 }
 
-std::string balance_report(const BalanceTree::Node& root, std::size_t objects) {
+std::string balance_report(const SessionState& state, const BalanceTree::Node& root, std::size_t objects) {
   std::string text = fmt::format("{}: {} taken, {} given back, {:+}\n", plural(objects, "object"), root.taken,
                                  root.given, root.sum());
-  if (root.calls.empty()) return text + "every function gives back what it takes\n";
-  text += fmt::format("{:>7} {:>7} {:>7}  {}\n", "sum", "taken", "given",
-                      "(subtrees whose sum is 0 are left out)");
-  balance_lines(root, 0, text);
+  if (root.calls.empty()) {
+    text += "every function gives back what it takes\n";
+  } else {
+    text += fmt::format("{:>7} {:>7} {:>7}  {}\n", "sum", "taken", "given",
+                        "(subtrees whose sum is 0 are left out)");
+    balance_lines(root, 0, text);
+  }
+  for (const std::string& line : fold_notes(state)) text += fmt::format("note: {}\n", line);
   return text;
 }
 
-std::string balance_json(const BalanceTree::Node& root, std::size_t objects) {
-  return dump(document({{"objects", objects}, {"tree", balance_node(root)}}));
+std::string balance_json(const SessionState& state, const BalanceTree::Node& root, std::size_t objects) {
+  return dump(document({{"objects", objects}, {"tree", balance_node(root)}, {"notes", fold_notes(state)}}));
 }
 
 std::string usage_report(const SessionState& state, const std::vector<PlaceUsage>& places, std::size_t top) {
@@ -158,7 +163,9 @@ std::string usage_report(const SessionState& state, const std::vector<PlaceUsage
     text += fmt::format("  over time: {}\n", numbers(entry.over_time, " "));
   }
   if (places.size() > top) text += fmt::format("{} more (--top N)\n", plural(places.size() - top, "place"));
-  return text.empty() ? "no objects were seen\n" : text;
+  if (text.empty()) return "no objects were seen\n";
+  for (const std::string& line : fold_notes(state)) text += fmt::format("note: {}\n", line);
+  return text;
 }
 
 std::string usage_json(const SessionState& state, const std::vector<PlaceUsage>& places) {
@@ -169,7 +176,7 @@ std::string usage_json(const SessionState& state, const std::vector<PlaceUsage>&
     json["over_time"] = entry.over_time;
     list.push_back(std::move(json));
   }
-  return dump(document({{"places", std::move(list)}}));
+  return dump(document({{"places", std::move(list)}, {"notes", fold_notes(state)}}));
 }
 
 }  // namespace refhist

@@ -33,8 +33,8 @@ std::string difference_report(SessionState& state, const Comparison& comparison,
                               const Difference& difference);
 std::string difference_json(SessionState& state, const Comparison& comparison, const Difference& difference);
 
-std::string balance_report(const BalanceTree::Node& root, std::size_t objects);
-std::string balance_json(const BalanceTree::Node& root, std::size_t objects);
+std::string balance_report(const SessionState& state, const BalanceTree::Node& root, std::size_t objects);
+std::string balance_json(const SessionState& state, const BalanceTree::Node& root, std::size_t objects);
 
 /// `top`: how many places are told.
 std::string usage_report(const SessionState& state, const std::vector<PlaceUsage>& places, std::size_t top);
