@@ -220,6 +220,10 @@ std::vector<std::string> caveats(SessionState& state) {
   if (state.lost_hits != 0)
     lines.push_back(
         fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
+  if (state.forks != 0) {
+    lines.push_back(fmt::format("the program forked {}: what its children do is not seen",
+                                state.forks == 1 ? "once" : fmt::format("{} times", state.forks)));
+  }
   if (state.agent.lost() != 0) {
     lines.push_back(
         fmt::format("{} in the program not recorded (too many at once, more than 1024 threads, or the "

@@ -128,7 +128,8 @@ Json totals_json(SessionState& state) {
           {"live", live},
           {"folded_objects", state.folded.objects()},
           {"listed_events", state.history.log().kept()},
-          {"lost_events", lost_events(state)}};
+          {"lost_events", lost_events(state)},
+          {"forks", state.forks}};
 }
 
 std::string finish(Json json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }

@@ -368,7 +368,8 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
   tracker_.bring_agent(port, tid);
   record(port, access, tid, *registers);
-  if (tracker_.is_fork_watch(pc)) {
+  if (tracker_.makes_child(pc)) ++state_.forks;
+  if (tracker_.is_fork_watch(pc) && state_.agent.attached()) {
     Address return_pc = 0;
     if (access.read_word(registers->sp(), return_pc)) tracker_.arm_return(port, return_pc);
     state_.agent.note_fork();

@@ -163,7 +163,7 @@ void Session::Impl::begin_process(DebuggerPort& port) {
   if (!state_.keep_history || state_.opened) {
     state_.history.clear();
     state_.warnings.clear();
-    state_.lost_hits = state_.saved_events = 0;
+    state_.lost_hits = state_.saved_events = state_.forks = 0;
     state_.recorder.restart_clock();
     close_history(state_);
   }

@@ -111,6 +111,7 @@ struct SessionState {
   std::vector<Snapshot> snapshots;
   std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
   std::uint64_t lost_hits = 0;
+  std::uint64_t forks = 0;  ///< calls, whose children nobody follows
 
   /// The family belongs to the history that the reports show: the one recorded here, or the file's.
   [[nodiscard]] bool shows(const TrackedFamily& tracked) const {

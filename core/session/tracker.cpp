@@ -451,13 +451,15 @@ void Tracker::arm_special(DebuggerPort& port, const LoadedModule& module) {
 void Tracker::watch_forks(DebuggerPort& port) {
   if (!fork_watch_.empty()) return;
   for (const LoadedModule* module : state_.modules.loaded()) {
-    for (const char* name : {"fork", "_Fork"}) {
+    if (!file_name(module->module->path()).starts_with("libc.")) continue;
+    bool inner = false;  // fork calls _Fork, where there is one
+    for (const char* name : {"_Fork", "fork"}) {
       for (const FunctionSymbol& function : module->module->functions_named(name)) {
         const Address address = function.address + module->bias;
-        const bool library = file_name(module->module->path()).starts_with("libc.");
-        if (library && !fork_watch_.contains(address) && state_.armory.arm(port, address))
-          fork_watch_.insert(address);
+        if (!fork_watch_.contains(address) && state_.armory.arm(port, address))
+          fork_watch_.emplace(address, !inner);
       }
+      inner = !fork_watch_.empty();
     }
   }
 }
@@ -530,6 +532,7 @@ void Tracker::follow_fork(DebuggerPort& port) {
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
   parent_left_ = state_.agent.attached();
   state_.recorder.forget_threads();
+  if (state_.forks != 0) --state_.forks;
   state_.warnings.push_back(fmt::format("process {} forked and {} goes on with {}: what {} does is not seen",
                                         left, port.name(), state_.process.pid, left));
 }
@@ -575,7 +578,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
   const bool early = attach_agent(port, 0);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
   if (early) upgrade_to_agent(port);
-  if (state_.agent.attached()) watch_forks(port);
+  if (state_.tracks_any()) watch_forks(port);
   publish_agent(port);
   for (std::size_t i = 0; i < state_.families.size(); ++i) note_births(FamilyId(i));
   watch_functions(port);

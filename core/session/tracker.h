@@ -67,6 +67,11 @@ class Tracker {
   [[nodiscard]] bool is_module_watch(Address pc) const { return pc != 0 && pc == module_watch_; }
   [[nodiscard]] bool is_agent_stop(Address pc) const { return pc != 0 && pc == agent_stop_; }
   [[nodiscard]] bool is_fork_watch(Address pc) const { return fork_watch_.contains(pc); }
+  /// The innermost function of a fork begins there.
+  [[nodiscard]] bool makes_child(Address pc) const {
+    const auto found = fork_watch_.find(pc);
+    return found != fork_watch_.end() && found->second;
+  }
   [[nodiscard]] bool is_exit_watch(Address pc) const { return exit_watch_.contains(pc); }
   /// Numbers of the rules that watch the function which begins here.
   [[nodiscard]] std::vector<int> watches_at(Address pc) const;
@@ -142,7 +147,7 @@ class Tracker {
   std::unordered_set<Address> guards_;  // breakpoints on patches, for threads that are to stop there
   std::unordered_set<long> arrived_;    // at one of these, since the program went on last
   std::unordered_set<Address> exit_watch_;
-  std::unordered_set<Address> fork_watch_;
+  std::unordered_map<Address, bool> fork_watch_;  // and whether it counts: it is no call inside another one
   std::unordered_map<Address, std::vector<int>> function_watches_;
   Address module_watch_ = 0;
   Address agent_stop_ = 0;

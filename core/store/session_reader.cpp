@@ -497,6 +497,7 @@ void SessionReader::take_over(SessionState& state) {
   state.end = end;
   state.program = std::move(program);
   state.lost_hits = lost_events;
+  state.forks = 0;
   state.warnings.clear();
   state.opened = std::move(opened);
 }

@@ -3,7 +3,7 @@ whole."""
 
 import os
 
-from harness.checks import check, equal
+from harness.checks import check, contains, equal
 from harness.shapes import hits
 
 IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
@@ -30,6 +30,8 @@ def run(d, how, shares_memory):
 
 def test_fork(d):
     run(d, "fork", False)
+    equal(d.refhist_json("status")["totals"]["forks"], COUNT, "forks")
+    contains(d.refhist("status"), f"the program forked {COUNT} times: what its children do is not seen", "status")
 
 
 def test_posix_spawn(d):
