@@ -4,15 +4,6 @@
 
 namespace refhist {
 
-namespace {
-std::uint64_t mix(std::uint64_t x) {
-  x = (x + 1) * 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31U);
-}
-}  // namespace
-
 std::uint32_t CleanProfiles::owner_of(std::uint32_t origin, const Event& event) {
   if (origin >= by_origin_.size()) by_origin_.resize(history_.log().origins().size(), kUnasked);
   std::uint32_t& number = by_origin_[origin];
@@ -23,25 +14,18 @@ std::uint32_t CleanProfiles::owner_of(std::uint32_t origin, const Event& event) 
   return number = folded_.owner(FoldedOwner{family, gives_back(event), owner.place, owner.frame});
 }
 
-std::uint64_t& CleanProfiles::sum(ObjectId id) {
-  auto& chunk = sums_[id.index() / kChunk];
-  if (chunk == nullptr) chunk = std::make_unique<std::uint64_t[]>(kChunk);
-  return chunk[id.index() % kChunk];
-}
-
 void CleanProfiles::sum_up() {
-  sums_.resize(history_.objects().size() / kChunk + 1);
   history_.log().for_each(EventId(0U), [&](const EventLog::Entry& entry) {
     if (history_.objects().fold(entry.event.object) != Fold::gone) return;
     const std::uint32_t owner = owner_of(entry.origin, entry.event);
-    if (owner != kNoOwner) sum(entry.event.object) += mix(owner);
+    if (owner != kNoOwner) sums_[entry.event.object] += owner_sum(owner);
   });
   for (const auto& [id, folded] : history_.all_folded_events()) {
     if (history_.objects().fold(id) != Fold::gone) continue;
     const auto life = history_.folded_life_of(id);
     for (std::size_t i = 0; i < life.size(); ++i) {
       const std::uint32_t owner = owner_of(folded.by_origin[i].first, life[i].first);
-      if (owner != kNoOwner) sum(id) += life[i].second * mix(owner);
+      if (owner != kNoOwner) sums_[id] += life[i].second * owner_sum(owner);
     }
   }
 }
@@ -65,13 +49,13 @@ void CleanProfiles::add(ObjectId id, const Object& object, FoldedPlace& place) {
   place.bytes += object.size;
   place.events += object.events;
   auto& known = kinds_[&place];
-  auto found = known.find(sum(id));
+  auto found = known.find(sums_[id]);
   if (found == known.end()) {
     if (place.kinds.size() == kMostKinds) {
       ++place.other_kinds;
       return;
     }
-    found = known.emplace(sum(id), place.kinds.size()).first;
+    found = known.emplace(sums_[id], place.kinds.size()).first;
     place.kinds.push_back(kind_of(id));
   }
   ++place.kinds[found->second].objects;
@@ -82,7 +66,7 @@ void CleanProfiles::know_kinds() {
     auto& known = kinds_[&place];
     for (std::size_t i = 0; i < place.kinds.size(); ++i) {
       std::uint64_t sum = 0;
-      for (const auto& [owner, times] : place.kinds[i].counts) sum += times * mix(owner);
+      for (const auto& [owner, times] : place.kinds[i].counts) sum += times * owner_sum(owner);
       known.emplace(sum, i);
     }
   }

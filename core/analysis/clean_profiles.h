@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "analysis/folded_places.h"
 #include "analysis/owners.h"
 #include "history/history.h"
+#include "history/id_map.h"
 
 namespace refhist {
 
@@ -26,14 +26,12 @@ class CleanProfiles {
   static constexpr std::size_t kMostKinds = 1000;  // of one birthplace
   static constexpr std::uint32_t kUnasked = 0xffffffffU;
   static constexpr std::uint32_t kNoOwner = 0xfffffffeU;
-  static constexpr std::size_t kChunk = 256;
 
   /// What an event with this origin counts for: one of folded_.owners(), or kNoOwner.
   std::uint32_t owner_of(std::uint32_t origin, const Event& event);
   void sum_up();
   FoldedKind kind_of(ObjectId id);
   void know_kinds();
-  std::uint64_t& sum(ObjectId id);
   void add(ObjectId id, const Object& object, FoldedPlace& place);
 
   const History& history_;
@@ -41,7 +39,7 @@ class CleanProfiles {
   Owners owners_;
   std::vector<std::uint32_t> by_origin_;
   /// Equal for objects that were taken and put alike: a sum over their events, in whatever order.
-  std::vector<std::unique_ptr<std::uint64_t[]>> sums_;
+  IdMap<ObjectId, std::uint64_t> sums_;
   std::unordered_map<const FoldedPlace*, std::unordered_map<std::uint64_t, std::size_t>> kinds_;  // by sum
 };
 

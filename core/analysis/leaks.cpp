@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <tuple>
 
 #include "base/text.h"
@@ -12,6 +14,9 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked at, evenly spread
+
+// Events that are read to get those of one object, more or less: half a block for each of a few.
+constexpr std::size_t kReadForOne = 100;
 
 int times(const std::map<std::string, int>& counts, const std::string& place) {
   const auto found = counts.find(place);
@@ -41,7 +46,33 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
       owners_(namer),
       births_(history, sites, namer) {}
 
+std::uint64_t LeakFinder::sum_of(const Event& event) {
+  if (!acquires(event) && !gives_back(event)) return 0;
+  const std::uint64_t place = std::hash<std::string>{}(owners_.of(event).place);
+  return owner_sum(gives_back(event) ? ~place : place);
+}
+
+void LeakFinder::sum_profiles() {
+  summed_ = true;
+  std::vector<std::optional<std::uint64_t>> by_origin(history_.log().origins().size());
+  history_.log().for_each(EventId(0U), [&](const EventLog::Entry& entry) {
+    std::optional<std::uint64_t>& sum = by_origin[entry.origin];
+    if (!sum) sum = sum_of(entry.event);
+    sums_[entry.event.object] += *sum;
+  });
+  for (const auto& [id, folded] : history_.all_folded_events()) {
+    for (const auto& [event, times] : history_.folded_life_of(id)) sums_[id] += times * sum_of(event);
+  }
+}
+
 LeakFinder::Profile LeakFinder::profile(ObjectId id) {
+  if (!summed_) return read_profile(id);
+  const std::uint64_t key = sums_[id] + owner_sum(history_.object(id).family.index());
+  const auto found = by_sum_.find(key);
+  return found != by_sum_.end() ? found->second : by_sum_.emplace(key, read_profile(id)).first->second;
+}
+
+LeakFinder::Profile LeakFinder::read_profile(ObjectId id) {
   const FamilyId family = history_.object(id).family;
   Profile result;
   const auto count = [&](const Event& event, int times) {
@@ -236,13 +267,20 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
     std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
     std::vector<ObjectId> clean;
   };
+  const auto is_outstanding = [](const Object& object) {
+    return object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
+  };
+  const auto outstanding_count = static_cast<std::size_t>(
+      std::count_if(history_.objects().begin(), history_.objects().end(),
+                    [&](const auto& entry) { return is_outstanding(entry.second); }));
+  if (outstanding_count * kReadForOne > history_.log().kept()) sum_profiles();
   std::vector<Born> places;
   for (const auto& [id, object] : history_.objects()) {
     const Birthplace& where = births_.of(object);
     if (where.number >= places.size()) places.resize(where.number + 1);
     Born& place = places[where.number];
     place.place = &where;
-    const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
+    const bool outstanding = is_outstanding(object);
     if (outstanding && lives_by_another(object)) continue;
     if (outstanding) {
       const auto found = reach.find(id);

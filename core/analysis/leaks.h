@@ -15,6 +15,7 @@
 #include "analysis/owners.h"
 #include "analysis/reachability.h"
 #include "history/history.h"
+#include "history/id_map.h"
 
 namespace refhist {
 
@@ -71,6 +72,11 @@ class LeakFinder {
     auto operator<=>(const Profile&) const = default;
   };
   Profile profile(ObjectId id);
+  Profile read_profile(ObjectId id);
+  /// What tells objects with equal profiles, for all objects at once: where so many are asked for that
+  /// reading the events in order is sooner done.
+  void sum_profiles();
+  std::uint64_t sum_of(const Event& event);
   Profile profile_of(const FoldedKind& kind);
   /// Objects that were released clean at one place: the profiles that occur, with how many have them.
   struct Siblings {
@@ -109,6 +115,9 @@ class LeakFinder {
   std::unordered_set<ObjectId> blamed_;  // objects with findings
   Owners owners_;
   Birthplaces births_;
+  bool summed_ = false;
+  IdMap<ObjectId, std::uint64_t> sums_;
+  std::unordered_map<std::uint64_t, Profile> by_sum_;
 };
 
 }  // namespace refhist

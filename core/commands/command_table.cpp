@@ -123,6 +123,8 @@ std::vector<Command> report_commands() {
         {"--stacks", "[full]",
          "the stack of every reference that may be the one not given back; full: what the family folds as "
          "well"},
+        {"--suppressions", "FILE",
+         "lines VERDICT:PATTERN, as LeakSanitizer has them: what is not to be listed"},
         kJson},
        run_leaks},
       {"snapshot",

@@ -6,6 +6,7 @@
 #include "analysis/lifetime.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/user_path.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
 #include "events/program_access.h"
@@ -315,9 +316,10 @@ void run_leaks(CommandContext& context) {
   context.arguments.expect_words(0, "leaks");
   scan_if_alive(context.state, context.port);
   const FindingFilter filter = finding_filter(context.arguments);
-  context.text = context.arguments.has("--json")
-                     ? leaks_json(context.state, filter)
-                     : leak_report(context.state, LeakReportOptions{filter, stacks_of(context.arguments)});
+  const std::string suppressions = user_path(context.arguments.value("--suppressions"));
+  const LeakReportOptions options{filter, stacks_of(context.arguments), suppressions};
+  context.text = context.arguments.has("--json") ? leaks_json(context.state, filter, suppressions)
+                                                 : leak_report(context.state, options);
 }
 
 void run_status(CommandContext& context) {

@@ -8,6 +8,7 @@
 #include "analysis/lifetime.h"
 #include "reports/fold_notes.h"
 #include "reports/leak_report.h"
+#include "reports/listed_leaks.h"
 
 namespace refhist {
 
@@ -227,16 +228,11 @@ std::string session_json(SessionState& state, const Check& check) {
        {"complete", by_itself && check.why_failed.empty()}});
 }
 
-std::string leaks_json(SessionState& state, const FindingFilter& filter) {
+std::string leaks_json(SessionState& state, const FindingFilter& filter, const std::string& suppressions) {
   const char* reaches[] = {"unreachable", "from-leaked", "reachable"};
   Json groups = Json::array();
-  std::size_t reachable = 0;
-  for (const LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.families, state.namer, state.folded)
-           .find(state.scan.objects)) {
-    if (!filter.wants(state.family_name(group.family))) continue;
-    if (group.reach_known && group.reach == Reach::reachable) reachable += group.objects.size();
-    if (group.reach_known && group.reach == Reach::reachable && !filter.reachable) continue;
+  const ListedLeaks listed = list_leaks(state, filter, suppressions);
+  for (const LeakGroup& group : listed.groups) {
     Json objects = Json::array();
     for (const ObjectId id : group.objects) objects.push_back(object_json(state, id, false));
     Json cycle = Json::array();
@@ -260,13 +256,16 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter) {
          {"why", group.why},
          {"objects", std::move(objects)}});
   }
+  std::vector<std::string> notes = listed.notes;
+  for (std::string& line : caveats(state)) notes.push_back(std::move(line));
   return finish(
       {{"schema", kSchema},
        {"leaks", std::move(groups)},
-       {"reachable", reachable},
+       {"reachable", listed.reachable},
+       {"suppressed", listed.suppressed},
        {"scan", {{"done", state.scan.done}, {"at_exit", state.scan.at_exit}, {"text", scan_line(state)}}},
        {"totals", totals_json(state)},
-       {"notes", caveats(state)}});
+       {"notes", std::move(notes)}});
 }
 
 std::string status_json(SessionState& state, DebuggerPort& port) {

@@ -15,7 +15,7 @@ std::string objects_json(SessionState& state, const std::vector<ObjectId>& objec
 std::string check_json(SessionState& state, const Check& check);
 /// The whole session: the program, what was armed, the findings; its last key says whether it is complete.
 std::string session_json(SessionState& state, const Check& check);
-std::string leaks_json(SessionState& state, const FindingFilter& filter);
+std::string leaks_json(SessionState& state, const FindingFilter& filter, const std::string& suppressions);
 std::string status_json(SessionState& state, DebuggerPort& port);
 std::string rules_json(const SessionState& state, RuleKind kind);
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "reports/fold_notes.h"
 #include "reports/history_report.h"
+#include "reports/listed_leaks.h"
 
 namespace refhist {
 
@@ -124,26 +125,18 @@ std::string scan_line(const SessionState& state) {
 }
 
 std::string leak_report(SessionState& state, const LeakReportOptions& options) {
+  const ListedLeaks listed = list_leaks(state, options.filter, options.suppressions);
   std::string text;
-  std::size_t reachable = 0;
-  std::size_t listed = 0;
-  for (const LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.families, state.namer, state.folded)
-           .find(state.scan.objects)) {
-    if (!options.filter.wants(state.family_name(group.family))) continue;
-    if (group.reach_known && group.reach == Reach::reachable && !options.filter.reachable) {
-      reachable += group.objects.size();
-      continue;
-    }
-    listed += group.objects.size();
-    text += group_text(state, group, options.stacks) + "\n";
-  }
-  if (listed == 0) text += state.history.objects().empty() ? "no objects were seen\n" : "nothing is leaked\n";
-  if (reachable != 0) {
+  for (const LeakGroup& group : listed.groups) text += group_text(state, group, options.stacks) + "\n";
+  if (listed.groups.empty())
+    text += state.history.objects().empty() ? "no objects were seen\n" : "nothing is leaked\n";
+  if (listed.reachable != 0 && !options.filter.reachable) {
     text += fmt::format("{} outstanding but reachable: not leaks (--reachable lists them)\n",
-                        plural(reachable, "object"));
+                        plural(listed.reachable, "object"));
   }
+  if (listed.suppressed != 0) text += fmt::format("{} suppressed\n", plural(listed.suppressed, "object"));
   if (!state.history.objects().empty()) text += scan_line(state) + "\n";
+  for (const std::string& line : listed.notes) text += fmt::format("note: {}\n", line);
   for (const std::string& line : caveats(state)) text += fmt::format("note: {}\n", line);
   return text;
 }

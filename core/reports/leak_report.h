@@ -12,6 +12,7 @@ namespace refhist {
 struct LeakReportOptions {
   FindingFilter filter;
   Stacks stacks = Stacks::none;
+  std::string suppressions;  ///< a file, or empty
 };
 
 std::string leak_report(SessionState& state, const LeakReportOptions& options);

@@ -176,8 +176,8 @@ void read_all(const std::string& path) {
   std::vector<ObjectId> objects;
   for (const auto& [id, object] : state.history.objects()) objects.push_back(id);
   attempt([&] { objects_json(state, objects); });
-  attempt([&] { leaks_json(state, FindingFilter{{}, true}); });
-  attempt([&] { leak_report(state, LeakReportOptions{{}, Stacks::folded}); });
+  attempt([&] { leaks_json(state, FindingFilter{{}, true}, {}); });
+  attempt([&] { leak_report(state, LeakReportOptions{{}, Stacks::folded, {}}); });
   attempt([&] {
     const Check check = check_session(state, CheckOptions{all_verdicts(), {}, {}, {}, false, true});
     check_report(state, check);
