@@ -6,33 +6,17 @@ namespace refhist {
 
 namespace {
 
-// The parts of EventOrigin::kind.
-constexpr std::uint32_t kRoleMask = 0xff;
-constexpr unsigned kSourceShift = 8;
-constexpr std::uint32_t kSourceMask = 3;
-constexpr std::uint32_t kUnobserved = 1U << 10U;
-constexpr std::uint32_t kFailed = 1U << 11U;
-constexpr std::uint32_t kDuringDeath = 1U << 12U;
-constexpr std::uint32_t kHasBefore = 1U << 13U;
-constexpr std::uint32_t kHasAfter = 1U << 14U;
-constexpr unsigned kStepShift = 15;  // after - before + 1; kNoStep: `after` is stored
-constexpr std::uint32_t kNoStep = 3;
-
 std::uint64_t to_unsigned(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63);
-}
-
-std::int64_t to_signed(std::uint64_t value) {
-  return static_cast<std::int64_t>(value >> 1U) ^ -static_cast<std::int64_t>(value & 1U);
 }
 
 std::int64_t step_between(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b); }
 
 std::uint32_t step_of(const Event& event) {
-  if (!event.before || !event.after) return kNoStep;
+  if (!event.before || !event.after) return EventKind::kNoStep;
   const std::uint64_t step =
       static_cast<std::uint64_t>(*event.after) - static_cast<std::uint64_t>(*event.before) + 1;
-  return step < kNoStep ? static_cast<std::uint32_t>(step) : kNoStep;
+  return step < EventKind::kNoStep ? static_cast<std::uint32_t>(step) : EventKind::kNoStep;
 }
 
 void expect(bool whole) {
@@ -43,13 +27,13 @@ void expect(bool whole) {
 
 std::uint32_t event_kind(const Event& event) {
   std::uint32_t kind = static_cast<std::uint32_t>(event.role);
-  kind |= static_cast<std::uint32_t>(event.after_source) << kSourceShift;
-  if (event.unobserved) kind |= kUnobserved;
-  if (event.failed) kind |= kFailed;
-  if (event.during_death) kind |= kDuringDeath;
-  if (event.before) kind |= kHasBefore;
-  if (event.after) kind |= kHasAfter;
-  return kind | step_of(event) << kStepShift;
+  kind |= static_cast<std::uint32_t>(event.after_source) << EventKind::kSourceShift;
+  if (event.unobserved) kind |= EventKind::kUnobserved;
+  if (event.failed) kind |= EventKind::kFailed;
+  if (event.during_death) kind |= EventKind::kDuringDeath;
+  if (event.before) kind |= EventKind::kHasBefore;
+  if (event.after) kind |= EventKind::kHasAfter;
+  return kind | step_of(event) << EventKind::kStepShift;
 }
 
 Event event_of(const EventOrigin& origin) {
@@ -57,19 +41,20 @@ Event event_of(const EventOrigin& origin) {
   event.site = origin.site;
   event.thread = origin.thread;
   event.stack = origin.stack;
-  event.role = static_cast<Role>(origin.kind & kRoleMask);
-  event.after_source = static_cast<CountSource>(origin.kind >> kSourceShift & kSourceMask);
-  event.unobserved = (origin.kind & kUnobserved) != 0;
-  event.failed = (origin.kind & kFailed) != 0;
-  event.during_death = (origin.kind & kDuringDeath) != 0;
+  event.role = static_cast<Role>(origin.kind & EventKind::kRoleMask);
+  event.after_source =
+      static_cast<CountSource>(origin.kind >> EventKind::kSourceShift & EventKind::kSourceMask);
+  event.unobserved = (origin.kind & EventKind::kUnobserved) != 0;
+  event.failed = (origin.kind & EventKind::kFailed) != 0;
+  event.during_death = (origin.kind & EventKind::kDuringDeath) != 0;
   return event;
 }
 
 bool is_event_kind(std::uint32_t kind) {
-  const std::uint32_t step = kind >> kStepShift;
-  const bool both = (kind & kHasBefore) != 0 && (kind & kHasAfter) != 0;
-  return (kind & kRoleMask) <= static_cast<std::uint32_t>(Role::pool_destroy) && step <= kNoStep &&
-         (step == kNoStep || both);
+  const std::uint32_t step = kind >> EventKind::kStepShift;
+  const bool both = (kind & EventKind::kHasBefore) != 0 && (kind & EventKind::kHasAfter) != 0;
+  return (kind & EventKind::kRoleMask) <= static_cast<std::uint32_t>(Role::pool_destroy) &&
+         step <= EventKind::kNoStep && (step == EventKind::kNoStep || both);
 }
 
 void EventWriter::difference(std::int64_t value) { number(to_unsigned(value)); }
@@ -83,22 +68,15 @@ void EventWriter::event(const EventEntry& entry, EventPosition& position, bool s
   difference(step_between(event.object.value, position.object));
   number(entry.previous.valid() ? entry.id.value - entry.previous.value : 0);
   if (event.before) difference(*event.before);
-  if (event.after && step_of(event) == kNoStep) difference(*event.after);
+  if (event.after && step_of(event) == EventKind::kNoStep) difference(*event.after);
   position = {event.time_ns, event.object.value, entry.id.value + 1};
 }
 
-std::int64_t EventReader::difference() { return to_signed(number()); }
-
-EventEntry EventReader::next() {
+EventEntry EventReader::rest() {
   EventEntry entry;
-  std::uint64_t origin = number();
-  if (sparse_) {
-    if ((origin & 1U) != 0) position_.next += static_cast<std::uint32_t>(number());
-    origin >>= 1U;
-  }
-  entry.id = EventId(position_.next++);
-  entry.origin = static_cast<std::uint32_t>(origin);
-  const EventOrigin& from = origins_[entry.origin];
+  entry.id = EventId(position_.next - 1);
+  entry.origin = origin_;
+  const EventOrigin& from = origins_[origin_];
   position_.time_ns += static_cast<std::uint64_t>(difference());
   position_.object += static_cast<std::uint32_t>(difference());
   const auto back = static_cast<std::uint32_t>(number());
@@ -106,11 +84,11 @@ EventEntry EventReader::next() {
   entry.event = event_of(from);
   entry.event.time_ns = position_.time_ns;
   entry.event.object = ObjectId(position_.object);
-  if ((from.kind & kHasBefore) != 0) entry.event.before = difference();
-  const std::uint32_t step = from.kind >> kStepShift;
-  if (step != kNoStep) {
+  if (EventKind::has_before(from.kind)) entry.event.before = difference();
+  if (EventKind::has_step(from.kind)) {
+    const std::uint32_t step = from.kind >> EventKind::kStepShift;
     entry.event.after = *entry.event.before + static_cast<std::int64_t>(step) - 1;
-  } else if ((from.kind & kHasAfter) != 0) {
+  } else if (EventKind::has_after(from.kind)) {
     entry.event.after = difference();
   }
   return entry;
@@ -130,12 +108,12 @@ void EventCheck::block(std::size_t offset, const EventBlock& block, std::size_t 
     }
     expect(id < end && origin < origins_.size());
     number();
-    object += static_cast<std::uint32_t>(to_signed(number()));
+    object += static_cast<std::uint32_t>(signed_of(number()));
     expect(object < objects_);
     expect(number() <= id);
     const std::uint32_t kind = origins_[origin].kind;
-    if ((kind & kHasBefore) != 0) number();
-    if (kind >> kStepShift == kNoStep && (kind & kHasAfter) != 0) number();
+    if ((kind & EventKind::kHasBefore) != 0) number();
+    if (kind >> EventKind::kStepShift == EventKind::kNoStep && (kind & EventKind::kHasAfter) != 0) number();
   }
 }
 

@@ -11,6 +11,29 @@
 
 namespace refhist {
 
+/// The parts of EventOrigin::kind.
+struct EventKind {
+  static constexpr std::uint32_t kRoleMask = 0xff;
+  static constexpr unsigned kSourceShift = 8;
+  static constexpr std::uint32_t kSourceMask = 3;
+  static constexpr std::uint32_t kUnobserved = 1U << 10U;
+  static constexpr std::uint32_t kFailed = 1U << 11U;
+  static constexpr std::uint32_t kDuringDeath = 1U << 12U;
+  static constexpr std::uint32_t kHasBefore = 1U << 13U;
+  static constexpr std::uint32_t kHasAfter = 1U << 14U;
+  static constexpr unsigned kStepShift = 15;  ///< after - before + 1; kNoStep: `after` is stored
+  static constexpr std::uint32_t kNoStep = 3;
+
+  static bool has_before(std::uint32_t kind) { return (kind & kHasBefore) != 0; }
+  static bool has_after(std::uint32_t kind) { return (kind & kHasAfter) != 0; }
+  static bool has_step(std::uint32_t kind) { return kind >> kStepShift != kNoStep; }
+};
+
+/// A number whose lowest bit is its sign.
+inline std::int64_t signed_of(std::uint64_t value) {
+  return static_cast<std::int64_t>(value >> 1U) ^ -static_cast<std::int64_t>(value & 1U);
+}
+
 /// Of an event: what its origin tells of it.
 std::uint32_t event_kind(const Event& event);
 /// The event, without what is not of its origin: time, object and counts.
@@ -55,11 +78,31 @@ class EventWriter {
   std::uint8_t* place_;
 };
 
+/// Reads the events of a block in order: of each first its id, then the rest, or past it.
 class EventReader {
  public:
   EventReader(const std::vector<EventOrigin>& origins, const EventBlock& block)
       : origins_(origins), place_(block.place), position_{0, 0, block.first.value}, sparse_(block.sparse) {}
-  EventEntry next();
+
+  EventId next_id() {
+    const std::uint64_t origin = number();
+    if (sparse_ && (origin & 1U) != 0) position_.next += static_cast<std::uint32_t>(number());
+    origin_ = static_cast<std::uint32_t>(sparse_ ? origin >> 1U : origin);
+    return EventId(position_.next++);
+  }
+  void pass() {
+    position_.time_ns += static_cast<std::uint64_t>(difference());
+    position_.object += static_cast<std::uint32_t>(difference());
+    pass_number();
+    const std::uint32_t kind = origins_[origin_].kind;
+    if (EventKind::has_before(kind)) pass_number();
+    if (!EventKind::has_step(kind) && EventKind::has_after(kind)) pass_number();
+  }
+  EventEntry rest();
+  EventEntry next() {
+    next_id();
+    return rest();
+  }
 
  private:
   std::uint64_t number() {
@@ -68,11 +111,15 @@ class EventReader {
     for (; *place_ >= 0x80; shift += 7) value |= std::uint64_t{*place_++ & 0x7fU} << shift;
     return value | std::uint64_t{*place_++} << shift;
   }
-  std::int64_t difference();
+  std::int64_t difference() { return signed_of(number()); }
+  void pass_number() {
+    while (*place_++ >= 0x80) continue;
+  }
 
   const std::vector<EventOrigin>& origins_;
   const std::uint8_t* place_;
   EventPosition position_;
+  std::uint32_t origin_ = kNoOrigin;
   bool sparse_;
 };
 

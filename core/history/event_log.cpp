@@ -183,7 +183,8 @@ bool EventLog::contains(EventId id) const {
   const EventBlock block = this->block(block_of(id));
   EventReader reader(origins_, block);
   for (std::size_t i = 0; i < block.count; ++i) {
-    if (reader.next().id == id) return true;
+    if (reader.next_id() == id) return true;
+    reader.pass();
   }
   return false;
 }
@@ -194,8 +195,8 @@ EventLog::Entry EventLog::at(EventId id) const {
     const EventBlock block = this->block(number);
     EventReader reader(origins_, block);
     for (std::size_t i = 0; i < block.count; ++i) {
-      const Entry entry = reader.next();
-      if (entry.id == id) return entry;
+      if (reader.next_id() == id) return reader.rest();
+      reader.pass();
     }
   }
   fail("event #{} has been folded", id.value);
