@@ -45,6 +45,7 @@ bench: build
 	@python3 -B tests/bench/programs.py $(BUILD)
 	@$(BUILD)/tests/bench/bench_stack_capture
 	@$(BUILD)/tests/bench/bench_store
+	@$(BUILD)/tests/bench/bench_store --bounded 30000000
 
 format:
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-14 -i

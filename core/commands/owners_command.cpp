@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/owner_words.h"
+#include "analysis/stack_places.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
+#include "events/program_access.h"
 #include "reports/findings.h"
 
 namespace refhist {
@@ -60,8 +62,9 @@ std::string allocation_place(SessionState& state, const Block& block) {
   return {};
 }
 
-std::string line_of(SessionState& state, const OwnerWord& word, Address target) {
+std::string line_of(SessionState& state, const StackPlaces& stacks, const OwnerWord& word, Address target) {
   std::string text = word.at == 0 ? word.where : fmt::format("{:#x} {}", word.at, word.where);
+  if (const std::string frame = stacks.of(word.at); !frame.empty()) text += ", " + frame;
   if (word.value != target) text += fmt::format(", points {:#x} bytes into it", word.value - target);
   const Holder holder = holder_of(state, word);
   if (holder.object.valid()) {
@@ -77,10 +80,11 @@ std::string line_of(SessionState& state, const OwnerWord& word, Address target) 
   return text + "\n";
 }
 
-Json word_json(SessionState& state, const OwnerWord& word, Address target) {
+Json word_json(SessionState& state, const StackPlaces& stacks, const OwnerWord& word, Address target) {
   const Holder holder = holder_of(state, word);
   Json json{{"word", word.at == 0 ? Json(nullptr) : Json(fmt::format("{:#x}", word.at))},
             {"where", word.where},
+            {"frame", stacks.of(word.at)},
             {"offset", word.value - target},
             {"object", nullptr},
             {"member", holder.field},
@@ -115,6 +119,11 @@ void run_owners(CommandContext& context) {
   const std::vector<ObjectId> objects = objects_named(context);
   if (!state.alive) fail("there is no process whose memory could be looked at");
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  const ProgramAccess access(context.port, state.process, state.tracer_here);
+  const auto read = [&](Address address, void* out, std::size_t size) {
+    return access.read_memory(address, out, size, true);
+  };
+  const StackPlaces stacks(context.port, read, state.modules, state.unwinder, state.namer);
   Json list = Json::array();
   for (const ObjectId id : objects) {
     const Object object = state.history.object(id);
@@ -122,8 +131,8 @@ void run_owners(CommandContext& context) {
     Json words = Json::array();
     std::string lines;
     for (const OwnerWord& word : found.words) {
-      words.push_back(word_json(state, word, object.address));
-      lines += "  " + line_of(state, word, object.address);
+      words.push_back(word_json(state, stacks, word, object.address));
+      lines += "  " + line_of(state, stacks, word, object.address);
     }
     list.push_back({{"object", fmt::format("{:#x}", object.address)},
                     {"words", std::move(words)},

@@ -137,7 +137,9 @@ std::size_t HistoryFolder::mark(const Choice& choice) {
 void HistoryFolder::note_moments() {
   FoldedPlaces& folded = state_.folded;
   const std::size_t now = state_.history.event_count();
-  const std::size_t begin = folded.until.valid() ? folded.until.index() : 0;
+  std::size_t begin = folded.until.valid() ? folded.until.index() : 0;
+  // A fold that was broken off may have noted some already.
+  if (!folded.moments.empty()) begin = std::max(begin, folded.moments.back().index() + 1);
   const std::size_t stride = stride_of(now);
   std::vector<EventId> fresh;
   for (std::size_t at = (begin + stride - 1) / stride * stride; at < now; at += stride)

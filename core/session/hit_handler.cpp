@@ -262,7 +262,8 @@ void HitHandler::decide(DebuggerPort& port, const ProgramAccess& access, long ti
   // Does this thread alone take the counter to zero?
   std::erase_if(asked.firings, [&](const Firing& firing) {
     if (!firing.to_zero) return false;
-    if (!asked.candidate.last_put) return true;
+    const bool folded = !state_.history.objects().contains(*firing.to_zero);
+    if (folded || !asked.candidate.last_put) return true;
     const Object& object = state_.history.object(*firing.to_zero);
     const TrackedFamily& tracked = state_.families[object.family.index()];
     if (!tracked.counter) return false;
@@ -270,7 +271,7 @@ void HitHandler::decide(DebuggerPort& port, const ProgramAccess& access, long ti
     return now && *now != 1;
   });
   for (const ObjectId id : asked.objects) {
-    if (id.valid()) state_.agent.rules()->correct(state_.history.object(id));
+    if (state_.history.objects().contains(id)) state_.agent.rules()->correct(state_.history.object(id));
   }
   if (asked.firings.empty()) return;
   const Candidate& candidate = asked.candidate;

@@ -118,6 +118,8 @@ def test_owners(d):
     check(any(text.startswith("held (") for text in where), f"the variable: {where}")
     check(any(text.startswith("table+16 (") for text in where), f"the table: {where}")
     check(any("stack of thread" in text for text in where), f"the stack: {where}")
+    frames = [word["frame"] for word in words if "stack of thread" in word["where"]]
+    check(any(frame.startswith("frame 1, hold (analysis.c:") for frame in frames), f"the frame of `local`: {frames}")
     block = int(d.value("(unsigned long)holder"))
     found = only([word for word in words if word["word"] and block <= int(word["word"], 16) < block + 24], "words in the block")
     equal(int(found["word"], 16) - block, 8, "place in the block")
