@@ -48,6 +48,8 @@ void EventLog::write(Blocks& blocks, const Entry& entry, bool sparse) {
 }
 
 EventId EventLog::append(const Event& event, EventId previous) {
+  if (size_ >= EventId::kNone)
+    fail("{} events are all that can be recorded: refhist reset begins anew", size_);
   const Origin origin{event.site, event.thread, event.stack, event_kind(event)};
   last_origin_ = intern(origin);
   const EventId id(size_);

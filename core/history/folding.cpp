@@ -1,6 +1,5 @@
 // History: objects and events that are left out, so that memory follows what lives and not what happened.
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "history/history.h"
@@ -50,7 +49,7 @@ bool History::keeps(EventLog::Entry& entry, EventId recent, std::unordered_map<O
   if (how != Fold::early) return how == Fold::nothing;
   const Object& object = objects_[event.object];
   // What is not one reference cannot be counted with others.
-  const bool by_more = event.before && event.after && std::abs(*event.after - *event.before) > 1;
+  const bool by_more = event.before && event.after && !EventKind::has_step(event_kind(event));
   const bool landmark = by_more || entry.id == object.first_event || entry.id == object.born ||
                         entry.id == object.died || entry.id == object.last_event || event.unobserved ||
                         event.role == Role::free;

@@ -16,6 +16,8 @@ ObjectTable::Chunk& ObjectTable::chunk_of(std::size_t id) {
 }
 
 ObjectId ObjectTable::add(const Object& object) {
+  if (size_ >= ObjectId::kNone)
+    fail("{} objects are all that can be recorded: refhist reset begins anew", size_);
   const ObjectId id(size_++);
   Chunk& chunk = chunk_of(id.index());
   const std::size_t place = id.index() % kChunk;
