@@ -4,43 +4,27 @@
 
 namespace refhist {
 
-std::uint32_t CleanProfiles::owner_of(std::uint32_t origin, const Event& event) {
-  if (origin >= by_origin_.size()) by_origin_.resize(history_.log().origins().size(), kUnasked);
-  std::uint32_t& number = by_origin_[origin];
-  if (number != kUnasked) return number;
-  if (!acquires(event) && !gives_back(event)) return number = kNoOwner;
-  const Owner& owner = owners_.of(event);
-  const FamilyId family = history_.object(event.object).family;
-  return number = folded_.owner(FoldedOwner{family, gives_back(event), owner.place, owner.frame});
-}
-
 void CleanProfiles::sum_up() {
   history_.log().for_each(EventId(0U), [&](const EventLog::Entry& entry) {
-    if (history_.objects().fold(entry.event.object) != Fold::gone) return;
-    const std::uint32_t owner = owner_of(entry.origin, entry.event);
-    if (owner != kNoOwner) sums_[entry.event.object] += owner_sum(owner);
+    if (history_.objects().fold(entry.event.object) == Fold::gone)
+      sums_[entry.event.object] += owner_sums_.of(entry.origin, entry.event);
   });
   for (const auto& [id, folded] : history_.all_folded_events()) {
     if (history_.objects().fold(id) != Fold::gone) continue;
-    const auto life = history_.folded_life_of(id);
-    for (std::size_t i = 0; i < life.size(); ++i) {
-      const std::uint32_t owner = owner_of(folded.by_origin[i].first, life[i].first);
-      if (owner != kNoOwner) sums_[id] += life[i].second * owner_sum(owner);
-    }
+    for (const auto& [event, times] : history_.folded_life_of(id)) sums_[id] += times * owner_sums_.of(event);
   }
 }
 
 FoldedKind CleanProfiles::kind_of(ObjectId id) {
+  const FamilyId family = history_.object(id).family;
   std::map<std::uint32_t, std::uint32_t> counts;
-  const auto count = [&](std::uint32_t origin, const Event& event, std::uint32_t times) {
-    const std::uint32_t owner = owner_of(origin, event);
-    if (owner != kNoOwner) counts[owner] += times;
+  const auto count = [&](const Event& event, std::uint32_t times) {
+    if (!acquires(event) && !gives_back(event)) return;
+    const Owner& owner = owners_.of(event);
+    counts[folded_.owner(FoldedOwner{family, gives_back(event), owner.place, owner.frame})] += times;
   };
-  for (const auto& [event, what] : history_.life_of(id)) count(history_.log().origin_of(event), what, 1);
-  const History::FoldedEvents* folded = history_.folded_events(id);
-  const auto life = history_.folded_life_of(id);
-  for (std::size_t i = 0; i < life.size(); ++i)
-    count(folded->by_origin[i].first, life[i].first, life[i].second);
+  for (const auto& [event, what] : history_.life_of(id)) count(what, 1);
+  for (const auto& [event, times] : history_.folded_life_of(id)) count(event, times);
   return FoldedKind{{counts.begin(), counts.end()}, 0};
 }
 
@@ -66,7 +50,10 @@ void CleanProfiles::know_kinds() {
     auto& known = kinds_[&place];
     for (std::size_t i = 0; i < place.kinds.size(); ++i) {
       std::uint64_t sum = 0;
-      for (const auto& [owner, times] : place.kinds[i].counts) sum += times * owner_sum(owner);
+      for (const auto& [number, times] : place.kinds[i].counts) {
+        const FoldedOwner& owner = folded_.owners()[number];
+        sum += times * OwnerSums::of(owner.put, owner.place);
+      }
       known.emplace(sum, i);
     }
   }

@@ -24,11 +24,7 @@ class CleanProfiles {
 
  private:
   static constexpr std::size_t kMostKinds = 1000;  // of one birthplace
-  static constexpr std::uint32_t kUnasked = 0xffffffffU;
-  static constexpr std::uint32_t kNoOwner = 0xfffffffeU;
 
-  /// What an event with this origin counts for: one of folded_.owners(), or kNoOwner.
-  std::uint32_t owner_of(std::uint32_t origin, const Event& event);
   void sum_up();
   FoldedKind kind_of(ObjectId id);
   void know_kinds();
@@ -37,8 +33,7 @@ class CleanProfiles {
   const History& history_;
   FoldedPlaces& folded_;
   Owners owners_;
-  std::vector<std::uint32_t> by_origin_;
-  /// Equal for objects that were taken and put alike: a sum over their events, in whatever order.
+  OwnerSums owner_sums_{owners_};
   IdMap<ObjectId, std::uint64_t> sums_;
   std::unordered_map<const FoldedPlace*, std::unordered_map<std::uint64_t, std::size_t>> kinds_;  // by sum
 };

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 #include <tuple>
 
 #include "base/text.h"
@@ -46,28 +44,20 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
       owners_(namer),
       births_(history, sites, namer) {}
 
-std::uint64_t LeakFinder::sum_of(const Event& event) {
-  if (!acquires(event) && !gives_back(event)) return 0;
-  const std::uint64_t place = std::hash<std::string>{}(owners_.of(event).place);
-  return owner_sum(gives_back(event) ? ~place : place);
-}
-
 void LeakFinder::sum_profiles() {
   summed_ = true;
-  std::vector<std::optional<std::uint64_t>> by_origin(history_.log().origins().size());
   history_.log().for_each(EventId(0U), [&](const EventLog::Entry& entry) {
-    std::optional<std::uint64_t>& sum = by_origin[entry.origin];
-    if (!sum) sum = sum_of(entry.event);
-    sums_[entry.event.object] += *sum;
+    sums_[entry.event.object] += owner_sums_.of(entry.origin, entry.event);
   });
   for (const auto& [id, folded] : history_.all_folded_events()) {
-    for (const auto& [event, times] : history_.folded_life_of(id)) sums_[id] += times * sum_of(event);
+    for (const auto& [event, times] : history_.folded_life_of(id)) sums_[id] += times * owner_sums_.of(event);
   }
 }
 
 LeakFinder::Profile LeakFinder::profile(ObjectId id) {
   if (!summed_) return read_profile(id);
-  const std::uint64_t key = sums_[id] + owner_sum(history_.object(id).family.index());
+  const std::uint64_t family = history_.object(id).family.index() + 1;
+  const std::uint64_t key = sums_[id] + family * 0x9e3779b97f4a7c15ULL;
   const auto found = by_sum_.find(key);
   return found != by_sum_.end() ? found->second : by_sum_.emplace(key, read_profile(id)).first->second;
 }

@@ -76,7 +76,6 @@ class LeakFinder {
   /// What tells objects with equal profiles, for all objects at once: where so many are asked for that
   /// reading the events in order is sooner done.
   void sum_profiles();
-  std::uint64_t sum_of(const Event& event);
   Profile profile_of(const FoldedKind& kind);
   /// Objects that were released clean at one place: the profiles that occur, with how many have them.
   struct Siblings {
@@ -114,6 +113,7 @@ class LeakFinder {
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
   std::unordered_set<ObjectId> blamed_;  // objects with findings
   Owners owners_;
+  OwnerSums owner_sums_{owners_};
   Birthplaces births_;
   bool summed_ = false;
   IdMap<ObjectId, std::uint64_t> sums_;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "analysis/frame_namer.h"
 #include "history/event.h"
@@ -13,14 +15,6 @@ namespace refhist {
 /// The event takes references, or gives some back, by a probe that was seen.
 bool acquires(const Event& event);
 bool gives_back(const Event& event);
-
-/// Numbers for owners whose sums tell objects that were taken and put alike from others.
-inline std::uint64_t owner_sum(std::uint64_t number) {
-  std::uint64_t x = (number + 1) * 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31U);
-}
 
 struct Owner {
   NamedFrame frame;
@@ -36,6 +30,21 @@ class Owners {
  private:
   FrameNamer& namer_;
   std::unordered_map<std::uint64_t, Owner> known_;  // by site and stack
+};
+
+/// Numbers whose sum over an object's events, in whatever order, tells objects that were taken and put alike
+/// from others.
+class OwnerSums {
+ public:
+  explicit OwnerSums(Owners& owners) : owners_(owners) {}
+  /// Of an event, by the index of its origin where that is known; 0 when it neither takes nor gives back.
+  std::uint64_t of(const Event& event);
+  std::uint64_t of(std::uint32_t origin, const Event& event);
+  static std::uint64_t of(bool put, const std::string& place);
+
+ private:
+  Owners& owners_;
+  std::vector<std::optional<std::uint64_t>> by_origin_;
 };
 
 }  // namespace refhist
