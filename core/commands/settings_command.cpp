@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
+#include "reports/fold_notes.h"
 
 namespace refhist {
 
@@ -23,7 +24,6 @@ struct Setting {
   void (*set)(SessionState& state, const std::string& value);
 };
 
-constexpr std::array<const char*, 3> kKeepNames = {"all", "live", "suspect"};
 constexpr std::uint64_t kLeastMemory = 1U << 20U;
 
 std::string keep_name(Keep keep) { return kKeepNames[static_cast<std::size_t>(keep)]; }
@@ -74,7 +74,7 @@ const std::array<Setting, 8>& settings() {
          state.recorder.options().backend = value == "auto" ? Backend::automatic : Backend::breakpoint;
        }},
       {"keep",
-       {"all", "live", "suspect"},
+       {kKeepNames.begin(), kKeepNames.end()},
        "all: every event of every object; live: objects that died clean become totals of their birthplaces "
        "once another one has their address; suspect: also, early events of objects that nothing is wrong "
        "with "

@@ -87,7 +87,7 @@ class History {
   [[nodiscard]] std::vector<std::pair<EventId, Event>> life_of(ObjectId id) const;
   /// The kinds of its events that were folded, without time and counts, and how many there were.
   [[nodiscard]] std::vector<std::pair<Event, std::uint32_t>> folded_life_of(ObjectId id) const;
-  /// Those given so far, and those left.
+  /// How many ids were given, to events that have been folded as well.
   [[nodiscard]] std::size_t event_count() const { return events_.size(); }
   /// What else is to be said of an object: why its state is unknown, in words. Empty for most.
   [[nodiscard]] const std::string& note(ObjectId id) const;

@@ -89,9 +89,9 @@ nlohmann::ordered_json folded_events_json(SessionState& state, ObjectId id) {
 }
 
 std::string keep_text(const SessionState& state) {
-  constexpr const char* kNames[] = {"all", "live", "suspect"};
   std::string text;
-  if (state.keep != Keep::all) text += fmt::format("; keep: {}", kNames[static_cast<int>(state.keep)]);
+  if (state.keep != Keep::all)
+    text += fmt::format("; keep: {}", kKeepNames[static_cast<std::size_t>(state.keep)]);
   if (state.memory_limit != 0) text += fmt::format("; limit: {}", bytes_text(state.memory_limit));
   return text;
 }

@@ -1,6 +1,7 @@
 // What is said of objects and events that were folded.
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "session/session_state.h"
 
 namespace refhist {
+
+/// What the user calls the values of Keep, in their order.
+inline constexpr std::array<const char*, 3> kKeepNames = {"all", "live", "suspect"};
 
 /// For every report: what was folded, and why. Empty when nothing was.
 std::vector<std::string> fold_notes(const SessionState& state);
