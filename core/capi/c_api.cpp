@@ -31,6 +31,7 @@ static_assert(RH_NOTICE_DETACHED == static_cast<int>(refhist::Notice::detached))
 static_assert(RH_NOTICE_EXECUTED == static_cast<int>(refhist::Notice::executed));
 static_assert(RH_NOTICE_LEAVING == static_cast<int>(refhist::Notice::leaving));
 static_assert(RH_NOTICE_QUITTING == static_cast<int>(refhist::Notice::quitting));
+static_assert(RH_NOTICE_HANDED_OVER == static_cast<int>(refhist::Notice::handed_over));
 static_assert(RH_NOTICE_BREAKPOINTS == static_cast<int>(refhist::Notice::breakpoints));
 
 /// What `call` gives, or `otherwise` when it throws.

@@ -60,9 +60,9 @@ std::optional<std::string> report_text(CommandContext& context, const std::strin
   if (!known) return std::nullopt;
   const Check check = check_session(state, check_options(context.arguments));
   const SourcePlaces places(source_root(context.arguments));
-  if (format == "json") return session_json(state, check);
-  if (format == "html") return html_report(state, check, places);
-  return format == "junit" ? junit_report(state, check, places) : sarif_report(state, check, places);
+  if (format == "json") return session_json(check);
+  if (format == "html") return html_report(check, places);
+  return format == "junit" ? junit_report(check, places) : sarif_report(check, places);
 }
 
 }  // namespace
@@ -93,8 +93,7 @@ void run_check(CommandContext& context) {
   const CheckOptions options = check_options(context.arguments);
   scan_if_alive(context.state, context.port);
   const Check check = check_session(context.state, options);
-  context.text =
-      context.arguments.has("--json") ? check_json(context.state, check) : check_report(context.state, check);
+  context.text = context.arguments.has("--json") ? check_json(check) : check_report(check);
   context.quit_status = check.status();
 }
 

@@ -34,16 +34,12 @@ Baseline Baseline::read(const std::string& path) {
   return baseline;
 }
 
-void Baseline::write(const std::string& path, SessionState& state,
-                     const std::vector<ReportedFinding>& findings) {
-  std::map<std::string, nlohmann::ordered_json> sorted;  // so that the file changes only where findings do
-  for (const ReportedFinding& finding : findings) {
-    sorted[finding.fingerprint] = {{"fingerprint", finding.fingerprint},
-                                   {"verdict", verdict_name(finding.verdict)},
-                                   {"what", finding_title(state, finding)}};
-  }
+void Baseline::write(const std::string& path, const std::map<std::string, Entry>& findings) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (auto& [fingerprint, entry] : sorted) list.push_back(std::move(entry));
+  for (const auto& [fingerprint, entry] : findings) {
+    list.push_back(
+        {{"fingerprint", fingerprint}, {"verdict", verdict_name(entry.verdict)}, {"what", entry.what}});
+  }
   const nlohmann::ordered_json json{{"schema", kSchema}, {"findings", std::move(list)}};
   replace_file(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

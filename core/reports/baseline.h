@@ -14,9 +14,13 @@ class Baseline {
   Baseline() = default;
   /// Throws Error: not there, no baseline, of a newer version.
   static Baseline read(const std::string& path);
-  /// The file with these findings and nothing else; an older one is replaced as a whole. Throws Error.
-  static void write(const std::string& path, SessionState& state,
-                    const std::vector<ReportedFinding>& findings);
+  struct Entry {
+    Verdict verdict = Verdict::leak;
+    std::string what;
+  };
+  /// The file with these findings, by fingerprint, and nothing else; an older one is replaced as a whole.
+  /// Throws Error.
+  static void write(const std::string& path, const std::map<std::string, Entry>& findings);
 
   [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }
   /// "leak of json_object born in open (a.c:3)" for each that none of the findings is.

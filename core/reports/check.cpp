@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "reports/baseline.h"
@@ -12,18 +13,36 @@ namespace refhist {
 
 namespace {
 
-std::string why_failed(const SessionState& state, bool allow_unarmed) {
-  if (!state.cut_short.empty()) return state.cut_short;
-  if (!state.opened && !state.tracks_any()) return "nothing is tracked";
-  if (!state.opened && state.runs == 0) return "no program ran";
+bool is_armed(const SessionState& state) {
   const auto& sites = state.sites.all();
-  const bool armed = std::any_of(sites.begin(), sites.end(), [&](const Site& site) {
+  return std::any_of(sites.begin(), sites.end(), [&](const Site& site) {
     const bool asked_for = !state.families[site.family.index()].by_default;
     return asked_for && site.current && (site.why_not.empty() || site.hits != 0);
   });
-  if (!armed && !allow_unarmed) return "no function of the tracked families was ever armed";
-  if (lost_events(state) != 0) return "events were lost";
+}
+
+std::string why_failed(const SessionState& state) {
+  if (!state.cut_short.empty()) return state.cut_short;
+  if (!state.opened && !state.tracks_any()) return "nothing is tracked";
+  if (!state.opened && state.runs == 0) return "no program ran";
   return {};
+}
+
+/// Of the program and its children it is enough that one uses the families.
+void set_why_failed(Check& check, bool allow_unarmed) {
+  const bool armed =
+      allow_unarmed || std::any_of(check.processes.begin(), check.processes.end(),
+                                   [](const CheckedProcess& process) { return is_armed(*process.state); });
+  for (CheckedProcess& process : check.processes) {
+    process.why_failed = why_failed(*process.state);
+    if (process.why_failed.empty() && process.parent == 0 && !armed)
+      process.why_failed = "no function of the tracked families was ever armed";
+    if (process.why_failed.empty() && lost_events(*process.state) != 0)
+      process.why_failed = "events were lost";
+    if (process.why_failed.empty() || !check.why_failed.empty()) continue;
+    check.why_failed = process.parent == 0 ? process.why_failed
+                                           : fmt::format("process {}: {}", process.pid, process.why_failed);
+  }
 }
 
 void set_status(SessionState& state, Suppressions& suppressions, const Baseline& baseline,
@@ -40,15 +59,46 @@ bool is_fatal(const std::vector<Verdict>& fatal, const ReportedFinding& finding)
   return std::find(fatal.begin(), fatal.end(), finding.verdict) != fatal.end();
 }
 
+/// Of one process, or of all.
+using Findings = std::vector<ReportedFinding>;
+
+Findings findings_of(const Check& check, std::size_t process, const CheckOptions& options,
+                     Suppressions& suppressions, const Baseline& baseline) {
+  SessionState& state = *check.processes[process].state;
+  Findings findings = collect_findings(state, options.filter);
+  for (ReportedFinding& finding : findings) {
+    finding.process = process;
+    if (check.processes.size() > 1) finding.pids = {check.processes[process].pid};
+    set_status(state, suppressions, baseline, finding);
+  }
+  return findings;
+}
+
+/// What has the same fingerprint, and the same was said of, is one finding.
+void add_findings(Findings& all, Findings more) {
+  for (ReportedFinding& finding : more) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const ReportedFinding& one) {
+      return one.process != finding.process && one.fingerprint == finding.fingerprint &&
+             one.status == finding.status && one.suppressed_by == finding.suppressed_by;
+    });
+    if (same == all.end()) {
+      all.push_back(std::move(finding));
+      continue;
+    }
+    same->pids.push_back(finding.pids.front());
+    same->elsewhere += finding.alike.size();
+  }
+}
+
 /// What is not suppressed and of a fatal kind is accepted from now on. Returns what is to be told.
-std::string accept_all(SessionState& state, const CheckOptions& options, Check& check) {
-  std::vector<ReportedFinding> accepted;
+std::string accept_all(const CheckOptions& options, Check& check) {
+  std::map<std::string, Baseline::Entry> accepted;
   for (ReportedFinding& finding : check.findings) {
     if (finding.status == FindingStatus::suppressed || !is_fatal(options.fatal, finding)) continue;
     finding.status = FindingStatus::known;
-    accepted.push_back(finding);
+    accepted[finding.fingerprint] = {finding.verdict, finding_title(check.state_of(finding), finding)};
   }
-  Baseline::write(options.baseline, state, accepted);
+  Baseline::write(options.baseline, accepted);
   return fmt::format("baseline {} has {} now", options.baseline, plural(accepted.size(), "finding"));
 }
 
@@ -80,20 +130,39 @@ std::string Check::summary() const {
   return text;
 }
 
+std::vector<std::string> Check::all_notes() const {
+  std::vector<std::string> all = notes;
+  for (std::string& line : caveats(program())) all.push_back(std::move(line));
+  std::map<std::string, std::vector<long>> of_children;
+  for (const CheckedProcess& process : processes) {
+    if (process.parent == 0) continue;
+    for (std::string& line : caveats(*process.state)) of_children[std::move(line)].push_back(process.pid);
+  }
+  for (const auto& [line, pids] : of_children) {
+    all.push_back(pids.size() == 1 ? fmt::format("process {}: {}", pids.front(), line)
+                                   : fmt::format("{} processes: {}", pids.size(), line));
+  }
+  return all;
+}
+
 Check check_session(SessionState& state, const CheckOptions& options) {
+  return check_processes({CheckedProcess{&state, 0, 0, {}}}, options);
+}
+
+Check check_processes(std::vector<CheckedProcess> processes, const CheckOptions& options) {
   Suppressions suppressions;
   if (!options.suppressions.empty()) suppressions = Suppressions::read(options.suppressions);
   Baseline baseline;
   if (!options.baseline.empty() && !options.update_baseline) baseline = Baseline::read(options.baseline);
 
   Check check;
+  check.processes = std::move(processes);
   check.fatal = options.fatal;
-  check.why_failed = why_failed(state, options.allow_unarmed);
-  check.findings = collect_findings(state, options.filter);
-  for (ReportedFinding& finding : check.findings) set_status(state, suppressions, baseline, finding);
+  set_why_failed(check, options.allow_unarmed);
+  for (std::size_t i = 0; i < check.processes.size(); ++i)
+    add_findings(check.findings, findings_of(check, i, options, suppressions, baseline));
   // A session that failed may have missed what was accepted before.
-  if (options.update_baseline && check.why_failed.empty())
-    check.notes.push_back(accept_all(state, options, check));
+  if (options.update_baseline && check.why_failed.empty()) check.notes.push_back(accept_all(options, check));
   for (const ReportedFinding& finding : check.findings) {
     if (check.fails(finding)) ++check.failing;
     if (finding.status == FindingStatus::known) ++check.known;

@@ -19,8 +19,17 @@ struct CheckOptions {
   bool allow_unarmed = false;  ///< a session in which nothing could be armed proves that nothing is wrong
 };
 
+/// A process that is looked at: the program, or a child of it that has a history of its own.
+struct CheckedProcess {
+  SessionState* state = nullptr;
+  long pid = 0;            ///< 0: not known, and the only one
+  long parent = 0;         ///< 0: it is the program
+  std::string why_failed;  ///< why its session proves nothing; empty when it proves something
+};
+
 struct Check {
-  std::vector<ReportedFinding> findings;
+  std::vector<CheckedProcess> processes;  ///< the program first
+  std::vector<ReportedFinding> findings;  ///< one for all processes that have it
   std::vector<Verdict> fatal;
   std::size_t failing = 0;  ///< new findings of a fatal kind
   std::size_t known = 0;
@@ -28,6 +37,12 @@ struct Check {
   std::vector<std::string> notes;  ///< about suppressions and the baseline
   std::string why_failed;          ///< why it proves nothing; empty when it proves something
 
+  [[nodiscard]] SessionState& program() const { return *processes.front().state; }
+  [[nodiscard]] SessionState& state_of(const ReportedFinding& finding) const {
+    return *processes[finding.process].state;
+  }
+  /// `notes`, and what every report says of each process: once, however many it is said of.
+  [[nodiscard]] std::vector<std::string> all_notes() const;
   [[nodiscard]] bool fails(const ReportedFinding& finding) const;
   /// 23 findings, 0 clean, 1 the session failed.
   [[nodiscard]] int status() const { return failing != 0 ? 23 : why_failed.empty() ? 0 : 1; }
@@ -37,6 +52,8 @@ struct Check {
 
 /// Throws Error when a file cannot be read or written.
 Check check_session(SessionState& state, const CheckOptions& options);
+/// One judgement of several processes, the program first. They live as long as what is returned.
+Check check_processes(std::vector<CheckedProcess> processes, const CheckOptions& options);
 
 /// Events that were not recorded, as far as that is known.
 std::uint64_t lost_events(const SessionState& state);

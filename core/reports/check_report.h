@@ -8,6 +8,6 @@
 
 namespace refhist {
 
-std::string check_report(SessionState& state, const Check& check);
+std::string check_report(const Check& check);
 
 }  // namespace refhist

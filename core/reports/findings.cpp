@@ -209,6 +209,16 @@ std::string object_title(SessionState& state, ObjectId id) {
   return text;
 }
 
+std::string processes_text(const ReportedFinding& finding) {
+  constexpr std::size_t kNamed = 5;
+  if (finding.pids.empty()) return {};
+  std::string text = finding.pids.size() == 1 ? "process" : "processes";
+  for (std::size_t i = 0; i < std::min(kNamed, finding.pids.size()); ++i)
+    text += fmt::format("{} {}", i == 0 ? "" : ",", finding.pids[i]);
+  if (finding.pids.size() > kNamed) text += fmt::format(" and {} more", finding.pids.size() - kNamed);
+  return text;
+}
+
 std::vector<std::string> caveats(SessionState& state) {
   if (state.opened) {
     std::vector<std::string> lines = state.opened->notes;
@@ -220,9 +230,14 @@ std::vector<std::string> caveats(SessionState& state) {
   if (state.lost_hits != 0)
     lines.push_back(
         fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
-  if (state.forks != 0) {
-    lines.push_back(fmt::format("the program forked {}: what its children do is not seen",
-                                state.forks == 1 ? "once" : fmt::format("{} times", state.forks)));
+  if (state.forks > state.followed_children) {
+    const std::string followed =
+        state.followed_children == 0
+            ? "what its children do is not seen"
+            : fmt::format("{} of its children have sessions of their own, what others do is not seen",
+                          state.followed_children);
+    lines.push_back(fmt::format("the program forked {}: {}",
+                                state.forks == 1 ? "once" : fmt::format("{} times", state.forks), followed));
   }
   if (state.agent.lost() != 0) {
     lines.push_back(

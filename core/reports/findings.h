@@ -27,7 +27,10 @@ struct ReportedFinding {
   std::vector<Suspect> suspects;
   std::string why;
   std::string fingerprint;      ///< 16 hex digits; the same after recompilation and at other addresses
-  std::vector<ObjectId> alike;  ///< all objects with this fingerprint, `object` first
+  std::vector<ObjectId> alike;  ///< all objects of this process with this fingerprint, `object` first
+  std::size_t process = 0;      ///< whose object it is, among those of the check
+  std::vector<long> pids;       ///< of all processes that have it, where several were looked at
+  std::size_t elsewhere = 0;    ///< objects with this fingerprint in the others of them
   FindingStatus status = FindingStatus::fresh;
   std::string suppressed_by;  ///< the suppression: "leak:open_conn"
 };
@@ -37,6 +40,9 @@ struct FindingFilter {
   bool reachable = false;             ///< reachable objects are leaks as well
   [[nodiscard]] bool wants(const std::string& family) const;
 };
+
+/// "process 12", "processes 12, 13 and 5 more"; empty when there was only one.
+std::string processes_text(const ReportedFinding& finding);
 
 std::vector<ReportedFinding> collect_findings(SessionState& state, const FindingFilter& filter);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -31,22 +32,25 @@ constexpr std::size_t kMostSources = 3;
 /// The data of the page. Frames and stacks are told once.
 class Page {
  public:
-  Page(SessionState& state, const Check& check, const SourcePlaces& places)
-      : state_(state),
-        check_(check),
-        places_(places),
-        birthplaces_(state.history, state.sites, state.namer) {}
+  Page(const Check& check, const SourcePlaces& places) : check_(check), places_(places) {}
 
   Json data() {
     Json findings = Json::array();
-    for (const ReportedFinding& finding : check_.findings) findings.push_back(finding_json(finding));
-    Json balance = balance_json();
-    Json objects = objects_json();
-    std::vector<std::string> notes = check_.notes;
-    for (std::string& line : caveats(state_)) notes.push_back(std::move(line));
-    notes.push_back(scan_line(state_));
-    return {{"title", title()},
-            {"subtitle", subtitle()},
+    Json balance = Json::array();
+    Json objects = Json::array();
+    for (std::size_t i = 0; i < check_.processes.size(); ++i) {
+      turn_to(i);
+      for (const ReportedFinding& finding : check_.findings) {
+        if (finding.process == i) findings.push_back(finding_json(finding));
+      }
+      add_balance(balance);
+      add_objects(objects);
+    }
+    std::vector<std::string> notes = check_.all_notes();
+    notes.push_back(scan_line(check_.program()));
+    return {{"title", title(check_.program())},
+            {"subtitle", subtitle(check_.program())},
+            {"processes", processes_json()},
             {"families", families_},
             {"findings", std::move(findings)},
             {"balance", std::move(balance)},
@@ -60,18 +64,36 @@ class Page {
   }
 
  private:
-  std::string title() const {
-    if (!state_.program.arguments.empty()) return join(state_.program.arguments, " ");
-    return state_.program.executable.empty() ? "a program" : state_.program.executable;
+  static std::string title(const SessionState& state) {
+    if (!state.program.arguments.empty()) return join(state.program.arguments, " ");
+    return state.program.executable.empty() ? "a program" : state.program.executable;
   }
 
-  std::string subtitle() const {
+  std::string subtitle(const SessionState& state) const {
     std::string end = "it has not ended";
-    if (state_.end.by_itself())
-      end = state_.end.by_signal ? fmt::format("ended by signal {}", state_.end.status)
-                                 : fmt::format("exit status {}", state_.end.status);
-    return fmt::format("{}; {} on {}; {}", end, plural(state_.history.event_count(), "event"),
-                       plural(state_.history.objects().size(), "object"), check_.summary());
+    if (state.end.by_itself())
+      end = state.end.by_signal ? fmt::format("ended by signal {}", state.end.status)
+                                : fmt::format("exit status {}", state.end.status);
+    return fmt::format("{}; {} on {}; {}", end, plural(state.history.event_count(), "event"),
+                       plural(state.history.objects().size(), "object"), check_.summary());
+  }
+
+  /// What is told from now on is told of this process.
+  void turn_to(std::size_t process) {
+    process_ = process;
+    state_ = check_.processes[process].state;
+    birthplaces_ = std::make_unique<Birthplaces>(state_->history, state_->sites, state_->namer);
+    family_numbers_.clear();
+    place_numbers_.clear();
+    stack_numbers_.clear();
+  }
+
+  Json processes_json() const {
+    Json list = Json::array();
+    if (check_.processes.size() < 2) return list;
+    for (const CheckedProcess& process : check_.processes)
+      list.push_back({{"pid", process.pid}, {"parent", process.parent}, {"title", title(*process.state)}});
+    return list;
   }
 
   Json finding_json(const ReportedFinding& finding) {
@@ -84,20 +106,22 @@ class Page {
     }
     std::vector<std::string> objects;
     for (const ObjectId id : finding.alike)
-      objects.push_back(fmt::format("{:#x}", state_.history.object(id).address));
+      objects.push_back(fmt::format("{:#x}", state_->history.object(id).address));
     std::vector<std::uint32_t> references;
     for (const EventId id : finding.references) references.push_back(id.value);
-    const std::vector<EventId> events = state_.history.events_of(finding.object);
+    const std::vector<EventId> events = state_->history.events_of(finding.object);
     return {{"verdict", verdict_name(finding.verdict)},
-            {"title", finding_title(state_, finding)},
-            {"family", state_.family_name(state_.history.object(finding.object).family)},
+            {"title", finding_title(*state_, finding)},
+            {"family", state_->family_name(state_->history.object(finding.object).family)},
             {"status", status_name(finding.status)},
             {"suppressed_by", finding.suppressed_by},
             {"why", finding.why},
             {"fingerprint", finding.fingerprint},
-            {"object", fmt::format("{}: {}", object_title(state_, finding.object),
-                                   state_text(state_.history.object(finding.object)))},
+            {"object", fmt::format("{}: {}", object_title(*state_, finding.object),
+                                   state_text(state_->history.object(finding.object)))},
             {"objects", std::move(objects)},
+            {"elsewhere", finding.elsewhere},
+            {"pids", finding.pids},
             {"suspects", std::move(suspects)},
             {"sources", sources_json(finding)},
             {"references", std::move(references)},
@@ -115,8 +139,8 @@ class Page {
   }
 
   Json event_json(EventId id) {
-    const Event event = state_.history.event(id);
-    const Thread& thread = state_.history.thread(event.thread);
+    const Event event = state_->history.event(id);
+    const Thread& thread = state_->history.thread(event.thread);
     const auto count = [](const Count& value) { return value ? Json(*value) : Json(nullptr); };
     return {{"seq", id.value},
             {"time_ns", event.time_ns},
@@ -125,7 +149,7 @@ class Page {
             {"role", event.unobserved ? "unseen" : std::string(role_name(event.role))},
             {"before", count(event.before)},
             {"after", count(event.after)},
-            {"place", event.stack.valid() ? FrameNamer::text(state_.namer.owner(event))
+            {"place", event.stack.valid() ? FrameNamer::text(state_->namer.owner(event))
                                           : std::string("changed without a probe")},
             {"stack", event.stack.valid() ? Json(stack_number(event.stack)) : Json(nullptr)}};
   }
@@ -134,8 +158,8 @@ class Page {
     const auto [entry, added] = stack_numbers_.try_emplace(id, stacks_.size());
     if (!added) return entry->second;
     Json frames = Json::array();
-    for (const NamedFrame& frame : state_.namer.stack(id)) frames.push_back(frame_number(frame));
-    stacks_.push_back({{"frames", std::move(frames)}, {"truncated", state_.history.stacks().truncated(id)}});
+    for (const NamedFrame& frame : state_->namer.stack(id)) frames.push_back(frame_number(frame));
+    stacks_.push_back({{"frames", std::move(frames)}, {"truncated", state_->history.stacks().truncated(id)}});
     return entry->second;
   }
 
@@ -151,9 +175,9 @@ class Page {
   Json sources_json(const ReportedFinding& finding) {
     std::vector<NamedFrame> frames;
     for (const Suspect& suspect : finding.suspects) frames.push_back(suspect.frame);
-    frames.push_back(finding_place(state_, finding));
-    const EventId born = state_.history.object(finding.object).born;
-    if (born.valid()) frames.push_back(state_.namer.owner(state_.history.event(born)));
+    frames.push_back(finding_place(*state_, finding));
+    const EventId born = state_->history.object(finding.object).born;
+    if (born.valid()) frames.push_back(state_->namer.owner(state_->history.event(born)));
     Json sources = Json::array();
     std::set<std::pair<std::string, unsigned>> told;
     for (const NamedFrame& frame : frames) {
@@ -177,50 +201,52 @@ class Page {
             {"calls", std::move(calls)}};
   }
 
-  Json balance_json() {
+  void add_balance(Json& trees) {
     std::map<FamilyId, std::vector<ObjectId>> live;
-    for (const auto& [id, object] : state_.history.objects()) {
+    for (const auto& [id, object] : state_->history.objects()) {
       if (object.state == ObjectState::live) live[object.family].push_back(id);
     }
-    Json trees = Json::array();
     for (const auto& [family, objects] : live) {
-      BalanceTree tree(state_.history, state_.namer);
+      BalanceTree tree(state_->history, state_->namer);
       for (const ObjectId id : objects) tree.add(id);
-      trees.push_back({{"family", state_.family_name(family)},
+      trees.push_back({{"process", process_},
+                       {"family", state_->family_name(family)},
                        {"objects", objects.size()},
                        {"tree", node_json(tree.pruned())}});
     }
-    return trees;
   }
 
   /// Those that live first, then those that ended last.
-  std::vector<ObjectId> chosen_objects() {
+  std::vector<ObjectId> chosen_objects(std::size_t most) {
     std::vector<ObjectId> live;
     std::vector<ObjectId> others;
-    for (const auto& [id, object] : state_.history.objects())
+    for (const auto& [id, object] : state_->history.objects())
       (object.state == ObjectState::live ? live : others).push_back(id);
     live.insert(live.end(), others.rbegin(), others.rend());
-    objects_left_ = live.size() > kMostObjects ? live.size() - kMostObjects : 0;
-    live.resize(live.size() - objects_left_);
+    objects_left_ += live.size() - std::min(most, live.size());
+    live.resize(std::min(most, live.size()));
     return live;
   }
 
-  Json objects_json() {
+  void add_objects(Json& list) {
     const char* states[] = {"live", "dead", "end not seen"};
-    Json list = Json::array();
-    for (const ObjectId id : chosen_objects()) {
-      const Object& object = state_.history.object(id);
+    for (const ObjectId id : chosen_objects(kMostObjects - std::min(kMostObjects, list.size()))) {
+      const Object& object = state_->history.object(id);
       list.push_back(Json::array({fmt::format("{:#x}", object.address), object.generation,
                                   family_number(object.family), states[static_cast<int>(object.state)],
                                   object.base_known ? Json(object.ledger) : Json(nullptr),
-                                  place_number(birthplaces_.of(object)), object.events}));
+                                  place_number(birthplaces_->of(object)), object.events, process_}));
     }
-    return list;
   }
 
   std::size_t family_number(FamilyId id) {
-    const auto [entry, added] = family_numbers_.try_emplace(id, families_.size());
-    if (added) families_.push_back(state_.family_name(id));
+    const auto [entry, added] = family_numbers_.try_emplace(id);
+    if (!added) return entry->second;
+    // Children have the families of the program, too.
+    const std::string name = state_->family_name(id);
+    const auto found = std::find(families_.begin(), families_.end(), name);
+    entry->second = static_cast<std::size_t>(found - families_.begin());
+    if (found == families_.end()) families_.push_back(name);
     return entry->second;
   }
 
@@ -230,10 +256,11 @@ class Page {
     return entry->second;
   }
 
-  SessionState& state_;
   const Check& check_;
   const SourcePlaces& places_;
-  Birthplaces birthplaces_;
+  std::size_t process_ = 0;
+  SessionState* state_ = nullptr;
+  std::unique_ptr<Birthplaces> birthplaces_;
   std::vector<std::string> families_;
   std::map<FamilyId, std::size_t> family_numbers_;
   std::vector<std::string> place_texts_;
@@ -247,13 +274,13 @@ class Page {
 
 }  // namespace
 
-std::string html_report(SessionState& state, const Check& check, const SourcePlaces& places) {
+std::string html_report(const Check& check, const SourcePlaces& places) {
   constexpr std::string_view kHole = "@DATA@";
   const std::string_view page(refhist_embedded_page,
                               static_cast<std::size_t>(refhist_embedded_page_end - refhist_embedded_page));
   // Nothing in the data may end the element that it stands in.
   const std::string data = replace_all(
-      Page(state, check, places).data().dump(-1, ' ', false, Json::error_handler_t::replace), "<", "\\u003c");
+      Page(check, places).data().dump(-1, ' ', false, Json::error_handler_t::replace), "<", "\\u003c");
   const std::size_t hole = page.find(kHole);
   return std::string(page.substr(0, hole)) + data + std::string(page.substr(hole + kHole.size()));
 }

@@ -9,6 +9,6 @@
 
 namespace refhist {
 
-std::string html_report(SessionState& state, const Check& check, const SourcePlaces& places);
+std::string html_report(const Check& check, const SourcePlaces& places);
 
 }  // namespace refhist

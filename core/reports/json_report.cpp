@@ -110,18 +110,20 @@ Json finding_json(SessionState& state, const ReportedFinding& finding) {
           {"references", std::move(references)},
           {"suspects", std::move(suspects)},
           {"fingerprint", finding.fingerprint},
-          {"alike", finding.alike.size()},
+          {"alike", finding.alike.size() + finding.elsewhere},
+          {"processes", finding.pids},
           {"status", status_name(finding.status)},
           {"suppressed_by", finding.suppressed_by}};
 }
 
-Json findings_array(SessionState& state, const std::vector<ReportedFinding>& findings) {
+Json findings_array(const Check& check) {
   Json array = Json::array();
-  for (const ReportedFinding& finding : findings) array.push_back(finding_json(state, finding));
+  for (const ReportedFinding& finding : check.findings)
+    array.push_back(finding_json(check.state_of(finding), finding));
   return array;
 }
 
-Json totals_json(SessionState& state) {
+Json totals_json(const SessionState& state) {
   std::size_t live = 0;
   for (const auto& [id, object] : state.history.objects()) live += object.state == ObjectState::live ? 1 : 0;
   return {{"events", state.history.event_count()},
@@ -162,6 +164,38 @@ Json family_json(const TrackedFamily& tracked) {
           {"null_calls", tracked.null_puts}};
 }
 
+Json families_json(const SessionState& state) {
+  Json families = Json::array();
+  for (const TrackedFamily& tracked : state.families) {
+    if (state.shows(tracked)) families.push_back(family_json(tracked));
+  }
+  return families;
+}
+
+Json sites_json(const SessionState& state) {
+  Json sites = Json::array();
+  for (const Site& site : state.sites.all()) {
+    if (site.current) sites.push_back(site_json(state, site));
+  }
+  return sites;
+}
+
+Json program_json(const SessionState& state) {
+  const bool by_itself = state.end.by_itself();
+  return {{"argv", state.program.arguments},
+          {"executable", state.program.executable},
+          {"exit_status", by_itself && !state.end.by_signal ? Json(state.end.status) : Json(nullptr)},
+          {"signal", by_itself && state.end.by_signal ? Json(state.end.status) : Json(nullptr)}};
+}
+
+Json child_json(const CheckedProcess& child) {
+  return {{"pid", child.pid},
+          {"parent", child.parent},
+          {"program", program_json(*child.state)},
+          {"totals", totals_json(*child.state)},
+          {"failed", child.why_failed}};
+}
+
 bool any_in_agent(const SessionState& state) {
   return std::any_of(state.sites.all().begin(), state.sites.all().end(),
                      [](const Site& site) { return site.current && site.in_agent; });
@@ -187,45 +221,35 @@ std::string objects_json(SessionState& state, const std::vector<ObjectId>& objec
   return finish({{"schema", kSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
 }
 
-std::string check_json(SessionState& state, const Check& check) {
-  std::vector<std::string> notes = check.notes;
-  for (std::string& line : caveats(state)) notes.push_back(std::move(line));
+std::string check_json(const Check& check) {
   return finish({{"schema", kSchema},
-                 {"totals", totals_json(state)},
-                 {"findings", findings_array(state, check.findings)},
+                 {"totals", totals_json(check.program())},
+                 {"findings", findings_array(check)},
                  {"failing", check.failing},
                  {"failed", check.why_failed},
-                 {"notes", notes}});
+                 {"notes", check.all_notes()}});
 }
 
-std::string session_json(SessionState& state, const Check& check) {
-  std::vector<std::string> notes = check.notes;
-  for (std::string& line : caveats(state)) notes.push_back(std::move(line));
-  Json families = Json::array();
-  for (const TrackedFamily& tracked : state.families) {
-    if (state.shows(tracked)) families.push_back(family_json(tracked));
+std::string session_json(const Check& check) {
+  const SessionState& state = check.program();
+  Json children = Json::array();
+  bool complete = check.why_failed.empty();
+  for (const CheckedProcess& process : check.processes) {
+    complete = complete && process.state->end.by_itself();
+    if (process.parent != 0) children.push_back(child_json(process));
   }
-  Json sites = Json::array();
-  for (const Site& site : state.sites.all()) {
-    if (site.current) sites.push_back(site_json(state, site));
-  }
-  const bool by_itself = state.end.by_itself();
-  return finish(
-      {{"schema", kSchema},
-       {"program",
-        {{"argv", state.program.arguments},
-         {"executable", state.program.executable},
-         {"exit_status", by_itself && !state.end.by_signal ? Json(state.end.status) : Json(nullptr)},
-         {"signal", by_itself && state.end.by_signal ? Json(state.end.status) : Json(nullptr)}}},
-       {"backend", any_in_agent(state) ? "agent" : "breakpoint"},
-       {"families", std::move(families)},
-       {"sites", std::move(sites)},
-       {"totals", totals_json(state)},
-       {"findings", findings_array(state, check.findings)},
-       {"failing", check.failing},
-       {"failed", check.why_failed},
-       {"notes", notes},
-       {"complete", by_itself && check.why_failed.empty()}});
+  return finish({{"schema", kSchema},
+                 {"program", program_json(state)},
+                 {"backend", any_in_agent(state) ? "agent" : "breakpoint"},
+                 {"families", families_json(state)},
+                 {"sites", sites_json(state)},
+                 {"totals", totals_json(state)},
+                 {"children", std::move(children)},
+                 {"findings", findings_array(check)},
+                 {"failing", check.failing},
+                 {"failed", check.why_failed},
+                 {"notes", check.all_notes()},
+                 {"complete", complete}});
 }
 
 std::string leaks_json(SessionState& state, const FindingFilter& filter, const std::string& suppressions) {
@@ -269,15 +293,6 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
 }
 
 std::string status_json(SessionState& state, DebuggerPort& port) {
-  Json families = Json::array();
-  for (const TrackedFamily& tracked : state.families) {
-    if (!state.shows(tracked)) continue;
-    families.push_back(family_json(tracked));
-  }
-  Json sites = Json::array();
-  for (const Site& site : state.sites.all()) {
-    if (site.current) sites.push_back(site_json(state, site));
-  }
   Json rules = Json::array();
   for (const StopRule& rule : state.rules.all()) rules.push_back(rule_json(rule));
   return finish({{"schema", kSchema},
@@ -285,8 +300,8 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
                  {"opened", state.opened ? Json(state.opened->path) : Json(nullptr)},
                  {"recording", state.recording},
                  {"backend", state.agent.attached() ? "agent" : "breakpoint"},
-                 {"families", std::move(families)},
-                 {"sites", std::move(sites)},
+                 {"families", families_json(state)},
+                 {"sites", sites_json(state)},
                  {"rules", std::move(rules)},
                  {"totals", totals_json(state)},
                  {"memory_bytes", state.memory()},

@@ -12,9 +12,9 @@ namespace refhist {
 
 /// `moment`: as they stood when all events before this one had happened; invalid: as they are.
 std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, EventId moment = {});
-std::string check_json(SessionState& state, const Check& check);
+std::string check_json(const Check& check);
 /// The whole session: the program, what was armed, the findings; its last key says whether it is complete.
-std::string session_json(SessionState& state, const Check& check);
+std::string session_json(const Check& check);
 std::string leaks_json(SessionState& state, const FindingFilter& filter, const std::string& suppressions);
 std::string status_json(SessionState& state, DebuggerPort& port);
 std::string rules_json(const SessionState& state, RuleKind kind);

@@ -22,8 +22,8 @@ std::string outcome(SessionState& state, const Check& check, const ReportedFindi
                      xml_text(finding_lines(state, finding)));
 }
 
-std::string test_case(SessionState& state, const Check& check, const ReportedFinding& finding,
-                      const SourcePlaces& places) {
+std::string test_case(const Check& check, const ReportedFinding& finding, const SourcePlaces& places) {
+  SessionState& state = check.state_of(finding);
   const std::string family = state.family_name(state.history.object(finding.object).family);
   const NamedFrame place = finding_place(state, finding);
   const std::string where = place.file.empty() ? std::string()
@@ -35,31 +35,37 @@ std::string test_case(SessionState& state, const Check& check, const ReportedFin
       outcome(state, check, finding));
 }
 
-std::string session_case(const SessionState& state, const Check& check) {
+std::string session_case(const CheckedProcess& process) {
+  const std::string child = process.parent == 0 ? std::string() : fmt::format(" (process {})", process.pid);
   const std::string begin =
-      fmt::format("    <testcase classname=\"refhist\" name=\"session of {}\" time=\"0\"",
-                  xml_text(state.program.executable));
-  if (check.why_failed.empty()) return begin + "/>\n";
+      fmt::format("    <testcase classname=\"refhist\" name=\"session of {}{}\" time=\"0\"",
+                  xml_text(process.state->program.executable), child);
+  if (process.why_failed.empty()) return begin + "/>\n";
   return fmt::format("{}>\n      <error type=\"session\" message=\"{}\"/>\n    </testcase>\n", begin,
-                     xml_text(check.why_failed));
+                     xml_text(process.why_failed));
 }
 
 }  // namespace
 
-std::string junit_report(SessionState& state, const Check& check, const SourcePlaces& places) {
-  std::string cases = session_case(state, check);
+std::string junit_report(const Check& check, const SourcePlaces& places) {
+  std::string cases;
+  std::size_t failed = 0;
+  for (const CheckedProcess& process : check.processes) {
+    cases += session_case(process);
+    if (!process.why_failed.empty()) ++failed;
+  }
   std::size_t skipped = 0;
   for (const ReportedFinding& finding : check.findings) {
-    cases += test_case(state, check, finding, places);
+    cases += test_case(check, finding, places);
     if (!check.fails(finding)) ++skipped;
   }
   const std::string counts =
       fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"0\"",
-                  check.findings.size() + 1, check.failing, check.why_failed.empty() ? 0 : 1, skipped);
+                  check.findings.size() + check.processes.size(), check.failing, failed, skipped);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"refhist\" {0}>\n"
       "  <testsuite name=\"{1}\" {0}>\n{2}  </testsuite>\n</testsuites>\n",
-      counts, xml_text(state.program.executable), cases);
+      counts, xml_text(check.program().program.executable), cases);
 }
 
 }  // namespace refhist

@@ -9,8 +9,8 @@
 
 namespace refhist {
 
-/// One test case for the session, and one for each finding: a failure where it fails the check, skipped where
-/// it is known or suppressed. A session that failed is an error.
-std::string junit_report(SessionState& state, const Check& check, const SourcePlaces& places);
+/// One test case for the session of each process, and one for each finding: a failure where it fails the
+/// check, skipped where it is known or suppressed. A session that failed is an error.
+std::string junit_report(const Check& check, const SourcePlaces& places);
 
 }  // namespace refhist

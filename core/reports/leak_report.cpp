@@ -144,7 +144,9 @@ std::string leak_report(SessionState& state, const LeakReportOptions& options) {
 std::string finding_lines(SessionState& state, const ReportedFinding& finding) {
   std::string text =
       fmt::format("{}: {}", verdict_name(finding.verdict), object_title(state, finding.object));
-  if (finding.alike.size() > 1) text += fmt::format(" and {} alike", finding.alike.size() - 1);
+  if (const std::size_t more = finding.alike.size() - 1 + finding.elsewhere; more != 0)
+    text += fmt::format(" and {} alike", more);
+  if (const std::string where = processes_text(finding); !where.empty()) text += " in " + where;
   if (!finding.why.empty()) text += fmt::format(": {}", finding.why);
   text += fmt::format(" [{}]\n", finding.fingerprint);
   text += reference_lines(state, finding.references, Stacks::none, "    ");

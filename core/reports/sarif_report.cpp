@@ -97,7 +97,9 @@ Json flow_json(SessionState& state, const ReportedFinding& finding, const Source
 
 std::string message(SessionState& state, const ReportedFinding& finding) {
   std::string text = finding_title(state, finding);
-  if (finding.alike.size() > 1) text += fmt::format(" ({})", plural(finding.alike.size(), "object"));
+  if (const std::size_t objects = finding.alike.size() + finding.elsewhere; objects > 1)
+    text += fmt::format(" ({})", plural(objects, "object"));
+  if (const std::string where = processes_text(finding); !where.empty()) text += " in " + where;
   if (!finding.why.empty()) text += ": " + finding.why;
   for (const Suspect& suspect : finding.suspects) {
     text += fmt::format("\nsuspect ({}): {} in {}: {}", suspect.confidence, suspect.what,
@@ -106,8 +108,8 @@ std::string message(SessionState& state, const ReportedFinding& finding) {
   return text;
 }
 
-Json result_json(SessionState& state, const Check& check, const ReportedFinding& finding,
-                 const SourcePlaces& places) {
+Json result_json(const Check& check, const ReportedFinding& finding, const SourcePlaces& places) {
+  SessionState& state = check.state_of(finding);
   const auto rule = std::find_if(kRules.begin(), kRules.end(),
                                  [&](const Rule& one) { return one.verdict == finding.verdict; });
   Json result{{"ruleId", verdict_name(finding.verdict)},
@@ -124,23 +126,28 @@ Json result_json(SessionState& state, const Check& check, const ReportedFinding&
     if (state.history.event(id).stack.valid()) stacks.push_back(stack_json(state, id, places));
   }
   if (!stacks.empty()) result["stacks"] = std::move(stacks);
+  if (check.processes.size() > 1) result["provenance"] = {{"invocationIndex", finding.process}};
   if (finding.status == FindingStatus::known) result["baselineState"] = "unchanged";
   if (finding.status == FindingStatus::suppressed)
     result["suppressions"] = Json::array({{{"kind", "external"}, {"justification", finding.suppressed_by}}});
   return result;
 }
 
-Json invocation_json(SessionState& state, const Check& check) {
+Json invocation_json(const Check& check, const CheckedProcess& process) {
+  const SessionState& state = *process.state;
   Json notifications = Json::array();
   const auto tell = [&](const std::string& text, const char* level) {
     notifications.push_back({{"level", level}, {"message", {{"text", text}}}});
   };
-  if (!check.why_failed.empty()) tell(check.why_failed, "error");
-  for (const std::string& line : check.notes) tell(line, "note");
-  for (const std::string& line : caveats(state)) tell(line, "note");
-  Json invocation{{"executionSuccessful", check.why_failed.empty()},
+  if (!process.why_failed.empty()) tell(process.why_failed, "error");
+  if (process.parent == 0) {
+    for (const std::string& line : check.notes) tell(line, "note");
+  }
+  for (const std::string& line : caveats(*process.state)) tell(line, "note");
+  Json invocation{{"executionSuccessful", process.why_failed.empty()},
                   {"commandLine", join(state.program.arguments, " ")},
                   {"toolExecutionNotifications", std::move(notifications)}};
+  if (process.pid != 0) invocation["processId"] = process.pid;
   if (state.end.by_itself())
     invocation[state.end.by_signal ? "exitSignalNumber" : "exitCode"] = state.end.status;
   return invocation;
@@ -148,12 +155,15 @@ Json invocation_json(SessionState& state, const Check& check) {
 
 }  // namespace
 
-std::string sarif_report(SessionState& state, const Check& check, const SourcePlaces& places) {
+std::string sarif_report(const Check& check, const SourcePlaces& places) {
   Json results = Json::array();
   for (const ReportedFinding& finding : check.findings)
-    results.push_back(result_json(state, check, finding, places));
+    results.push_back(result_json(check, finding, places));
+  Json invocations = Json::array();
+  for (const CheckedProcess& process : check.processes)
+    invocations.push_back(invocation_json(check, process));
   Json run{{"tool", {{"driver", {{"name", "refhist"}, {"version", version()}, {"rules", rules_json()}}}}},
-           {"invocations", Json::array({invocation_json(state, check)})},
+           {"invocations", std::move(invocations)},
            {"columnKind", "utf16CodeUnits"},
            {"results", std::move(results)}};
   if (!places.root().empty())

@@ -9,6 +9,6 @@
 
 namespace refhist {
 
-std::string sarif_report(SessionState& state, const Check& check, const SourcePlaces& places);
+std::string sarif_report(const Check& check, const SourcePlaces& places);
 
 }  // namespace refhist

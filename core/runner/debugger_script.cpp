@@ -24,8 +24,8 @@ constexpr const char* kLldbGoOn =
     "if lldb.debugger.GetSelectedTarget().process.state == lldb.eStateStopped]";
 }  // namespace
 
-DebuggerScript::DebuggerScript(const RunOptions& options, OwnFiles files)
-    : options_(options), files_(std::move(files)) {
+DebuggerScript::DebuggerScript(const RunOptions& options, OwnFiles files, std::string pipe)
+    : options_(options), files_(std::move(files)), pipe_(std::move(pipe)) {
   const bool gdb_wanted = options.debugger.empty() || options.debugger == "gdb";
   const bool lldb_wanted = options.debugger.empty() || options.debugger == "lldb";
   if (gdb_wanted && choose("gdb", {"gdb"}, "REFHIST_GDB", files_.gdb_extension)) return;
@@ -60,14 +60,30 @@ std::string DebuggerScript::text(const std::string& program, const std::string& 
   return debugger_ == "gdb" ? gdb_text(program, orders(history)) : lldb_text(orders(history));
 }
 
+std::string DebuggerScript::gdb_begin() const {
+  return fmt::format(
+      "set pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\n"
+      "set startup-with-shell on\nsource {}\n"
+      "handle all nostop noprint pass\nhandle SIGINT nostop noprint pass\n",
+      files_.gdb_extension);
+}
+
 // GDB needs SIGTRAP for itself: a program that raises it stops, and is given it then.
 std::string DebuggerScript::gdb_text(const std::string& program, const std::string& orders) const {
+  const std::string run =
+      follows_children()
+          ? fmt::format("python from refhist_gdb import children\npython children.follow('{}', 'run')\n",
+                        pipe_)
+          : "run\nwhile $_thread != 0\n  signal SIGTRAP\nend\n";
+  return fmt::format("{}file {}\n{}{}", gdb_begin(), program, orders, run);
+}
+
+// Told before there is a process, `track` waits for functions that the child's next program may have.
+std::string DebuggerScript::child_text(const WaitingChild& child, const std::string& history) const {
   return fmt::format(
-      "set pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\nset startup-with-shell "
-      "on\n"
-      "source {}\nfile {}\nhandle all nostop noprint pass\nhandle SIGINT nostop noprint pass\n{}run\n"
-      "while $_thread != 0\n  signal SIGTRAP\nend\n",
-      files_.gdb_extension, program, orders);
+      "{0}{1}python from refhist_gdb import children\npython children.attach('{2}', {3}, {4:#x}, '{5}')\n"
+      "python children.follow('{2}', 'continue')\n",
+      gdb_begin(), orders(history), pipe_, child.pid, child.pc, child.code);
 }
 
 // LLDB knows no shell on Linux: it starts what becomes the program, and stops where that begins.
@@ -83,6 +99,10 @@ std::string DebuggerScript::lldb_text(const std::string& orders) const {
       "process handle --stop false --notify false --pass true{}\nprocess launch\n"
       "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
       files_.lldb_plugin, files_.shell, signals, orders, kLldbGoOn);
+}
+
+std::string DebuggerScript::child_log(long child, const std::string& otherwise) const {
+  return options_.log.empty() ? otherwise : fmt::format("{}.{}", options_.log, child);
 }
 
 std::vector<std::string> DebuggerScript::command(const std::string& script) const {
@@ -102,7 +122,7 @@ std::vector<std::string> DebuggerScript::environment(const std::string& socket) 
     if (!left_out) environment.emplace_back(text);
   }
   environment.push_back(fmt::format("SHELL={}", files_.shell));
-  environment.push_back(fmt::format("{}={}", kLaunchSocket, socket));
+  if (!socket.empty()) environment.push_back(fmt::format("{}={}", kLaunchSocket, socket));
   environment.emplace_back("TERM=dumb");
   return environment;
 }

@@ -6,32 +6,43 @@
 
 #include "runner/own_files.h"
 #include "runner/run_options.h"
+#include "runner/waiting_child.h"
 
 namespace refhist {
 
 class DebuggerScript {
  public:
-  /// Chooses the debugger. Throws Error when there is none.
-  DebuggerScript(const RunOptions& options, OwnFiles files);
+  /// Chooses the debugger. `pipe`: where it tells of children of fork, if they are to be followed. Throws
+  /// Error when there is none.
+  DebuggerScript(const RunOptions& options, OwnFiles files, std::string pipe);
 
+  /// LLDB follows one side of a fork only.
+  [[nodiscard]] bool follows_children() const { return options_.children && debugger_ == "gdb"; }
   /// "gdb" or "lldb".
   [[nodiscard]] const std::string& debugger() const { return debugger_; }
   /// Commands that run the program at this path and save its history in a file.
   [[nodiscard]] std::string text(const std::string& program, const std::string& history) const;
+  /// Commands that take over a child of fork that waits for it, and save its history in a file.
+  [[nodiscard]] std::string child_text(const WaitingChild& child, const std::string& history) const;
+  /// Where the debugger of a child writes what it prints: beside the file that was asked for, or `otherwise`.
+  [[nodiscard]] std::string child_log(long child, const std::string& otherwise) const;
   /// How to start the debugger with the script in a file, its program's path first.
   [[nodiscard]] std::vector<std::string> command(const std::string& script) const;
-  /// Its environment: the one here without what is meant for the program, "NAME=VALUE" each.
+  /// Its environment: the one here without what is meant for the program, "NAME=VALUE" each. `socket`: of the
+  /// launch; empty where no program is launched.
   [[nodiscard]] std::vector<std::string> environment(const std::string& socket) const;
 
  private:
   [[nodiscard]] bool choose(const std::string& debugger, const std::vector<std::string>& names,
                             const char* variable, const std::string& extension);
+  [[nodiscard]] std::string gdb_begin() const;
   [[nodiscard]] std::string gdb_text(const std::string& program, const std::string& orders) const;
   [[nodiscard]] std::string lldb_text(const std::string& orders) const;
   [[nodiscard]] std::string orders(const std::string& history) const;
 
   const RunOptions& options_;
   OwnFiles files_;
+  std::string pipe_;
   std::string debugger_;
   std::string path_;
 };

@@ -68,54 +68,99 @@ std::string last_lines(const std::string& path) {
   return join({lines.begin(), lines.end()}, "\n") + "\n";
 }
 
-void write_reports(SessionState& state, const Check& check, const RunOptions& options) {
+void write_reports(const Check& check, const RunOptions& options) {
   const SourcePlaces places(options.source_root);
-  if (!options.json.empty()) replace_file(options.json, session_json(state, check));
-  if (!options.junit.empty()) replace_file(options.junit, junit_report(state, check, places));
-  if (!options.html.empty()) replace_file(options.html, html_report(state, check, places));
-  if (!options.sarif.empty()) replace_file(options.sarif, sarif_report(state, check, places));
+  if (!options.json.empty()) replace_file(options.json, session_json(check));
+  if (!options.junit.empty()) replace_file(options.junit, junit_report(check, places));
+  if (!options.html.empty()) replace_file(options.html, html_report(check, places));
+  if (!options.sarif.empty()) replace_file(options.sarif, sarif_report(check, places));
 }
 
 /// What the file says, or nothing but why there is none.
-void read_history(SessionState& state, const RunSession& session) {
-  state.cut_short = session.why_cut_short();
-  if (std::filesystem::exists(session.history())) {
-    SessionReader(session.history()).open(state);
+void read_history(SessionState& state, const std::string& history, const std::string& cut_short,
+                  const std::string& debugger) {
+  state.cut_short = cut_short;
+  if (std::filesystem::exists(history)) {
+    SessionReader(history).open(state);
     if (state.cut_short.empty() && !state.end.by_itself())
-      state.cut_short = fmt::format("{} has not seen the program end", session.debugger());
+      state.cut_short = fmt::format("{} has not seen the program end", debugger);
     return;
   }
-  if (state.cut_short.empty()) state.cut_short = fmt::format("{} has left no history", session.debugger());
+  if (state.cut_short.empty()) state.cut_short = fmt::format("{} has left no history", debugger);
 }
 
-int status_of(const SessionState& state, const Check& check, const RunOptions& options) {
+/// The program and the children that were followed.
+class Histories {
+ public:
+  explicit Histories(const RunSession& session) {
+    read_history(program_, session.history(), session.why_cut_short(), session.debugger());
+    processes_.push_back({&program_, session.children() == nullptr ? 0 : session.pid(), 0, {}});
+    if (session.children() == nullptr) return;
+    for (const ChildSession& child : session.children()->all()) {
+      if (child.ended_waiting) continue;
+      read_history(children_.emplace_back(), child.history, child.cut_short, session.debugger());
+      processes_.push_back({&children_.back(), child.child.pid, child.child.parent, {}});
+    }
+  }
+
+  [[nodiscard]] SessionState& program() { return program_; }
+  [[nodiscard]] const std::vector<CheckedProcess>& processes() const { return processes_; }
+
+ private:
+  SessionState program_;
+  std::deque<SessionState> children_;
+  std::vector<CheckedProcess> processes_;
+};
+
+void copy_history(const std::string& from, const std::string& to) {
+  if (!std::filesystem::exists(from)) return;
+  std::filesystem::copy_file(from, to + ".part", std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::rename(to + ".part", to);
+}
+
+/// Of each process a file: FILE, FILE.1234 for a child.
+void save_histories(const RunSession& session, const std::string& path) {
+  if (path.empty()) return;
+  copy_history(session.history(), path);
+  if (session.children() == nullptr) return;
+  for (const ChildSession& child : session.children()->all())
+    copy_history(child.history, fmt::format("{}.{}", path, child.child.pid));
+}
+
+int status_of(const Check& check, const RunOptions& options) {
   if (check.status() != 0 || !options.propagate_exit) return check.status();
-  return state.end.by_signal ? kBySignal + state.end.status : state.end.status;
+  const ProcessEnd& end = check.program().end;
+  return end.by_signal ? kBySignal + end.status : end.status;
+}
+
+Check judge(const Histories& histories, const RunSession& session, const RunOptions& options) {
+  Check check = check_processes(
+      histories.processes(),
+      CheckOptions{options.fail_on, FindingFilter{options.families, options.reachable}, options.suppressions,
+                   options.baseline, options.update_baseline, options.allow_unarmed});
+  if (session.children() != nullptr) {
+    for (std::string& line : session.children()->notes()) check.notes.push_back(std::move(line));
+  } else if (options.children) {
+    check.notes.push_back("--children: LLDB follows one side of a fork, GDB follows all (--debugger gdb)");
+  }
+  return check;
 }
 
 int run(const RunOptions& options) {
   const ScratchFolder scratch;
   RunSession session(options, find_own_files(), scratch.path());
   session.run();
-  SessionState state;
-  read_history(state, session);
-  const Check check =
-      check_session(state, CheckOptions{options.fail_on, FindingFilter{options.families, options.reachable},
-                                        options.suppressions, options.baseline, options.update_baseline,
-                                        options.allow_unarmed});
-  if (!options.save.empty() && state.opened) {
-    std::filesystem::copy_file(session.history(), options.save + ".part",
-                               std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::rename(options.save + ".part", options.save);
-  }
-  write_reports(state, check, options);
+  Histories histories(session);
+  const Check check = judge(histories, session, options);
+  save_histories(session, options.save);
+  write_reports(check, options);
   if (!options.quiet) {
-    const std::string report = check_report(state, check);
+    const std::string report = check_report(check);
     tell(wants_colour(STDERR_FILENO) ? coloured(report) : report);
   }
-  if (!state.cut_short.empty() && session.why_cut_short().empty())
+  if (!histories.program().cut_short.empty() && session.why_cut_short().empty())
     tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));
-  return status_of(state, check, options);
+  return status_of(check, options);
 }
 
 int main_guarded(const std::vector<std::string>& words) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "runner/child_sessions.h"
+#include "runner/debugger_process.h"
 #include "runner/debugger_script.h"
 #include "runner/launch_server.h"
 
@@ -26,12 +28,15 @@ class RunSession {
   /// Why the session ended before the program did, or before it began; empty when it did not.
   [[nodiscard]] const std::string& why_cut_short() const { return why_cut_short_; }
   [[nodiscard]] const std::string& debugger() const { return script_.debugger(); }
+  /// The sessions of children; none where they were not to be followed.
+  [[nodiscard]] const ChildSessions* children() const { return children_ ? &*children_ : nullptr; }
+  /// 0: it was not started.
+  [[nodiscard]] pid_t pid() const { return server_.pid(); }
 
  private:
-  void start_debugger();
   void wait_for_end();
-  /// True when the debugger has ended.
-  bool wait_a_moment(int milliseconds);
+  void wait_a_moment(int milliseconds);
+  [[nodiscard]] bool any_left();
   void look_at_time();
   /// Ends the program, and if that does not end the debugger, that too.
   void end(const std::string& why);
@@ -43,9 +48,9 @@ class RunSession {
   LaunchServer server_;
   std::string history_;
   std::string log_;
-  pid_t debugger_pid_ = 0;
-  int debugger_file_ = -1;  // readable when it has ended
-  double seconds_ = 0;      // since the debugger was started
+  std::optional<ChildSessions> children_;
+  std::optional<DebuggerProcess> debugger_;
+  double seconds_ = 0;  // since the debugger was started
   std::optional<double> kill_at_;
   std::string why_cut_short_;
 };

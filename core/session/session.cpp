@@ -163,7 +163,7 @@ void Session::Impl::begin_process(DebuggerPort& port) {
   if (!state_.keep_history || state_.opened) {
     state_.history.clear();
     state_.warnings.clear();
-    state_.lost_hits = state_.saved_events = state_.forks = 0;
+    state_.lost_hits = state_.saved_events = state_.forks = state_.followed_children = 0;
     state_.recorder.restart_clock();
     close_history(state_);
   }
@@ -252,6 +252,9 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
       case Notice::quitting:
         if (state_.alive || state_.history.event_count() != state_.saved_events) autosave(port);
         state_.autosave.clear();  // the process may be killed now, which tells nothing new
+        return;
+      case Notice::handed_over:
+        ++state_.followed_children;
         return;
       case Notice::executed:
         end_process(port, ProcessEnd{true, false, false, 0, true});

@@ -36,6 +36,7 @@ enum class Notice {
   breakpoints,  ///< the user may have set or removed some
   leaving,      ///< the debugger is about to let go of the stopped process
   quitting,     ///< the debugger itself is about to end
+  handed_over,  ///< a debugger of its own follows a child that the process has just made (detail: its number)
 };
 
 class Session {

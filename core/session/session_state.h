@@ -111,7 +111,8 @@ struct SessionState {
   std::vector<Snapshot> snapshots;
   std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
   std::uint64_t lost_hits = 0;
-  std::uint64_t forks = 0;  ///< calls, whose children nobody follows
+  std::uint64_t forks = 0;              ///< calls, whose children this session does not follow
+  std::uint64_t followed_children = 0;  ///< those of them that other sessions follow
 
   /// The family belongs to the history that the reports show: the one recorded here, or the file's.
   [[nodiscard]] bool shows(const TrackedFamily& tracked) const {

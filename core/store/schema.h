@@ -7,7 +7,7 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 3;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 4;             ///< PRAGMA user_version
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
 inline constexpr std::string_view kFormat = "refhist history";
 

@@ -477,6 +477,8 @@ void SessionReader::take_over(SessionState& state) {
   ProcessEnd end{meta("ended") != 0, meta("ended_by_signal") != 0, meta("detached") != 0,
                  static_cast<int>(meta("end_status")), meta("replaced") != 0};
   const auto lost_events = static_cast<std::uint64_t>(meta("lost_events"));
+  const auto forks = static_cast<std::uint64_t>(meta("forks"));
+  const auto followed_children = static_cast<std::uint64_t>(meta("followed_children"));
 
   // Nothing fails from here on.
   state.sites.retire_all();
@@ -497,7 +499,8 @@ void SessionReader::take_over(SessionState& state) {
   state.end = end;
   state.program = std::move(program);
   state.lost_hits = lost_events;
-  state.forks = 0;
+  state.forks = forks;
+  state.followed_children = followed_children;
   state.warnings.clear();
   state.opened = std::move(opened);
 }

@@ -105,6 +105,8 @@ void SessionWriter::write_program(Database& file) {
   meta.row("detached", state_.end.detached);
   meta.row("replaced", state_.end.replaced);
   meta.row("end_status", state_.end.status);
+  meta.row("forks", static_cast<std::int64_t>(state_.forks));
+  meta.row("followed_children", static_cast<std::int64_t>(state_.followed_children));
   Statement modules = into(file, "modules");
   for (const LoadedModule* module : state_.modules.all()) {
     modules.row(module->id, module->module->path(), module->module->build_id(), module->module->interpreter(),

@@ -15,6 +15,7 @@
   values.py         what a GDB value means as an address
   parameters.py     set/show refhist ...
   function.py       $refhist_count(ADDRESS)
+  children.py       for refhist-run: children of fork go to debuggers of their own
   errors.py         where an error becomes GDB's
 """
 
@@ -22,6 +23,11 @@ from . import abi, commands, events, function, library, parameters
 from .session import Session
 
 _loaded = None
+
+
+def loaded():
+    """The session that `load` has made."""
+    return _loaded
 
 
 def load(folder):

@@ -180,11 +180,11 @@ void read_all(const std::string& path) {
   attempt([&] { leak_report(state, LeakReportOptions{{}, Stacks::folded, {}}); });
   attempt([&] {
     const Check check = check_session(state, CheckOptions{all_verdicts(), {}, {}, {}, false, true});
-    check_report(state, check);
-    session_json(state, check);
-    junit_report(state, check, places);
-    sarif_report(state, check, places);
-    html_report(state, check, places);
+    check_report(check);
+    session_json(check);
+    junit_report(check, places);
+    sarif_report(check, places);
+    html_report(check, places);
   });
   attempt([&] {
     Birthplaces births(state.history, state.sites, state.namer);

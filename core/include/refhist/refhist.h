@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 5
+#define RH_ABI_VERSION 6
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -39,7 +39,8 @@ enum rh_notice {
   RH_NOTICE_EXECUTED,
   RH_NOTICE_BREAKPOINTS,
   RH_NOTICE_LEAVING,
-  RH_NOTICE_QUITTING
+  RH_NOTICE_QUITTING,
+  RH_NOTICE_HANDED_OVER
 };
 
 /* Callbacks that hand over text or a list call this once (text) or once per item. */

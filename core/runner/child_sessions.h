@@ -1,0 +1,70 @@
+// Children of fork, each followed by a debugger of its own (gdb/refhist_gdb/children.py is the other side).
+#pragma once
+
+#include <poll.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/debugger_process.h"
+#include "runner/debugger_script.h"
+#include "runner/exec_watch.h"
+#include "runner/waiting_child.h"
+
+namespace refhist {
+
+/// A child, and what is known of its session.
+struct ChildSession {
+  WaitingChild child;
+  std::string history;    ///< path; there is a file when the session has left one
+  std::string cut_short;  ///< why it was ended before the child was; empty when it was not
+  std::string log;        ///< path
+  int process = -1;       ///< pidfd: means the child even when the number means another process
+  bool attached = false;
+  bool ended_waiting = false;  ///< it was ended before it did anything
+  std::optional<DebuggerProcess> debugger;
+};
+
+class ChildSessions {
+ public:
+  /// `folder`: for the pipe and what the sessions leave. Throws Error.
+  ChildSessions(const DebuggerScript& script, std::string folder, std::string pipe);
+  ~ChildSessions();
+  ChildSessions(const ChildSessions&) = delete;
+  ChildSessions& operator=(const ChildSessions&) = delete;
+
+  /// What is to be waited for.
+  void add_files(std::vector<pollfd>& files) const;
+  /// Something of it may have happened.
+  void serve();
+  /// A debugger has not ended, or a child has not begun its program.
+  [[nodiscard]] bool any_left() const { return running() != 0 || !watches_.empty(); }
+  /// Ends the children; their debuggers see it and save.
+  void end_programs(const std::string& why);
+  void kill_debuggers(const std::string& why);
+
+  [[nodiscard]] const std::deque<ChildSession>& all() const { return all_; }
+  /// "process 12 is not followed: …" for each child that runs on unseen.
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+ private:
+  void hear(const std::string& line);
+  void begin(const WaitingChild& child);
+  void finish(ChildSession& session);
+  [[nodiscard]] std::size_t running() const;
+
+  const DebuggerScript& script_;
+  std::string folder_;
+  std::string pipe_path_;
+  int pipe_ = -1;
+  std::string heard_;  // of a line that has not come whole
+  std::deque<ChildSession> all_;
+  std::vector<std::unique_ptr<ExecWatch>> watches_;
+  std::map<std::string, std::vector<long>> left_;  // why, which
+};
+
+}  // namespace refhist

@@ -1,0 +1,63 @@
+#include "runner/debugger_process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace refhist {
+
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (std::string& word : words) all.push_back(word.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+}  // namespace
+
+DebuggerProcess::DebuggerProcess(std::vector<std::string> command, std::vector<std::string> environment,
+                                 const std::string& log) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // A process group of its own: what is typed is for the program. Signals as they are usual.
+  sigset_t usual;
+  sigemptyset(&usual);
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&usual, signal);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  const int failed = posix_spawn(&pid_, command.front().c_str(), &files, &attributes,
+                                 pointers(command).data(), pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) fail("{} cannot be started: {}", command.front(), std::strerror(failed));
+  file_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+}
+
+DebuggerProcess::~DebuggerProcess() {
+  if (file_ >= 0) close(file_);
+}
+
+bool DebuggerProcess::has_ended() {
+  if (!ended_) ended_ = waitpid(pid_, nullptr, WNOHANG) == pid_;
+  return ended_;
+}
+
+void DebuggerProcess::kill() const {
+  if (!ended_) ::kill(-pid_, SIGKILL);
+}
+
+}  // namespace refhist
