@@ -130,6 +130,22 @@ std::string Check::summary() const {
   return text;
 }
 
+std::string Check::children_summary() const {
+  std::size_t events = 0;
+  std::size_t objects = 0;
+  std::size_t children = 0;
+  for (const CheckedProcess& process : processes) {
+    if (process.parent == 0) continue;
+    ++children;
+    events += process.state->history.event_count();
+    objects += process.state->history.objects().size();
+  }
+  if (children == 0) return {};
+  return fmt::format("{} of the program followed: {} on {}",
+                     children == 1 ? "1 child" : fmt::format("{} children", children),
+                     plural(events, "event"), plural(objects, "object"));
+}
+
 std::vector<std::string> Check::all_notes() const {
   std::vector<std::string> all = notes;
   for (std::string& line : caveats(program())) all.push_back(std::move(line));

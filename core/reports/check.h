@@ -48,6 +48,8 @@ struct Check {
   [[nodiscard]] int status() const { return failing != 0 ? 23 : why_failed.empty() ? 0 : 1; }
   /// "2 findings, 1 of a kind that fails the check; 1 known".
   [[nodiscard]] std::string summary() const;
+  /// "3 children of the program followed: 12 events on 2 objects"; empty where there are none.
+  [[nodiscard]] std::string children_summary() const;
 };
 
 /// Throws Error when a file cannot be read or written.

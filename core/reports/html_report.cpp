@@ -74,8 +74,10 @@ class Page {
     if (state.end.by_itself())
       end = state.end.by_signal ? fmt::format("ended by signal {}", state.end.status)
                                 : fmt::format("exit status {}", state.end.status);
-    return fmt::format("{}; {} on {}; {}", end, plural(state.history.event_count(), "event"),
-                       plural(state.history.objects().size(), "object"), check_.summary());
+    std::string text = fmt::format("{}; {} on {}", end, plural(state.history.event_count(), "event"),
+                                   plural(state.history.objects().size(), "object"));
+    if (const std::string children = check_.children_summary(); !children.empty()) text += "; " + children;
+    return text + "; " + check_.summary();
   }
 
   /// What is told from now on is told of this process.

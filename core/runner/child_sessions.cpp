@@ -34,7 +34,9 @@ std::uint64_t free_memory() {
   return UINT64_MAX;
 }
 
+/// -1: it had ended before it could be looked at.
 bool has_ended(int process) {
+  if (process < 0) return true;
   pollfd file{process, POLLIN, 0};
   return poll(&file, 1, 0) == 1;
 }

@@ -1,77 +1,15 @@
 """refhist-run as CI uses it, with GDB and with LLDB. usage: run_tests.py --debugger gdb|lldb --build DIR [--only test_x]"""
 
-import argparse
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
 import xml.etree.ElementTree as xml
 
-CONN = "--init conn_new --get conn_get --put conn_put --free conn_free --count refs"
-SESSIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "sessions")
-
-
-class Failure(AssertionError):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
-
-
-def equal(actual, expected, what):
-    check(actual == expected, f"{what}: {actual!r} instead of {expected!r}")
-
-
-def contains(text, part, what):
-    check(part in text, f"{what} lacks {part!r}:\n{text}")
-
-
-class Runner:
-    """refhist-run with one debugger, in a folder of its own."""
-
-    def __init__(self, debugger, build, folder):
-        self.debugger, self.build, self.folder = debugger, build, folder
-        self.path = os.path.join(build, "core", "refhist-run")
-
-    def program(self, name):
-        return os.path.join(self.build, "tests", "sessions", f"session_{name}")
-
-    def argv(self, options, program):
-        return [self.path, "--debugger", self.debugger, *options, "--", *program]
-
-    def run(self, options, program, **more):
-        done = subprocess.run(self.argv(options, program), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              cwd=self.folder, timeout=120, check=False, **{"stdin": subprocess.DEVNULL, **more})
-        return done
-
-    def start(self, options, program, **more):
-        return subprocess.Popen(self.argv(options, program), text=True, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, cwd=self.folder, **{"stderr": subprocess.PIPE, **more})
-
-    def file(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, text):
-        with open(self.file(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.file(name)
-
-    def read_json(self, name):
-        with open(self.file(name), encoding="utf-8") as file:
-            return json.load(file)
-
-
-def python(code):
-    return ["/usr/bin/python3", "-c", code]
-
+from runner_harness import CONN, SESSIONS, check, contains, equal, in_a_browser, main, page_data, python
 
 # The exit status
 
@@ -397,21 +335,6 @@ def expect_sarif(r, finding):
     equal((run["invocations"][0]["executionSuccessful"], run["invocations"][0]["exitCode"]), (True, 0), "invocation")
 
 
-def page_data(text):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
-
-
-def in_a_browser(r, path):
-    """The page as Chromium shows it, after its script has run; nothing where there is no Chromium."""
-    browser = shutil.which("chromium")
-    if browser is None:
-        print("no chromium: the page is not looked at in a browser")
-        return None
-    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={r.file('browser')}",
-                           "--dump-dom", f"file://{path}"], text=True, capture_output=True, timeout=100, check=False)
-    return done.stdout
-
-
 def test_page_for_a_browser(r):
     r.run(["--track", CONN, "--html", "s.html", "--source-root", SESSIONS], [r.program("siblings_O1"), "</script><b>"])
     with open(r.file("s.html"), encoding="utf-8") as file:
@@ -503,26 +426,4 @@ def test_script_as_program(r):
     equal((done.returncode, done.stdout), (4, f"from {path} a b\n"), f"status and output ({done.stderr})")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--debugger", required=True)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--only")
-    options = parser.parse_args()
-    failed = []
-    tests = [(name, test) for name, test in globals().items() if name.startswith("test_") and options.only in (None, name)]
-    for name, test in tests:
-        folder = tempfile.mkdtemp(prefix="refhist-runner-test-")
-        try:
-            test(Runner(options.debugger, options.build, folder))
-            print(f"passed: {name}", flush=True)
-        except Exception:  # whatever it is, the other tests run
-            traceback.print_exc()
-            print(f"FAILED: {name}", flush=True)
-            failed.append(name)
-        finally:
-            shutil.rmtree(folder)
-    sys.exit(1 if failed or not tests else 0)
-
-
-main()
+main(globals())
