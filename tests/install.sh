@@ -8,7 +8,7 @@ packages="
   libfmt-dev libdw-dev libelf-dev libtomlplusplus-dev libzydis-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev doctest-dev
   libjson-c-dev libglib2.0-dev libgstreamer1.0-dev libdbus-1-dev libssl-dev libudev-dev libkmod-dev libsystemd-dev
   libjemalloc-dev
-  binutils clang-14 clang-format-14 libboost-dev
+  binutils check clang-14 clang-format-14 libboost-dev
 "
 
 missing=""

@@ -157,6 +157,17 @@ def test_what_make_starts(r):
     equal(names.count("session_siblings_O1"), 2, f"test programs among {names}")
 
 
+def test_suite_of_libcheck(r):
+    done = r.run(["--children", "--track", "json_object", "--json", "s.json"], [os.path.join(r.build, "tests", "runner", "runner_suite")])
+    contains(done.stdout, "75%: Checks: 4, Failures: 1, Errors: 0", "the suite's own report")
+    session = r.read_json("s.json")
+    equal((done.returncode, session["program"]["exit_status"]), (23, 1), f"status ({done.stderr})")
+    expect_whole(session, 4)
+    equal([child["program"]["exit_status"] for child in session["children"]], [0, 0, 1, None], "statuses of the tests")
+    equal(len(session["findings"]), 1, "findings")
+    contains(done.stderr, "<- keeps", "report")
+
+
 def test_files(r):
     files = ["--junit", "s.xml", "--sarif", "s.sarif", "--html", "s.html", "--save", "s.rh", "--source-root", os.path.dirname(SESSIONS)]
     _, session, _ = forking(r, "leak", "3", options=files)
