@@ -3,6 +3,7 @@
 // such as "f(int)::{lambda()#1}::operator()() const", "[abi:cxx11]" tags and "[clone .part.0]" endings.
 #include "probes/function_pattern.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -190,6 +191,31 @@ std::string with_parameters(std::string_view demangled) {
   return squeezed(without_tags(demangled.substr(parts.begin, parts.parameters_end - parts.begin)));
 }
 
+/// What the mangled names of an operator outside of every scope begin with, as far as it matters.
+std::string_view mangled_operator(std::string_view name) {
+  if (name == "operator new") return "_Znw";
+  if (name == "operator new[]") return "_Zna";
+  if (name == "operator delete") return "_Zdl";
+  if (name == "operator delete[]") return "_Zda";
+  return {};
+}
+
+/// Mangled names have an abbreviation for it in std.
+bool is_abbreviated(std::string_view word) {
+  static constexpr std::array<std::string_view, 9> kWords{"allocator",     "basic_string",  "string",
+                                                          "basic_istream", "basic_ostream", "basic_iostream",
+                                                          "istream",       "ostream",       "iostream"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+/// `name`: a pattern without parameters. The word at its end is in the mangled name, too.
+std::string_view needle_of(std::string_view name) {
+  if (name.find("operator") != std::string_view::npos) return mangled_operator(name);
+  if (name.find_last_of(")}]*?>") == name.size() - 1) return {};
+  const std::string_view word = name.substr(name.find_last_of(":*?>]) ~") + 1);
+  return is_abbreviated(word) ? std::string_view() : word;
+}
+
 bool same(bool glob, std::string_view pattern, std::string_view text) {
   return glob ? glob_match(pattern, text) : pattern == text;
 }
@@ -215,6 +241,8 @@ FunctionPattern::FunctionPattern(std::string text) : text_(std::move(text)) {
   const Parts parts = Scanner(text_).scan();
   has_parameters_ = parts.parameters_end > parts.end;
   glob_ = refhist::is_glob(std::string_view(text_).substr(parts.begin, parts.end - parts.begin));
+  const std::string_view name = trim(std::string_view(text_).substr(0, parts.end));
+  needle_ = name.empty() ? std::string_view() : needle_of(name);
   wanted_ = has_parameters_ ? with_parameters(text_) : text_;
 }
 

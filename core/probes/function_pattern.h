@@ -14,6 +14,8 @@ class FunctionPattern {
   /// A pattern without '(' ignores parameters, so it takes every overload. "ns::f" also takes
   /// "ns::f<int>"; "f" alone never matches "ns::f".
   [[nodiscard]] bool matches(std::string_view linkage, std::string_view demangled) const;
+  /// What is in every linkage name that matches, so that others need not be demangled. Empty: not known.
+  [[nodiscard]] std::string_view needle() const { return needle_; }
   [[nodiscard]] bool is_glob() const { return glob_; }
   [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -21,6 +23,7 @@ class FunctionPattern {
   std::string text_;
   bool glob_ = false;
   bool has_parameters_ = false;
+  std::string needle_;
   std::string wanted_;  // what is compared: the text, or name and parameters without needless spaces
 };
 

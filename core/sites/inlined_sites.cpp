@@ -22,14 +22,6 @@ FileRange extent(const std::vector<FileRange>& ranges) {
   return all;
 }
 
-/// What every linkage name that the pattern matches has in it: the word at its end. Empty when that says
-/// nothing.
-std::string_view last_word(std::string_view pattern) {
-  if (pattern.find_last_of(")]*?") == pattern.size() - 1) return {};
-  const std::size_t before = pattern.find_last_of(":*?> ~");
-  return before == std::string_view::npos ? pattern : pattern.substr(before + 1);
-}
-
 bool counts(Role role) {
   return role == Role::get || role == Role::put || role == Role::try_get || role == Role::init;
 }
@@ -52,10 +44,9 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
 std::vector<std::string> InlinedSites::functions_of(const ProbeSpec& probe) const {
   if (is_plain_name(probe.function)) return {probe.function};
   const FunctionPattern pattern(probe.function);
-  const std::string_view word = last_word(probe.function);
   std::vector<std::string> matching;
   for (std::string& name : module_.module->inlined_functions()) {
-    if (name.find(word) == std::string::npos) continue;
+    if (name.find(pattern.needle()) == std::string::npos) continue;
     const std::string demangled = demangle(name);
     const bool wanted =
         pattern.matches(name, demangled) && !(pattern.is_glob() && family_.leaves_out(name, demangled));

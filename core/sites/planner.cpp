@@ -82,6 +82,7 @@ void for_each_match(const Module& module, const std::string& text, Visit&& visit
   const FunctionPattern pattern(text);
   for (const auto& functions : candidates(module, text)) {
     for (const FunctionSymbol& function : functions) {
+      if (function.name.find(pattern.needle()) == std::string::npos) continue;
       const std::string demangled = demangle(function.name);
       if (pattern.matches(function.name, demangled)) visit(function, demangled);
     }
@@ -195,7 +196,8 @@ bool inlines_function(const Module& module, const std::string& pattern) {
   if (is_plain_name(pattern)) return !module.inlined_copies(pattern).empty();
   const std::vector<std::string> names = module.inlined_functions();
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return compiled.matches(name, demangle(name)) && !module.inlined_copies(name).empty();
+    return name.find(compiled.needle()) != std::string::npos && compiled.matches(name, demangle(name)) &&
+           !module.inlined_copies(name).empty();
   });
 }
 

@@ -10,6 +10,7 @@
 #include "probes/family_catalog.h"
 #include "probes/family_file.h"
 #include "probes/function_pattern.h"
+#include "symbols/module.h"
 
 using namespace refhist;
 
@@ -107,6 +108,33 @@ TEST_CASE("a C name matches itself and its clones only") {
   CHECK_FALSE(pattern.matches("conn_put_all", "conn_put_all"));
   CHECK_FALSE(pattern.matches("_ZN3net8conn_putEv", "net::conn_put()"));
   CHECK_FALSE(pattern.is_glob());
+}
+
+TEST_CASE("what a pattern looks for in linkage names is in all that match") {
+  CHECK(FunctionPattern("conn_put").needle() == "conn_put");
+  CHECK(FunctionPattern("net::*::unref").needle() == "unref");
+  CHECK(FunctionPattern("EVP_*_free").needle() == "_free");
+  CHECK(FunctionPattern("net::Conn::~Conn()").needle() == "Conn");
+  CHECK(FunctionPattern("operator new(unsigned long)").needle() == "_Znw");
+  CHECK(FunctionPattern("operator delete[](void*)").needle() == "_Zda");
+  for (const char* unknown :
+       {"ns::operator==", "std::string::string", "ns::f<int>", "ns::get*", "*", "ns::f[abi:cxx11](int)"})
+    CHECK(FunctionPattern(unknown).needle() == "");
+
+  const auto library = Module::open("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
+  REQUIRE(library != nullptr);
+  std::size_t looked_for = 0;
+  for (const FunctionSymbol& function : library->functions()) {
+    const std::string demangled = demangle(function.name);
+    for (const std::string& text : {demangled, function_part(demangled), short_function_name(demangled)}) {
+      const FunctionPattern pattern(text);
+      if (!pattern.matches(function.name, demangled)) continue;
+      INFO(text, " ", function.name);
+      CHECK(function.name.find(pattern.needle()) != std::string::npos);
+      if (!pattern.needle().empty()) ++looked_for;
+    }
+  }
+  CHECK(looked_for > library->functions().size());
 }
 
 TEST_CASE("a glob matches linkage and demangled names") {
