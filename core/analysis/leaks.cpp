@@ -55,11 +55,30 @@ void LeakFinder::sum_profiles() {
 }
 
 LeakFinder::Profile LeakFinder::profile(ObjectId id) {
-  if (!summed_) return read_profile(id);
+  return summed_ ? profile_by(sums_[id], id) : read_profile(id);
+}
+
+const LeakFinder::Profile& LeakFinder::profile_by(std::uint64_t sum, ObjectId id) {
   const std::uint64_t family = history_.object(id).family.index() + 1;
-  const std::uint64_t key = sums_[id] + family * 0x9e3779b97f4a7c15ULL;
+  const std::uint64_t key = sum + family * 0x9e3779b97f4a7c15ULL;
   const auto found = by_sum_.find(key);
   return found != by_sum_.end() ? found->second : by_sum_.emplace(key, read_profile(id)).first->second;
+}
+
+std::vector<std::uint64_t> LeakFinder::sums_of(const std::vector<ObjectId>& ids) {
+  std::vector<std::uint64_t> sums(ids.size());
+  if (summed_) {
+    std::transform(ids.begin(), ids.end(), sums.begin(), [&](ObjectId id) { return sums_[id]; });
+    return sums;
+  }
+  history_.read_lives(ids, [&](std::size_t index, const EventLog::Entry& entry) {
+    sums[index] += owner_sums_.of(entry.origin, entry.event);
+  });
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (const auto& [event, times] : history_.folded_life_of(ids[i]))
+      sums[i] += times * owner_sums_.of(event);
+  }
+  return sums;
 }
 
 LeakFinder::Profile LeakFinder::read_profile(ObjectId id) {
@@ -95,8 +114,14 @@ LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean,
   Siblings siblings;
   siblings.all = clean.size();
   siblings.looked_at = std::min(clean.size(), kMostSiblings);
+  std::vector<ObjectId> chosen;
   for (std::size_t i = 0; i < siblings.looked_at; ++i)
-    ++siblings.kinds[profile(clean[i * clean.size() / siblings.looked_at])];
+    chosen.push_back(clean[i * clean.size() / siblings.looked_at]);
+  std::unordered_map<std::uint64_t, std::pair<ObjectId, std::size_t>> alike;  // by sum: one, and how many
+  const std::vector<std::uint64_t> sums = sums_of(chosen);
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    ++alike.try_emplace(sums[i], chosen[i], 0).first->second.second;
+  for (const auto& [sum, kind] : alike) siblings.kinds[profile_by(sum, kind.first)] += kind.second;
   if (const FoldedPlace* folded = folded_.find(place); folded != nullptr) {
     siblings.all += folded->objects;
     siblings.looked_at += folded->objects - folded->other_kinds;

@@ -72,6 +72,8 @@ class LeakFinder {
     auto operator<=>(const Profile&) const = default;
   };
   Profile profile(ObjectId id);
+  const Profile& profile_by(std::uint64_t sum, ObjectId id);
+  [[nodiscard]] std::vector<std::uint64_t> sums_of(const std::vector<ObjectId>& ids);
   Profile read_profile(ObjectId id);
   /// What tells objects with equal profiles, for all objects at once: where so many are asked for that
   /// reading the events in order is sooner done.

@@ -204,6 +204,21 @@ EventLog::Entry EventLog::at(EventId id) const {
   fail("event #{} has been folded", id.value);
 }
 
+void EventLog::expect_place(EventId id) const {
+  const std::size_t number = block_of(id);
+  if (number < blocks_.places.size()) __builtin_prefetch(&blocks_.places[number]);
+}
+
+void EventLog::expect(EventId id) const {
+  constexpr std::size_t kLine = 64;  // bytes; a block has a few
+  const std::size_t number = block_of(id);
+  if (number >= blocks_.places.size()) return;
+  const std::uint64_t place = blocks_.places[number];
+  const std::uint8_t* page = blocks_.pages[place / kPage].get();
+  if (page == nullptr) return;
+  for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(page + place % kPage + line * kLine);
+}
+
 std::size_t EventLog::bytes() const {
   // A hash table entry costs its value, a next pointer and, on average, one bucket pointer.
   const auto loaded = std::count_if(blocks_.pages.begin(), blocks_.pages.end(),

@@ -33,6 +33,9 @@ class EventLog {
   /// Reads up to kBlock entries to get there. Throws Error when the event was left out.
   [[nodiscard]] Entry at(EventId id) const;
   [[nodiscard]] bool contains(EventId id) const;
+  /// Has the processor fetch what `at` is going to read: first where the event lies, then what is there.
+  void expect_place(EventId id) const;
+  void expect(EventId id) const;
   /// How many ids were given, and how many events are left.
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::size_t kept() const { return blocks_.sparse_events + size_ - blocks_.dense_from; }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -85,6 +87,9 @@ class History {
   [[nodiscard]] std::vector<EventId> events_of(ObjectId id) const;
   /// The same with what they are.
   [[nodiscard]] std::vector<std::pair<EventId, Event>> life_of(ObjectId id) const;
+  /// The events of many objects, those of one from the last to the first: `told(index in ids, entry)`.
+  void read_lives(std::span<const ObjectId> ids,
+                  const std::function<void(std::size_t, const EventLog::Entry&)>& told) const;
   /// The kinds of its events that were folded, without time and counts, and how many there were.
   [[nodiscard]] std::vector<std::pair<Event, std::uint32_t>> folded_life_of(ObjectId id) const;
   /// How many ids were given, to events that have been folded as well.

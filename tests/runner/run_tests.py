@@ -252,6 +252,25 @@ def test_baseline(r):
     contains(done.stderr, "is no baseline", "report")
 
 
+def test_baseline_of_a_client_with_many_leaks(r):
+    """Eight replies of json-c leak at one place; they are one entry of the baseline, and another place is new."""
+    client = os.path.join(r.build, "tests", "demo", "json_client")
+    options = ["--track", "json_object", "--baseline", "base.json", "--json", "s.json"]
+    equal(r.run([*options, "--update-baseline"], [client]).returncode, 0, "status with --update-baseline")
+    equal(len(r.read_json("base.json")["findings"]), 1, "entries")
+    equal(r.run(options, [client]).returncode, 0, "status with the baseline")
+    session = r.read_json("s.json")
+    equal([(finding["status"], finding["alike"]) for finding in session["findings"]], [("known", 8)], "findings")
+    source = os.path.join(os.path.dirname(SESSIONS), "demo", "json_client.c")
+    with open(source, encoding="utf-8") as file:
+        r.write("other.c", file.read().replace("int failed = 0;", 'int failed = 0;\n  json_object_new_string("lost");'))
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "json-c"], text=True, capture_output=True, check=True).stdout.split()
+    subprocess.run(["gcc", "-g", "-O1", "other.c", "-o", "other", *flags], cwd=r.folder, check=True)
+    done = r.run(options, [r.file("other")])
+    equal(done.returncode, 23, f"status of the client with another leak ({done.stderr})")
+    equal(sorted(finding["status"] for finding in r.read_json("s.json")["findings"]), ["known", "new"], "findings")
+
+
 def test_fingerprints_outlive_changes(r):
     """Other lines, other addresses, another folder: the same finding."""
     with open(os.path.join(SESSIONS, "siblings.c"), encoding="utf-8") as file:
