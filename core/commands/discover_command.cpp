@@ -9,6 +9,7 @@
 #include "commands/long_work.h"
 #include "probes/discover.h"
 #include "probes/family_file.h"
+#include "sites/inlined_facts.h"
 
 namespace refhist {
 
@@ -54,6 +55,7 @@ void run_discover(CommandContext& context) {
   };
   const Interruption listening(
       [&](const Interruption::Text& doing) { return !(interrupted = !work.go_on(doing)); });
+  options.copies = facts_of_copies;
   const std::vector<Proposal> proposals = discover(modules_to_search(context), options);
   if (context.arguments.has("--json")) {
     context.text = proposals_json(proposals);

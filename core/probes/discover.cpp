@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "base/interruption.h"
@@ -25,7 +26,8 @@ namespace {
 
 struct Candidate {
   FunctionSymbol symbol;
-  std::string name;  ///< as a probe writes it: the C name, or the C++ name without parameters
+  std::string name;      ///< as a probe writes it: the C name, or the C++ name without parameters
+  bool inlined = false;  ///< everywhere: the symbol is a name only
 };
 
 struct ProvenPair {
@@ -36,14 +38,17 @@ struct ProvenPair {
 
 class ModuleSearch {
  public:
-  ModuleSearch(const Module& module, const FunctionIndex& index) : module_(module), walker_(index) {
+  ModuleSearch(const Module& module, const FunctionIndex& index, const DiscoverOptions& options)
+      : module_(module), index_(index), options_(options), walker_(index) {
     collect_candidates();
+    if (options.copies && module.has_debug_info()) collect_inlined();
   }
 
   std::vector<Proposal> proposals();
 
  private:
   void collect_candidates();
+  void collect_inlined();
   const WalkedFunction& walked(std::size_t candidate);
   const std::optional<Signature>& signature(std::size_t candidate);
   std::optional<ProvenPair> prove(const NamePair& names);
@@ -58,6 +63,8 @@ class ModuleSearch {
   CounterSpec counter_spec(const ProvenPair& pair);
 
   const Module& module_;
+  const FunctionIndex& index_;
+  const DiscoverOptions& options_;
   CodeWalker walker_;
   std::vector<Candidate> candidates_;
   std::map<std::size_t, WalkedFunction> walked_;
@@ -92,18 +99,37 @@ void ModuleSearch::collect_candidates() {
   }
 }
 
+void ModuleSearch::collect_inlined() {
+  std::set<std::string> own_code;
+  for (const Candidate& candidate : candidates_) own_code.insert(candidate.symbol.name);
+  for (const std::string& name : module_.inlined_functions()) {
+    if (own_code.contains(name)) continue;
+    FunctionSymbol symbol;
+    symbol.name = name;
+    const bool mangled = name.starts_with("_Z");
+    candidates_.push_back({symbol, mangled ? function_part(demangle(name)) : name, true});
+  }
+}
+
 const WalkedFunction& ModuleSearch::walked(std::size_t candidate) {
   const auto [entry, missing] = walked_.try_emplace(candidate);
-  if (missing) {
-    WalkedFunction& function = entry->second;
-    function.facts = walker_.walk({&module_, candidates_[candidate].symbol.address}, function.values);
+  if (!missing) return entry->second;
+  WalkedFunction& function = entry->second;
+  const Candidate& of = candidates_[candidate];
+  if (of.inlined) {
+    function = options_.copies(module_, index_, of.symbol.name);
+  } else {
+    function.facts = walker_.walk({&module_, of.symbol.address}, function.values);
   }
-  return entry->second;
+  return function;
 }
 
 const std::optional<Signature>& ModuleSearch::signature(std::size_t candidate) {
   const auto [entry, missing] = signatures_.try_emplace(candidate);
-  if (missing && module_.has_debug_info()) entry->second = module_.signature(candidates_[candidate].symbol);
+  if (missing && module_.has_debug_info()) {
+    const Candidate& of = candidates_[candidate];
+    entry->second = of.inlined ? module_.inlined_signature(of.symbol.name) : module_.signature(of.symbol);
+  }
   return entry->second;
 }
 
@@ -131,6 +157,9 @@ std::optional<ProvenPair> ModuleSearch::prove(const NamePair& names) {
   if (names.certainty == Certainty::copies && may_return_new_object(walked(names.get))) return std::nullopt;
   ProvenPair pair{names, *counter, ""};
   if (!signatures_agree(names, *counter, pair.type)) return std::nullopt;
+  // That an operand of a copy means the object is only likely: both must take the same type.
+  const bool inlined = candidates_[names.get].inlined || candidates_[names.put].inlined;
+  if (inlined && pair.type.empty()) return std::nullopt;
   return pair;
 }
 
@@ -155,6 +184,10 @@ Proposal ModuleSearch::propose(const std::vector<ProvenPair>& pairs) {
   Proposal proposal;
   proposal.module = module_.path();
   proposal.why = fmt::format("names; {}", first.counter.what);
+  for (const std::size_t one : {first.names.get, first.names.put}) {
+    if (candidates_[one].inlined)
+      proposal.why += fmt::format("; {} is inlined everywhere", candidates_[one].name);
+  }
   Family& family = proposal.family;
   family.name = !first.type.empty() ? without_struct(first.type) : first.names.spelling;
   if (family.name.empty()) family.name = candidates_[first.names.get].name;
@@ -220,6 +253,7 @@ void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
     if (constructor && may_return_new_object(walked(i))) {
       const auto& known = signature(i);
       const bool other_type = known && without_struct(known->result_pointee) != without_struct(pair.type);
+      if (candidates_[i].inlined && (!known || other_type)) continue;
       if (!other_type || pair.type.empty()) add_probe(family, Role::init, candidates_[i].name, result);
     } else if (is_initialiser(pair.names.subject, words) && sets_counter(walked(i), pair.counter)) {
       add_probe(family, Role::init, candidates_[i].name, argument_source(1));
@@ -254,7 +288,7 @@ std::vector<Proposal> discover(const std::vector<std::shared_ptr<const Module>>&
   for (const auto& module : modules) {
     if (options.progress && !options.progress(module->path())) break;
     try {
-      for (Proposal& proposal : ModuleSearch(*module, index).proposals()) {
+      for (Proposal& proposal : ModuleSearch(*module, index, options).proposals()) {
         if (wanted(proposal.family, options.pattern)) result.push_back(std::move(proposal));
       }
     } catch (const Interrupted&) {

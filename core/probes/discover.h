@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "probes/family.h"
+#include "probes/function_index.h"
+#include "probes/refcount_evidence.h"
 #include "symbols/module.h"
 
 namespace refhist {
@@ -21,6 +23,8 @@ struct Proposal {
 struct DiscoverOptions {
   std::string pattern;                                    ///< glob over function and family names; empty: all
   std::function<bool(std::string_view module)> progress;  ///< called per module; false interrupts
+  /// What a function does that is inlined everywhere; none: such functions are not looked at.
+  std::function<WalkedFunction(const Module&, const FunctionIndex&, const std::string& function)> copies;
 };
 
 std::vector<Proposal> discover(const std::vector<std::shared_ptr<const Module>>& modules,

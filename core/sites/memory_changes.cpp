@@ -17,6 +17,17 @@ std::optional<std::int64_t> told_step(const CounterInstruction& change, const Re
   return constant && change.negative ? std::optional(-*constant) : constant;
 }
 
+std::optional<std::int64_t> exchanged_step(const CounterInstruction& change,
+                                           const RegisterDistances& distances) {
+  const bool told = change.kind == CounterInstruction::Kind::compare_exchange &&
+                    change.source != CounterInstruction::kNoRegister &&
+                    change.base != CounterInstruction::kNoRegister &&
+                    change.index == CounterInstruction::kNoRegister;
+  if (!told) return std::nullopt;
+  const auto above = distances.more_than_rax(change.source);  // rax is what the memory must hold
+  return above ? above : distances.more_than(change.source, change.base, change.displacement);
+}
+
 }  // namespace
 
 void MemoryChanges::Walk::arrive(Address at, const RegisterDistances& distances) {
@@ -31,7 +42,8 @@ void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const Regis
   change->told_step = told_step(*change, distances);
   const bool absolute = change->base == CounterInstruction::kNoRegister;
   changes_.insert_or_assign(instruction.address,
-                            MemoryChange{*change, absolute ? std::nullopt : distances.of(change->base)});
+                            MemoryChange{*change, absolute ? std::nullopt : distances.of(change->base),
+                                         exchanged_step(*change, distances)});
 }
 
 void MemoryChanges::Walk::follow_from(Address at) {

@@ -14,7 +14,8 @@ namespace refhist {
 
 struct MemoryChange {
   CounterInstruction instruction;
-  std::optional<std::int64_t> distance;  ///< of its base register's value, as RegisterDistances says
+  std::optional<std::int64_t> distance;        ///< of its base register's value, as RegisterDistances says
+  std::optional<std::int64_t> exchanged_step;  ///< of a compare_exchange that succeeds, where that is told
 };
 
 /// Each function is looked at once.

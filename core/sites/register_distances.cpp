@@ -103,6 +103,12 @@ void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
     }
     loaded_[number].reset();
   }
+  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_CMPXCHG && !to_register) {
+    // rax holds what the memory held, whether that was exchanged or not.
+    const std::uint8_t base = CounterInstruction::register_number(operands[0].mem.base);
+    const bool simple = base != kNone && base != kRax && operands[0].mem.index == ZYDIS_REGISTER_NONE;
+    if (simple) loaded_[kRax] = Loaded{base, operands[0].mem.disp.value, 0};
+  }
   const std::uint8_t target =
       to_register ? CounterInstruction::register_number(operands[0].reg.value) : kNone;
   if (target == kNone) return;
@@ -111,8 +117,43 @@ void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
     constants_[target] = static_cast<std::int32_t>(operands[1].imm.value.u);
 }
 
+void RegisterDistances::follow_above_rax(const DecodedInstruction& instruction) {
+  const auto& operands = instruction.operands;
+  const auto reg = [](ZydisRegister name) { return CounterInstruction::register_number(name); };
+  const std::uint8_t target = is_register(operands[0]) ? reg(operands[0].reg.value) : kNone;
+  std::optional<std::int64_t> above;
+  const bool by_number = operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  switch (instruction.raw.mnemonic) {
+    case ZYDIS_MNEMONIC_LEA:
+      if (reg(operands[1].mem.base) == kRax && operands[1].mem.index == ZYDIS_REGISTER_NONE)
+        above = operands[1].mem.disp.value;
+      break;
+    case ZYDIS_MNEMONIC_MOV:
+      if (is_register(operands[1]) && reg(operands[1].reg.value) == kRax) above = 0;
+      break;
+    case ZYDIS_MNEMONIC_ADD:
+    case ZYDIS_MNEMONIC_SUB:
+      if (by_number && target != kNone && above_rax_[target])
+        above = *above_rax_[target] +
+                (instruction.raw.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1) * operands[1].imm.value.s;
+      break;
+    default:
+      break;
+  }
+  for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
+    const bool written = (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    const std::uint8_t number = is_register(operands[i]) ? reg(operands[i].reg.value) : kNone;
+    if (!written || number == kNone) continue;
+    above_rax_[number].reset();
+    if (number == kRax) above_rax_ = {};
+  }
+  if (instruction.is_call()) above_rax_ = {};
+  if (above && target != kNone && target != kRax) above_rax_[target] = above;
+}
+
 void RegisterDistances::follow(const DecodedInstruction& instruction) {
   follow_values(instruction);
+  follow_above_rax(instruction);
   const auto& operands = instruction.operands;
   const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
   const bool wide = instruction.raw.operand_width == 64;
@@ -145,6 +186,7 @@ bool RegisterDistances::meet(const RegisterDistances& other) {
   };
   keep(registers_, other.registers_);
   keep(constants_, other.constants_);
+  keep(above_rax_, other.above_rax_);
   keep(loaded_, other.loaded_);
   const auto dropped = std::erase_if(slots_, [&](const auto& known) {
     const auto found = other.slots_.find(known.first);

@@ -22,6 +22,8 @@ class RegisterDistances {
   /// How much more the register holds than the memory at base + displacement, from where it was loaded.
   [[nodiscard]] std::optional<std::int64_t> more_than(std::uint8_t reg, std::uint8_t base,
                                                       std::int64_t displacement) const;
+  /// How much more the register holds than rax.
+  [[nodiscard]] std::optional<std::int64_t> more_than_rax(std::uint8_t reg) const { return above_rax_[reg]; }
   /// What holds behind the instruction.
   void follow(const DecodedInstruction& instruction);
   /// Keeps what holds in both. True when that is less than before.
@@ -42,11 +44,13 @@ class RegisterDistances {
     bool operator==(const Loaded&) const = default;
   };
   void follow_values(const DecodedInstruction& instruction);
+  void follow_above_rax(const DecodedInstruction& instruction);
   [[nodiscard]] std::optional<Loaded> loaded_by(const DecodedInstruction& instruction) const;
 
   std::array<std::optional<std::int64_t>, kRegisterCount> registers_{};
   std::array<std::optional<std::int64_t>, kRegisterCount> constants_{};
   std::array<std::optional<Loaded>, kRegisterCount> loaded_{};
+  std::array<std::optional<std::int64_t>, kRegisterCount> above_rax_{};
   std::map<Slot, std::int64_t> slots_;
 };
 

@@ -45,6 +45,19 @@ def test_each_execution_is_one_event(d):
     equal(d.object("plain")["count"], d.value("plain->refs"), "count of plain")
 
 
+def test_discover_proposes_them(d):
+    """As they stand: not at -O0, where what an instruction adds lies in memory."""
+    text = d.refhist("discover")
+    if d.case.variant == "O0":
+        return contains(text, "0 families found", "proposals")
+    contains(text, "node_get is inlined everywhere", "proposals")
+    d.track(f"--probes {d.write_file('found.toml', text)}")
+    to_last_checkpoint(d)
+    nodes = role_totals(of_family(objects(d, "--all"), "node"))
+    equal((nodes["get"], nodes["put"]), (d.printed("node_gets"), d.printed("node_puts")), "gets and puts of the node")
+    equal(d.object("subject")["family"], "conn", "family of subject")
+
+
 def test_frames(d):
     track(d)
     to_last_checkpoint(d)

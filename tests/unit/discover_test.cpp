@@ -20,6 +20,7 @@
 #include "probes/function_pattern.h"
 #include "probes/known_functions.h"
 #include "probes/refcount_names.h"
+#include "sites/inlined_facts.h"
 
 using namespace refhist;
 
@@ -258,6 +259,27 @@ TEST_CASE("a proposal says type, counter, births and conditional gets") {
 
   const Family& entry = family_named(proposals, "entry");
   for (const ProbeSpec& probe : entry.probes) CHECK(to_string(probe.object) == "2");
+}
+
+TEST_CASE("functions without code of their own are found by their inlined copies") {
+  for (const char* flags : {"-g -O2", "-g -O3", "-g -Os"}) {
+    CAPTURE(flags);
+    const auto module = Module::open(test::build_fixture("../../data/discover_inlined.c", flags));
+    CHECK(discover({module}, {}).empty());
+    DiscoverOptions options;
+    options.copies = facts_of_copies;
+    const auto proposals = discover({module}, options);
+    REQUIRE(proposals.size() == 2);
+    const Family& item = family_named(proposals, "item");
+    CHECK(item.counter.offset == 8);
+    CHECK(functions(item, Role::get) == std::vector<std::string>{"item_ref"});
+    CHECK(functions(item, Role::put) == std::vector<std::string>{"item_unref"});
+    const Family& page = family_named(proposals, "page");
+    CHECK(page.counter.offset == 8);
+    CHECK(functions(page, Role::get) == std::vector<std::string>{"page_get"});
+    CHECK(functions(page, Role::put) == std::vector<std::string>{"page_put"});
+    CHECK(proposals.front().why.find("is inlined everywhere") != std::string::npos);
+  }
 }
 
 TEST_CASE("a proposal is ready to paste") {
