@@ -138,6 +138,10 @@ void ChildSessions::begin(const WaitingChild& child) {
   const std::string name = fmt::format("{}/child-{}", folder_, all_.size());
   session.history = name + ".rh";
   session.log = script_.child_log(child.pid, name + ".log");
+  if (!ending_.empty()) {
+    session.cut_short = ending_;
+    return kill_process(session.process);
+  }
   try {
     if (const std::uint64_t free = free_memory(); free < kFreeMemory)
       fail("{} debuggers run, and only {} MiB of memory are free", running(), free >> 20);
@@ -162,6 +166,7 @@ void ChildSessions::finish(ChildSession& session) {
 }
 
 void ChildSessions::end_programs(const std::string& why) {
+  ending_ = why;
   for (const auto& watch : watches_) watch->end_child();
   for (ChildSession& session : all_) {
     if (!session.debugger) continue;

@@ -1,4 +1,5 @@
-// Children of fork, each followed by a debugger of its own (gdb/refhist_gdb/children.py is the other side).
+// The processes that the program makes, each followed by a debugger of its own (gdb/refhist_gdb/children.py
+// is the other side).
 #pragma once
 
 #include <poll.h>
@@ -65,6 +66,7 @@ class ChildSessions {
   std::deque<ChildSession> all_;
   std::vector<std::unique_ptr<ExecWatch>> watches_;
   std::map<std::string, std::vector<long>> left_;  // why, which
+  std::string ending_;                             // why the programs were ended, when they were
 };
 
 }  // namespace refhist

@@ -21,7 +21,7 @@ namespace refhist {
 namespace {
 
 constexpr int kTries = 2000;  // milliseconds that the parent's debugger has to let go of the child
-constexpr int kEventShift = 8;
+constexpr int kEventShift = 16;
 
 void seize(pid_t pid) {
   for (int tries = 0; ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXEC) != 0; ++tries) {
@@ -85,7 +85,7 @@ bool ExecWatch::wait_for_program() const {
   bool waits = true;
   for (int status = 0; waitpid(pid, &status, __WALL) == pid;) {
     if (!WIFSTOPPED(status)) return false;
-    const int event = status >> (kEventShift * 2);
+    const int event = status >> kEventShift;
     if (event == PTRACE_EVENT_EXEC) return true;
     if (waits && !put_code_back(child_)) fail("its code cannot be written: {}", std::strerror(errno));
     waits = false;

@@ -80,8 +80,10 @@ std::vector<Option> run_table() {
        }},
       {"--keep", "all|live|suspect", "whose histories are kept whole, as for `refhist set keep`", set_keep},
       {"--memory", "SIZE", "what the history may take, as for `refhist set memory` (2G)", set_memory},
-      switch_option("--children", "follow children of fork as well, each in a debugger of its own (GDB)",
-                    &RunOptions::children),
+      switch_option(
+          "--children",
+          "follow every process that the program makes as well, each in a debugger of its own (GDB)",
+          &RunOptions::children),
       {"--timeout", "S", "end the program after so many seconds; the session has failed then",
        [](RunOptions& options, const std::string& value) { options.timeout_seconds = seconds(value); }},
   };

@@ -30,7 +30,7 @@ struct RunOptions {
   std::string source_root;
   std::string log;  ///< file for what the debugger prints; empty: thrown away
   std::optional<double> timeout_seconds;
-  bool children = false;  ///< those of fork are followed
+  bool children = false;  ///< processes that the program makes are followed
   bool propagate_exit = false;
   bool allow_unarmed = false;
   bool quiet = false;
