@@ -76,6 +76,7 @@ Findings findings_of(const Check& check, std::size_t process, const CheckOptions
 
 /// What has the same fingerprint, and the same was said of, is one finding.
 void add_findings(Findings& all, Findings more) {
+  if (all.empty()) return all.swap(more);
   for (ReportedFinding& finding : more) {
     const auto same = std::find_if(all.begin(), all.end(), [&](const ReportedFinding& one) {
       return one.process != finding.process && one.fingerprint == finding.fingerprint &&

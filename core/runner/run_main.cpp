@@ -18,8 +18,8 @@
 #include "reports/junit_report.h"
 #include "reports/sarif_report.h"
 #include "runner/coloured.h"
+#include "runner/histories.h"
 #include "runner/run_session.h"
-#include "store/session_reader.h"
 
 namespace {
 
@@ -76,57 +76,6 @@ void write_reports(const Check& check, const RunOptions& options) {
   if (!options.sarif.empty()) replace_file(options.sarif, sarif_report(check, places));
 }
 
-/// What the file says, or nothing but why there is none.
-void read_history(SessionState& state, const std::string& history, const std::string& cut_short,
-                  const std::string& debugger) {
-  state.cut_short = cut_short;
-  if (std::filesystem::exists(history)) {
-    SessionReader(history).open(state);
-    if (state.cut_short.empty() && !state.end.by_itself())
-      state.cut_short = fmt::format("{} has not seen the program end", debugger);
-    return;
-  }
-  if (state.cut_short.empty()) state.cut_short = fmt::format("{} has left no history", debugger);
-}
-
-/// The program and the children that were followed.
-class Histories {
- public:
-  explicit Histories(const RunSession& session) {
-    read_history(program_, session.history(), session.why_cut_short(), session.debugger());
-    processes_.push_back({&program_, session.children() == nullptr ? 0 : session.pid(), 0, {}});
-    if (session.children() == nullptr) return;
-    for (const ChildSession& child : session.children()->all()) {
-      if (child.ended_waiting) continue;
-      read_history(children_.emplace_back(), child.history, child.cut_short, session.debugger());
-      processes_.push_back({&children_.back(), child.child.pid, child.child.parent, {}});
-    }
-  }
-
-  [[nodiscard]] SessionState& program() { return program_; }
-  [[nodiscard]] const std::vector<CheckedProcess>& processes() const { return processes_; }
-
- private:
-  SessionState program_;
-  std::deque<SessionState> children_;
-  std::vector<CheckedProcess> processes_;
-};
-
-void copy_history(const std::string& from, const std::string& to) {
-  if (!std::filesystem::exists(from)) return;
-  std::filesystem::copy_file(from, to + ".part", std::filesystem::copy_options::overwrite_existing);
-  std::filesystem::rename(to + ".part", to);
-}
-
-/// Of each process a file: FILE, FILE.1234 for a child.
-void save_histories(const RunSession& session, const std::string& path) {
-  if (path.empty()) return;
-  copy_history(session.history(), path);
-  if (session.children() == nullptr) return;
-  for (const ChildSession& child : session.children()->all())
-    copy_history(child.history, fmt::format("{}.{}", path, child.child.pid));
-}
-
 int status_of(const Check& check, const RunOptions& options) {
   if (check.status() != 0 || !options.propagate_exit) return check.status();
   const ProcessEnd& end = check.program().end;
@@ -150,7 +99,7 @@ int run(const RunOptions& options) {
   const ScratchFolder scratch;
   RunSession session(options, find_own_files(), scratch.path());
   session.run();
-  Histories histories(session);
+  const Histories histories(session);
   const Check check = judge(histories, session, options);
   save_histories(session, options.save);
   write_reports(check, options);
