@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -18,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/replaced_file.h"
+#include "runner/process_file.h"
 
 namespace refhist {
 
@@ -39,10 +38,6 @@ bool has_ended(int process) {
   if (process < 0) return true;
   pollfd file{process, POLLIN, 0};
   return poll(&file, 1, 0) == 1;
-}
-
-void kill_process(int process) {
-  if (process >= 0) syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
 }
 
 }  // namespace
@@ -134,7 +129,7 @@ std::size_t ChildSessions::running() const {
 void ChildSessions::begin(const WaitingChild& child) {
   ChildSession& session = all_.emplace_back();
   session.child = child;
-  session.process = static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0));
+  session.process = open_process(static_cast<pid_t>(child.pid));
   const std::string name = fmt::format("{}/child-{}", folder_, all_.size());
   session.history = name + ".rh";
   session.log = script_.child_log(child.pid, name + ".log");

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "runner/process_file.h"
 
 namespace refhist {
 
@@ -44,7 +44,7 @@ DebuggerProcess::DebuggerProcess(std::vector<std::string> command, std::vector<s
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) fail("{} cannot be started: {}", command.front(), std::strerror(failed));
-  file_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  file_ = open_process(pid_);
 }
 
 DebuggerProcess::~DebuggerProcess() {

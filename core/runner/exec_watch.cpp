@@ -3,18 +3,16 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <fstream>
 
 #include "base/error.h"
+#include "runner/process_file.h"
 
 namespace refhist {
 
@@ -48,7 +46,7 @@ void tell(const std::string& pipe, const std::string& line) {
 ExecWatch::ExecWatch(WaitingChild child, std::string pipe)
     : child_(std::move(child)),
       pipe_(std::move(pipe)),
-      process_(static_cast<int>(syscall(SYS_pidfd_open, child_.pid, 0))),
+      process_(open_process(static_cast<pid_t>(child_.pid))),
       thread_([this] { watch(); }) {}
 
 ExecWatch::~ExecWatch() {
@@ -57,7 +55,7 @@ ExecWatch::~ExecWatch() {
 }
 
 void ExecWatch::end_child() const {
-  if (process_ >= 0 && !ended_) syscall(SYS_pidfd_send_signal, process_, SIGKILL, nullptr, 0);
+  if (!ended_) kill_process(process_);
 }
 
 void ExecWatch::watch() {

@@ -2,17 +2,16 @@
 
 #include <fmt/core.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include "base/error.h"
 #include "runner/launch_message.h"
+#include "runner/process_file.h"
 
 extern char** environ;
 
@@ -72,9 +71,7 @@ LaunchServer::~LaunchServer() {
   unlink(path_.c_str());
 }
 
-void LaunchServer::kill_program() const {
-  if (process_ >= 0) syscall(SYS_pidfd_send_signal, process_, SIGKILL, nullptr, 0);
-}
+void LaunchServer::kill_program() const { kill_process(process_); }
 
 void LaunchServer::serve() { connection_ >= 0 ? hear() : accept_shell(); }
 
@@ -91,7 +88,7 @@ void LaunchServer::hand_over() {
   socklen_t size = sizeof peer;
   if (getsockopt(connection_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
     pid_ = peer.pid;
-    process_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+    process_ = open_process(pid_);
   }
   std::string text;
   add(text, std::to_string(getpgrp()));

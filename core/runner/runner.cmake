@@ -1,7 +1,7 @@
 # refhist-run, and the "shell" by which the debugger starts its program.
 include(GNUInstallDirs)
 add_executable(refhist-run runner/child_sessions.cpp runner/coloured.cpp runner/debugger_process.cpp
-                           runner/debugger_script.cpp runner/exec_watch.cpp runner/histories.cpp runner/launch_server.cpp runner/own_files.cpp runner/run_main.cpp
+                           runner/debugger_script.cpp runner/exec_watch.cpp runner/histories.cpp runner/launch_server.cpp runner/own_files.cpp runner/process_file.cpp runner/run_main.cpp
                            runner/run_options.cpp runner/run_session.cpp runner/waiting_child.cpp)
 target_link_libraries(refhist-run PRIVATE refhist_core)
 target_compile_definitions(refhist-run PRIVATE REFHIST_LIBDIR="${CMAKE_INSTALL_LIBDIR}"
