@@ -96,8 +96,10 @@ void History::read_lives(std::span<const ObjectId> ids,
     std::vector<Reading> reading;
     for (std::size_t i = from; i < std::min(from + kTogether, ids.size()); ++i)
       reading.push_back({i, object(ids[i]).last_event});
-    for (std::erase_if(reading, [](const Reading& one) { return !one.next.valid(); }); !reading.empty();
-         std::erase_if(reading, [](const Reading& one) { return !one.next.valid(); })) {
+    const auto drop_read = [&] {
+      std::erase_if(reading, [](const Reading& one) { return !one.next.valid(); });
+    };
+    for (drop_read(); !reading.empty(); drop_read()) {
       for (const Reading& one : reading) events_.expect_place(one.next);
       for (const Reading& one : reading) events_.expect(one.next);
       for (Reading& one : reading) {
