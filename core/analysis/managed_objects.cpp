@@ -10,6 +10,8 @@ namespace refhist {
 
 namespace {
 
+constexpr std::string_view kDerived = "<derived>";
+
 /// "Node*" of "std::_Sp_counted_ptr<Node*, (__gnu_cxx::_Lock_policy)2>"; empty when it is no template.
 std::string first_argument(std::string_view type) {
   const std::size_t begin = type.find('<');
@@ -56,7 +58,7 @@ std::vector<ManagedObjects::Way> ManagedObjects::ways(const Object& object, cons
   std::vector<Way> ways;
   for (const std::string& text : families_[object.family.index()].family.managed) {
     const bool points = text.starts_with('*');
-    for (const LoadedModule* module : modules_.loaded()) {
+    for (const LoadedModule* module : modules_.all()) {
       if (!module->module->has_debug_info()) continue;
       try {
         const auto place = module->module->member(holder, text.substr(points ? 1 : 0));
@@ -105,7 +107,54 @@ std::optional<ManagedObject> ManagedObjects::follow(const ProgramView& program, 
   return found;
 }
 
+bool ManagedObjects::is_base(const Object& object) const {
+  const std::vector<std::string>& managed = families_[object.family.index()].family.managed;
+  return managed.size() == 1 && managed.front() == kDerived;
+}
+
+std::optional<ManagedObject> ManagedObjects::around(const Object& object, const std::string& type) const {
+  const TrackedFamily& tracked = families_[object.family.index()];
+  if (!tracked.counter || tracked.family.counter.path.empty()) return std::nullopt;
+  for (const LoadedModule* module : modules_.all()) {
+    if (!module->module->has_debug_info()) continue;
+    try {
+      const auto place = module->module->member(type, tracked.family.counter.path);
+      if (place) return ManagedObject{object.address + tracked.counter->offset - place->offset, type};
+    } catch (const Error&) {
+      return std::nullopt;  // the type has no such member
+    }
+  }
+  return std::nullopt;
+}
+
+/// By the virtual tables in front of the counted base: the object begins at one of them.
+std::optional<ManagedObject> ManagedObjects::find_derived(const ProgramView& program,
+                                                          const Object& object) const {
+  constexpr Address kFar = 512;  // bytes that may stand in front of the base
+  for (Address back = 0; back <= std::min(kFar, object.address); back += sizeof(Address)) {
+    Address begin = 0;
+    const std::string type = dynamic_type(program, object.address - back, begin);
+    const auto found = type.empty() ? std::nullopt : around(object, type);
+    if (found && found->address == begin) return found;
+  }
+  return std::nullopt;
+}
+
+/// A derived class's constructor calls its base's: the outermost of them is the object's.
+std::optional<ManagedObject> ManagedObjects::derived_by_birth(const Object& object,
+                                                              const std::vector<NamedFrame>& stack) const {
+  std::optional<ManagedObject> found;
+  for (const NamedFrame& frame : stack) {
+    const std::string type = class_of(frame.function);
+    const auto derived = type.empty() ? std::nullopt : around(object, type);
+    if (!derived && found) break;
+    if (derived) found = derived;
+  }
+  return found;
+}
+
 std::optional<ManagedObject> ManagedObjects::find(const ProgramView& program, const Object& object) const {
+  if (is_base(object)) return find_derived(program, object);
   Address begin = 0;
   const std::string holder = dynamic_type(program, object.address, begin);
   if (holder.empty() || begin != object.address) return std::nullopt;
@@ -119,7 +168,9 @@ void ManagedObjects::look(const ProgramView& program) {
   for (const auto& [id, object] : history_.objects()) {
     const bool managing = !families_[object.family.index()].family.managed.empty();
     if (!managing || object.state != ObjectState::live || known_.contains(id)) continue;
-    if (auto found = find(program, object)) known_.emplace(id, std::move(*found));
+    auto found = find(program, object);
+    if (!found && is_base(object)) found = by_birth(id);  // of a type without virtual functions
+    if (found) known_.emplace(id, std::move(*found));
   }
 }
 
@@ -128,15 +179,22 @@ std::optional<ManagedObject> ManagedObjects::by_birth(ObjectId id) {
   for (EventId event = object.last_event; event.valid(); event = history_.previous(event)) {
     const Event& birth = history_.event(event);
     if (birth.role != Role::init || !birth.stack.valid()) continue;
-    for (const NamedFrame& frame : namer_.stack(birth.stack)) {
-      const std::string holder = class_of(frame.function);
-      const auto ways =
-          holder.find('<') == std::string::npos ? std::vector<Way>() : this->ways(object, holder);
-      if (ways.empty()) continue;
-      const Way& way = ways.back();
-      if (way.points) return ManagedObject{0, pointee(first_argument(holder))};
-      return ManagedObject{object.address + way.offset, stored_type(holder)};
-    }
+    const std::vector<NamedFrame> stack = namer_.stack(birth.stack);
+    const auto found = is_base(object) ? derived_by_birth(object, stack) : by_birth(object, stack);
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<ManagedObject> ManagedObjects::by_birth(const Object& object,
+                                                      const std::vector<NamedFrame>& stack) const {
+  for (const NamedFrame& frame : stack) {
+    const std::string holder = class_of(frame.function);
+    const auto ways = holder.find('<') == std::string::npos ? std::vector<Way>() : this->ways(object, holder);
+    if (ways.empty()) continue;
+    const Way& way = ways.back();
+    if (way.points) return ManagedObject{0, pointee(first_argument(holder))};
+    return ManagedObject{object.address + way.offset, stored_type(holder)};
   }
   return std::nullopt;
 }

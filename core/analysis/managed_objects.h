@@ -1,5 +1,5 @@
-// The user's objects behind counted ones: what the control block of a std::shared_ptr manages. Families say
-// where that is (Family::managed).
+// The user's objects behind counted ones: what the control block of a std::shared_ptr manages, or what
+// derives from a counted base class. Families say which (Family::managed).
 #pragma once
 
 #include <optional>
@@ -55,6 +55,17 @@ class ManagedObjects {
   [[nodiscard]] std::optional<ManagedObject> find(const ProgramView& program, const Object& object) const;
   /// What the functions of its birth tell.
   std::optional<ManagedObject> by_birth(ObjectId id);
+  [[nodiscard]] std::optional<ManagedObject> by_birth(const Object& object,
+                                                      const std::vector<NamedFrame>& stack) const;
+
+  /// The counted object is a base class of the user's.
+  [[nodiscard]] bool is_base(const Object& object) const;
+  /// The object of this type around the counted one; nothing when it does not have the counter as its base's.
+  [[nodiscard]] std::optional<ManagedObject> around(const Object& object, const std::string& type) const;
+  [[nodiscard]] std::optional<ManagedObject> find_derived(const ProgramView& program,
+                                                          const Object& object) const;
+  [[nodiscard]] std::optional<ManagedObject> derived_by_birth(const Object& object,
+                                                              const std::vector<NamedFrame>& stack) const;
 
   const ModuleMap& modules_;
   const History& history_;

@@ -9,6 +9,7 @@
 #include "base/interruption.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
+#include "sites/inlined_sites.h"
 #include "sites/planner.h"
 
 namespace refhist {
@@ -45,7 +46,8 @@ std::set<std::string> types_of(const Module& module, const ProbeSpec& probe) {
   };
   for (const FunctionSymbol& function : matching_functions(module, probe.function))
     add(module.signature(function));
-  if (is_plain_name(probe.function)) add(module.inlined_signature(probe.function));
+  for (const std::string& name : inlined_functions(module, probe.function))
+    add(module.inlined_signature(name));
   types.erase("");
   return types;
 }
@@ -105,6 +107,20 @@ void settle_again(const SessionState& state, TrackedFamily& tracked) {
   }
 }
 
+namespace {
+
+/// The function may be inlined where debug information is missing.
+std::string missing_debug_info(const std::vector<const LoadedModule*>& modules) {
+  std::string text;
+  for (const LoadedModule* module : modules) {
+    const std::string missing = module->module->missing_debug_info();
+    if (!missing.empty()) text += fmt::format("; of {}, {}", file_name(module->module->path()), missing);
+  }
+  return text;
+}
+
+}  // namespace
+
 void check_functions(const SessionState& state, const TrackedFamily& tracked, bool libraries_there,
                      std::vector<std::string>& notes) {
   const auto modules = state.modules.loaded();
@@ -125,8 +141,9 @@ void check_functions(const SessionState& state, const TrackedFamily& tracked, bo
     for (const std::string& name : missing) {
       const auto near = nearest(name, names);
       if (near || (libraries_there && all_missing)) {
-        fail("no function {} in {}{}", name, plural(modules.size(), "loaded module"),
-             near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions");
+        fail("no function {} in {}{}{}", name, plural(modules.size(), "loaded module"),
+             near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions",
+             missing_debug_info(modules));
       }
       notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
     }

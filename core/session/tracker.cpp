@@ -148,6 +148,10 @@ void Tracker::foretell(DebuggerPort& port, SiteId id) {
       "inlined copies that compare and exchange are not exact among threads by breakpoints in {} (they are "
       "in the agent)",
       port.name());
+  warn_once(text);
+}
+
+void Tracker::warn_once(const std::string& text) {
   if (std::find(state_.warnings.begin(), state_.warnings.end(), text) == state_.warnings.end())
     state_.warnings.push_back(text);
 }
@@ -414,6 +418,16 @@ void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule
     if (runs_unseen) tracked.traits.blind = true;
     if (!module.module->has_debug_info()) tracked.traits.copies_unknown = true;
   }
+  note_missing_copies(tracked, *module.module);
+}
+
+/// Debug information that is not there would have told of inlined copies.
+void Tracker::note_missing_copies(TrackedFamily& tracked, const Module& module) {
+  if (tracked.family.allocator || !wants_module(tracked.family, module)) return;
+  const std::string missing = module.missing_debug_info();
+  if (missing.empty()) return;
+  tracked.traits.copies_unknown = true;
+  warn_once(fmt::format("{}: {}: inlined copies there are not known", file_name(module.path()), missing));
 }
 
 void Tracker::note_births(FamilyId id) {

@@ -79,6 +79,8 @@ class Tracker {
  private:
   void plan_module(DebuggerPort& port, const LoadedModule& module);
   void plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module);
+  void note_missing_copies(TrackedFamily& tracked, const Module& module);
+  void warn_once(const std::string& text);
   /// Says in the family which of its births are unseen.
   void note_births(FamilyId id);
   void arm_site(DebuggerPort& port, SiteId id);

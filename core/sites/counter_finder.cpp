@@ -12,16 +12,25 @@ bool can_change(const CounterInstruction& change, Role role, std::uint32_t count
   return fits && (role == Role::init ? stores : !change.opaque);
 }
 
+const std::vector<ParameterValue>& values_of(const InlinedCopy& copy, const ObjectSource& object) {
+  static const std::vector<ParameterValue> kNone;
+  const bool direct = object.from == ObjectSource::From::argument && !object.indirect;
+  return direct && object.argument <= copy.parameters.size() ? copy.parameters[object.argument - 1] : kNone;
+}
+
 }  // namespace
 
-std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Role role) {
+std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Role role,
+                                                    const ObjectSource& object) {
   std::map<Address, CounterInstruction> found;
+  const std::vector<ParameterValue>& values = values_of(copy, object);
   for (const FileRange& range : copy.ranges) {
     for (const MemoryChange& change : changes_.around(range)) {
       CounterInstruction instruction = change.instruction;
       if (instruction.address < range.begin || instruction.address >= range.end) continue;
       if (!can_change(instruction, role, counter_.size)) continue;
-      const auto within = counter_in(change);
+      auto within = counter_in(change);
+      if (!within) within = counter_in(instruction, values);
       if (!within) continue;
       instruction.within = *within;
       found.emplace(instruction.address, instruction);
@@ -40,10 +49,43 @@ std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change
   }
   const auto offset = static_cast<std::int64_t>(counter_.offset);
   for (const std::int64_t moved : {std::int64_t{0}, change.distance.value_or(0)}) {
-    const std::int64_t within = offset - (instruction.displacement + moved);
-    if (within >= 0 && within + counter_.size <= instruction.size) return static_cast<std::uint8_t>(within);
+    if (const auto within = at_distance(instruction, offset - moved - instruction.displacement))
+      return within;
   }
   return std::nullopt;
+}
+
+std::optional<std::uint8_t> CounterFinder::counter_in(const CounterInstruction& instruction,
+                                                      const std::vector<ParameterValue>& object) const {
+  if (instruction.index != CounterInstruction::kNoRegister) return std::nullopt;
+  const auto offset = static_cast<std::int64_t>(counter_.offset);
+  for (const ParameterValue& value : object) {
+    const auto base = from_base(instruction, value);
+    const auto within =
+        base ? at_distance(instruction, *base + offset - instruction.displacement) : std::nullopt;
+    if (within) return within;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> CounterFinder::from_base(const CounterInstruction& instruction,
+                                                     const ParameterValue& value) const {
+  const bool absolute = instruction.base == CounterInstruction::kNoRegister;
+  const bool now = instruction.address >= value.range.begin && instruction.address < value.range.end;
+  if (absolute || !value.reg)
+    return now && absolute && !value.reg ? std::optional(value.offset) : std::nullopt;
+  if (now && *value.reg == instruction.base) return value.offset;
+  if (value.range.begin <= instruction.address) return std::nullopt;
+  // clang tells where the object is only from where its pointer is needed again, which may be behind the
+  // change.
+  const auto above = changes_.above_at(instruction, *value.reg, value.range.begin);
+  return above ? std::optional(*above + value.offset) : std::nullopt;
+}
+
+std::optional<std::uint8_t> CounterFinder::at_distance(const CounterInstruction& instruction,
+                                                       std::int64_t distance) const {
+  const bool inside = distance >= 0 && distance + counter_.size <= instruction.size;
+  return inside ? std::optional(static_cast<std::uint8_t>(distance)) : std::nullopt;
 }
 
 /// The symbol of a variable that is such an object covers its counter and what lies before that.

@@ -14,18 +14,29 @@ namespace refhist {
 ///
 /// The object's address is mostly in a register, and then the operand is that register plus the member's
 /// offset, or a register into which that sum was put before. A variable is known by its symbol. An object
-/// that lies inside of another one is at some other distance: that is never taken for the counter.
+/// that lies inside of another one is at some other distance: it is the counter only where debug information
+/// tells where the object is at that instruction.
 class CounterFinder {
  public:
   CounterFinder(const Module& module, MemoryChanges& changes, const MemberPlace& counter)
       : module_(module), changes_(changes), counter_(counter) {}
 
-  /// Empty when none does, or when nothing tells that the memory is the counter. By address.
-  std::vector<CounterInstruction> find(const InlinedCopy& copy, Role role);
+  /// Empty when none does, or when nothing tells that the memory is the counter. By address. `object`: which
+  /// parameter of the function is the object.
+  std::vector<CounterInstruction> find(const InlinedCopy& copy, Role role, const ObjectSource& object);
 
  private:
   /// Where in the operand the counter lies; nothing when it is not in there, or not known to be.
   [[nodiscard]] std::optional<std::uint8_t> counter_in(const MemoryChange& change) const;
+  /// The same where the object is what debug information says.
+  [[nodiscard]] std::optional<std::uint8_t> counter_in(const CounterInstruction& instruction,
+                                                       const std::vector<ParameterValue>& object) const;
+  /// How far the value lies from what the operand's base register holds; nothing when that is not told.
+  [[nodiscard]] std::optional<std::int64_t> from_base(const CounterInstruction& instruction,
+                                                      const ParameterValue& value) const;
+  /// The counter lies at this distance from where the operand begins.
+  [[nodiscard]] std::optional<std::uint8_t> at_distance(const CounterInstruction& instruction,
+                                                        std::int64_t distance) const;
   [[nodiscard]] bool is_variable(Address counter) const;
 
   const Module& module_;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "probes/function_pattern.h"
 #include "sites/counter_finder.h"
+#include "sites/object_place.h"
 
 namespace refhist {
 
@@ -41,18 +42,21 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
   return site;
 }
 
+std::vector<std::string> inlined_functions(const Module& module, const std::string& text) {
+  if (is_plain_name(text)) return {text};
+  const FunctionPattern pattern(text);
+  std::vector<std::string> names = module.inlined_functions();
+  std::erase_if(names, [&](const std::string& name) {
+    return name.find(pattern.needle()) == std::string::npos || !pattern.matches(name, demangle(name));
+  });
+  return names;
+}
+
 std::vector<std::string> InlinedSites::functions_of(const ProbeSpec& probe) const {
-  if (is_plain_name(probe.function)) return {probe.function};
-  const FunctionPattern pattern(probe.function);
-  std::vector<std::string> matching;
-  for (std::string& name : module_.module->inlined_functions()) {
-    if (name.find(pattern.needle()) == std::string::npos) continue;
-    const std::string demangled = demangle(name);
-    const bool wanted =
-        pattern.matches(name, demangled) && !(pattern.is_glob() && family_.leaves_out(name, demangled));
-    if (wanted) matching.push_back(std::move(name));
-  }
-  return matching;
+  std::vector<std::string> names = inlined_functions(*module_.module, probe.function);
+  if (is_glob(probe.function))
+    std::erase_if(names, [&](const std::string& name) { return family_.leaves_out(name, demangle(name)); });
+  return names;
 }
 
 void InlinedSites::add_copies(const ProbeSpec& probe) {
@@ -68,8 +72,13 @@ void InlinedSites::add_copies(const ProbeSpec& probe) {
 }
 
 void InlinedSites::add_copies_of(const ProbeSpec& probe, const std::string& function) {
-  for (const InlinedCopy& copy : module_.module->inlined_copies(function)) {
+  const std::vector<InlinedCopy> copies = module_.module->inlined_copies(function);
+  if (copies.empty()) return;
+  const ObjectSource object =
+      object_place(probe, module_.module->inlined_signature(function), demangle(function));
+  for (const InlinedCopy& copy : copies) {
     Site site = make_site(id_, probe, module_);
+    site.object = object;
     site.file_address = copy.address;
     site.address = copy.address + module_.bias;
     site.function = demangle(function);
@@ -103,7 +112,7 @@ void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCo
   if (counts(site.role) && !counter_) why_not += ", and the counter is not known";
   if (counts(site.role) && counter_ && !copy.ranges.empty()) {
     CounterFinder finder(*module_.module, changes_, *counter_);
-    const std::vector<CounterInstruction> changes = finder.find(copy, site.role);
+    const std::vector<CounterInstruction> changes = finder.find(copy, site.role, site.object);
     for (const CounterInstruction& change : changes) {
       Site armed = site;
       armed.copy = extent(copy.ranges);
@@ -115,7 +124,10 @@ void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCo
       armed.size = change.length;
       sites_.push_back(std::move(armed));
     }
-    if (!changes.empty() || probe.inside || is_part_of_probe(site, copy)) return;
+    if (!changes.empty()) return;
+    // A constructor that leaves it to others to store the count is a birth as a whole.
+    if (probe.inside && !site.inlined && site.role == Role::init) return sites_.push_back(site);
+    if (probe.inside || is_part_of_probe(site, copy)) return;
     why_not += " in which no instruction is seen to change the counter";
   }
   sites_.push_back(site);

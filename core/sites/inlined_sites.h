@@ -11,6 +11,10 @@
 
 namespace refhist {
 
+/// Linkage names of the functions that the pattern matches and that may have been inlined here; a plain name
+/// itself, whether there is such a function or not.
+std::vector<std::string> inlined_functions(const Module& module, const std::string& text);
+
 /// One family in one module.
 class InlinedSites {
  public:

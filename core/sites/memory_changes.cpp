@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sites/value_trail.h"
+
 namespace refhist {
 
 namespace {
@@ -75,6 +77,24 @@ void MemoryChanges::Walk::run() {
     work();
   }
   for (auto& [address, change] : changes_) found_.push_back(change);
+}
+
+std::optional<std::int64_t> MemoryChanges::above_at(const CounterInstruction& instruction, unsigned reg,
+                                                    Address later) const {
+  constexpr std::size_t kFar = 256;  // bytes: an inlined copy is short
+  if (later - instruction.address > kFar) return std::nullopt;
+  std::vector<std::uint8_t> bytes(later - instruction.address);
+  if (!module_.read_code(instruction.address, bytes.data(), bytes.size())) return std::nullopt;
+  const CodeRange code{instruction.address, bytes};
+  const InstructionDecoder decoder;
+  DecodedInstruction next;
+  ValueTrail trail(instruction.base);
+  Address at = instruction.address;
+  for (; at < later && decoder.decode(code, at, next); at = next.next()) {
+    if (!next.falls_through()) return std::nullopt;
+    trail.follow(next);
+  }
+  return at == later ? trail.above(reg) : std::nullopt;
 }
 
 const std::vector<MemoryChange>& MemoryChanges::around(const FileRange& range) {

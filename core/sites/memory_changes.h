@@ -26,6 +26,11 @@ class MemoryChanges {
   /// In the function that the range lies in, or in the range itself where none is known. By address.
   const std::vector<MemoryChange>& around(const FileRange& range);
 
+  /// How much more `reg` holds at `later` than the base register of the instruction's operand did, on the way
+  /// on which no jump is taken; nothing when that is not told. `later` lies behind the instruction.
+  [[nodiscard]] std::optional<std::int64_t> above_at(const CounterInstruction& instruction, unsigned reg,
+                                                     Address later) const;
+
  private:
   /// Follows the ways through one function.
   class Walk {

@@ -13,22 +13,12 @@
 #include "sites/clone_reader.h"
 #include "sites/indirect_functions.h"
 #include "sites/inlined_sites.h"
+#include "sites/object_place.h"
 #include "sites/thunk.h"
 
 namespace refhist {
 
 namespace {
-
-bool wants_module(const Family& family, const Module& module) {
-  const std::string name = file_name(module.path());
-  bool wanted = true;
-  for (const std::string& glob : family.modules) {
-    const bool without = glob.starts_with('!');
-    if (&glob == &family.modules.front()) wanted = without;
-    if (glob_match(without ? glob.substr(1) : glob, name)) wanted = !without;
-  }
-  return wanted;
-}
 
 /// Arms a clone only when its code tells where the object is and that it does what the function does.
 void judge_clone(Site& site, const Family& family, const std::optional<MemberPlace>& counter,
@@ -105,6 +95,13 @@ bool add_choices(Site& site, const Module& module, const ModuleCode& code, const
   return !choices.empty();
 }
 
+/// The debug information is only asked where it can change what the probe says.
+ObjectSource object_of(const ProbeSpec& probe, const Module& module, const FunctionSymbol& function,
+                       const std::string& demangled) {
+  if (probe.object.from != ObjectSource::From::result) return probe.object;
+  return object_place(probe, module.signature(function), demangled);
+}
+
 void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, const LoadedModule& module,
                    std::map<Address, Site>& by_address) {
   std::optional<ModuleCode> code;  // read when the first indirect function is found
@@ -116,6 +113,7 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
                    site.address = function.address + module.bias;
                    site.size = function.size;
                    site.function = demangled;
+                   site.object = object_of(probe, *module.module, function, demangled);
                    site.clone = clone_kind(function.name);
                    if (const auto thunk = read_thunk(*module.module, function)) {
                      if (thunk->goes_on) return;
@@ -139,6 +137,17 @@ void add_inside(const ProbeSpec& probe, const LoadedModule& module, InlinedSites
 }
 
 }  // namespace
+
+bool wants_module(const Family& family, const Module& module) {
+  const std::string name = file_name(module.path());
+  bool wanted = true;
+  for (const std::string& glob : family.modules) {
+    const bool without = glob.starts_with('!');
+    if (&glob == &family.modules.front()) wanted = without;
+    if (glob_match(without ? glob.substr(1) : glob, name)) wanted = !without;
+  }
+  return wanted;
+}
 
 std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optional<MemberPlace>& counter,
                              const LoadedModule& module) {
@@ -192,13 +201,9 @@ std::vector<FunctionSymbol> matching_functions(const Module& module, const std::
 }
 
 bool inlines_function(const Module& module, const std::string& pattern) {
-  const FunctionPattern compiled(pattern);
-  if (is_plain_name(pattern)) return !module.inlined_copies(pattern).empty();
-  const std::vector<std::string> names = module.inlined_functions();
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return name.find(compiled.needle()) != std::string::npos && compiled.matches(name, demangle(name)) &&
-           !module.inlined_copies(name).empty();
-  });
+  const std::vector<std::string> names = inlined_functions(module, pattern);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return !module.inlined_copies(name).empty(); });
 }
 
 bool defines_function(const Module& module, const std::string& pattern) {

@@ -21,6 +21,9 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
 std::optional<MemberPlace> place_counter(const Family& family,
                                          const std::vector<const LoadedModule*>& modules);
 
+/// By the globs of the family's `modules`.
+bool wants_module(const Family& family, const Module& module);
+
 /// sizeof of the family's type where debug information tells it; 0 when unknown.
 std::uint64_t object_size(const Family& family, const std::vector<const LoadedModule*>& modules);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "symbols/parameter_values.h"
 #include "symbols/type_spelling.h"
 
 namespace refhist {
@@ -57,6 +58,7 @@ std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
       copy.ranges = die_ranges(entry.copy_die());
       copy.into = sources_.function_name(entry.parent_die());
       SourceFinder::set_call_place(entry.copy_die(), copy.file, copy.line);
+      copy.parameters = parameter_values(entry.copy_die());
       copies.push_back(std::move(copy));
     }
   }

@@ -28,6 +28,7 @@ class DebugInfo {
   std::optional<Signature> signature(const std::string& linkage_name, Address entry);
   std::optional<Signature> inlined_signature(const std::string& name);
   const NameIndex& names();
+  const std::string& missing() { return units_.missing(); }
 
  private:
   DebugInfo(Dwarf* dwarf, const std::string& module);

@@ -1,6 +1,13 @@
 // Code addresses lead to units by the ranges in the units themselves: clang writes no .debug_aranges.
 #include "symbols/debug_units.h"
 
+#include <elfutils/libdwelf.h>
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+
 namespace refhist {
 
 DebugUnit::DebugUnit(Dwarf_CU* cu) : cu_(cu) {
@@ -20,6 +27,22 @@ const Dwarf_Die& DebugUnit::contents() {
     }
   }
   return *contents_;
+}
+
+std::string DebugUnit::missing_file() {
+  std::uint8_t type = 0;
+  const bool found = contents().addr != skeleton_.addr;
+  if (found || dwarf_cu_info(cu_, nullptr, &type, nullptr, nullptr, nullptr, nullptr, nullptr) != 0 ||
+      type != DW_UT_skeleton)
+    return {};
+  const auto text = [&](unsigned attribute) {
+    Dwarf_Attribute found_there;
+    const char* value = dwarf_formstring(dwarf_attr(&skeleton_, attribute, &found_there));
+    return std::string(value == nullptr ? "" : value);
+  };
+  const std::string name = text(DW_AT_dwo_name);
+  const std::filesystem::path file = name.empty() ? text(DW_AT_GNU_dwo_name) : name;
+  return (std::filesystem::path(text(DW_AT_comp_dir)) / file).lexically_normal();
 }
 
 const Dwarf_Die* DebugUnit::function_at(Address address) {
@@ -61,6 +84,30 @@ std::deque<DebugUnit>& DebugUnits::all() {
 void DebugUnits::list(Dwarf* dwarf) {
   Dwarf_CU* cu = nullptr;
   while (dwarf_get_units(dwarf, cu, &cu, nullptr, nullptr, nullptr, nullptr) == 0) units_.emplace_back(cu);
+}
+
+const std::string& DebugUnits::missing() {
+  if (!missing_) missing_ = find_missing();
+  return *missing_;
+}
+
+std::string DebugUnits::find_missing() {
+  const char* name = nullptr;
+  const void* id = nullptr;
+  if (dwelf_dwarf_gnu_debugaltlink(dwarf_, &name, &id) > 0 && dwarf_getalt(dwarf_) == nullptr)
+    return fmt::format("{} was not found", name);
+  std::size_t count = 0;
+  std::string first;
+  for (DebugUnit& unit : all()) {
+    const std::string file = unit.missing_file();
+    if (!file.empty() && count++ == 0) first = file;
+  }
+  if (count == 0) return {};
+  const bool packed = std::filesystem::exists(module_ + ".dwp");
+  return fmt::format(
+      "{}{} not found{}", first,
+      count == 1 ? " was" : fmt::format(" and {} were", plural(count - 1, "other .dwo file")),
+      packed ? ", and the libdw of this machine may not read " + file_name(module_) + ".dwp" : "");
 }
 
 DebugUnit* DebugUnits::at(Address address) {

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ class DebugUnit {
   [[nodiscard]] const Dwarf_Die& skeleton() const { return skeleton_; }
   /// The entry whose children are the functions and types. Opens the .dwo file of a split unit on first need.
   [[nodiscard]] const Dwarf_Die& contents();
+  /// The .dwo file that has the contents, as the skeleton names it, when it was not found; else empty.
+  [[nodiscard]] std::string missing_file();
   /// The function whose code holds the address; nullptr when none of this unit does.
   [[nodiscard]] const Dwarf_Die* function_at(Address address);
 
@@ -42,14 +45,19 @@ class DebugUnits {
   std::deque<DebugUnit>& all();
   /// The unit whose code holds the address; nullptr when none does.
   DebugUnit* at(Address address);
+  /// Which of the files that the debug information refers to were not found, as the end of a sentence; empty
+  /// when all were. Opens all of them.
+  const std::string& missing();
 
  private:
   void list(Dwarf* dwarf);
+  std::string find_missing();
 
   Dwarf* dwarf_ = nullptr;
   std::string module_;
   std::deque<DebugUnit> units_;
   std::unique_ptr<IntervalTable<DebugUnit*>> ranges_;
+  std::optional<std::string> missing_;
 };
 
 /// Calls `visit(begin, end)` for every run of code of the entry.

@@ -23,6 +23,9 @@ class ElfModule final : public Module {
   Address entry_point() const override { return file_->header().e_entry; }
   bool position_independent() const override { return file_->header().e_type == ET_DYN; }
   bool has_debug_info() const override { return dwarf_file() != nullptr; }
+  std::string missing_debug_info() const override {
+    return debug() == nullptr ? std::string() : debug()->missing();
+  }
   std::string interpreter() const override { return file_->interpreter(); }
   const std::vector<Segment>& segments() const override { return file_->segments(); }
   bool read_code(Address address, void* out, std::size_t size) const override {

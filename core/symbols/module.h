@@ -63,12 +63,22 @@ struct FileRange {
   Address end = 0;
 };
 
+/// What a parameter's value is while code runs: what a register holds, with a number added, or an address in
+/// the file.
+struct ParameterValue {
+  FileRange range;              ///< of the code
+  std::optional<unsigned> reg;  ///< DWARF's number; none: `offset` is an address in the file
+  std::int64_t offset = 0;
+};
+
 struct InlinedCopy {
   Address address = 0;  ///< first address of the copy
   std::vector<FileRange> ranges;
   std::string into;  ///< the function it was inlined into (demangled)
   std::string file;  ///< of the call
   unsigned line = 0;
+  /// Of its first parameters, by position; empty where nothing is known.
+  std::vector<std::vector<ParameterValue>> parameters;
 };
 
 struct Segment {
@@ -98,6 +108,9 @@ class Module {
   [[nodiscard]] virtual Address entry_point() const = 0;
   [[nodiscard]] virtual bool position_independent() const = 0;  ///< ET_DYN
   [[nodiscard]] virtual bool has_debug_info() const = 0;
+  /// Which files with parts of the debug information were not found: "/src/a.dwo and 2 other .dwo files were
+  /// not found"; empty when all are there, or none is known of. Opens them all.
+  [[nodiscard]] virtual std::string missing_debug_info() const = 0;
   [[nodiscard]] virtual std::string interpreter() const = 0;  ///< PT_INTERP; empty when static
   [[nodiscard]] virtual const std::vector<Segment>& segments() const = 0;
 

@@ -28,6 +28,7 @@ class RecordedModule final : public Module {
   Address entry_point() const override { return 0; }
   bool position_independent() const override { return identity_.position_independent; }
   bool has_debug_info() const override { return false; }
+  std::string missing_debug_info() const override { return {}; }
   std::string interpreter() const override { return identity_.interpreter; }
   const std::vector<Segment>& segments() const override;
   const std::vector<FunctionSymbol>& functions() const override;

@@ -11,6 +11,7 @@ target_sources(refhist_core PRIVATE
   symbols/source_finder.cpp
   symbols/type_members.cpp
   symbols/type_spelling.cpp
+  symbols/parameter_values.cpp
   symbols/debug_info.cpp
   symbols/dwarf_expression.cpp
   symbols/call_frames.cpp

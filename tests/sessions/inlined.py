@@ -75,12 +75,18 @@ def test_a_static_object(d):
     check(all(g["reach"] == "reachable" for g in fixed), f"code names it without a pointer: {fixed}")
 
 
-def test_what_cannot_be_told_is_said(d):
-    """The copies in `inside` are armed, or listed with the reason."""
+def test_an_object_inside_another(d):
+    """Its counter is at another distance from the register; the debug information tells where the object is. Not at
+    -O0, where it tells which memory the pointer is in."""
     track(d)
     to_last_checkpoint(d, "inside")
-    for site in not_armed(d):
-        contains(site["why_not"], "no instruction is seen to change the counter", "the reason")
+    if d.case.variant == "O0":
+        for site in not_armed(d):
+            contains(site["why_not"], "no instruction is seen to change the counter", "the reason")
+        return
+    equal([(site["function"], site["why_not"]) for site in not_armed(d)], [], "copies that are not armed")
+    check_totals(d)
+    equal(roles(d.object("&holder->inner")), ["init", "get", "put"], "events of the inner object")
     d.cont()
     status, text = d.ending_command("refhist check")
     equal(status, 0, text)

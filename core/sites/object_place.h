@@ -1,0 +1,17 @@
+// Where a function has the object that its probe is about.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "probes/family.h"
+#include "symbols/module.h"
+
+namespace refhist {
+
+/// As the probe says; but a function that returns nothing (initialisers of C, constructors of C++) has it as
+/// its first argument. `signature`: by debug information, where there is some. `demangled`: its name.
+ObjectSource object_place(const ProbeSpec& probe, const std::optional<Signature>& signature,
+                          std::string_view demangled);
+
+}  // namespace refhist

@@ -1,0 +1,15 @@
+// Where debug information says that the value of a function's parameter is while an inlined copy of it runs.
+#pragma once
+
+#include <vector>
+
+#include "symbols/dwarf_die.h"
+
+namespace refhist {
+
+/// Of the copy's parameters, by their positions in the function; empty for those of which nothing is told.
+/// Only what a register holds, with a number added, and addresses of variables: where the value is in memory,
+/// or is computed otherwise, nothing is said.
+std::vector<std::vector<ParameterValue>> parameter_values(const Dwarf_Die& copy);
+
+}  // namespace refhist
