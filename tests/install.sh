@@ -5,7 +5,7 @@ set -eu
 packages="
   g++ cmake ninja-build pkg-config git ca-certificates
   gdb gdbserver lldb-19 liblldb-19-dev python3-lldb-19 python3 python3-dev python3-six python3-yaml
-  libfmt-dev libdw-dev libelf-dev libtomlplusplus-dev libzydis-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev doctest-dev
+  libfmt-dev libdw-dev libelf-dev libtomlplusplus-dev libzydis-dev libsqlite3-dev libzstd-dev libxxhash-dev nlohmann-json3-dev doctest-dev
   libjson-c-dev libglib2.0-dev libgstreamer1.0-dev libdbus-1-dev libssl-dev libudev-dev libkmod-dev libsystemd-dev
   libjemalloc-dev
   binutils check clang-14 clang-format-14 libboost-dev

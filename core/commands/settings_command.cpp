@@ -11,6 +11,7 @@
 #include "base/user_path.h"
 #include "commands/command.h"
 #include "reports/fold_notes.h"
+#include "symbols/index_cache.h"
 
 namespace refhist {
 
@@ -40,8 +41,8 @@ std::uint64_t memory_from_text(const std::string& text) {
   return *bytes;
 }
 
-const std::array<Setting, 8>& settings() {
-  static const std::array<Setting, 8> table{{
+const std::array<Setting, 9>& settings() {
+  static const std::array<Setting, 9> table{{
       {"allocators",
        {"auto", "off"},
        "auto: the first family that is recorded inside the program brings malloc and operator new along, "
@@ -73,6 +74,13 @@ const std::array<Setting, 8>& settings() {
        [](SessionState& state, const std::string& value) {
          state.recorder.options().backend = value == "auto" ? Backend::automatic : Backend::breakpoint;
        }},
+      {"index-cache",
+       {"off", "on"},
+       "on: what is found in large debug information is kept for the next session, in "
+       "$XDG_CACHE_HOME/refhist or "
+       "~/.cache/refhist, 1 GiB at most",
+       [](const SessionState&) { return std::string(keeps_indexes() ? "on" : "off"); },
+       [](SessionState&, const std::string& value) { keep_indexes(value == "on"); }},
       {"keep",
        {kKeepNames.begin(), kKeepNames.end()},
        "all: every event of every object; live: objects that died clean become totals of their birthplaces "

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "symbols/index_cache.h"
+#include "symbols/name_index_builder.h"
 #include "symbols/parameter_values.h"
 #include "symbols/type_spelling.h"
 
@@ -9,17 +11,38 @@ namespace refhist {
 
 std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file, const std::string& module) {
   Dwarf* dwarf = dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr);
-  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf, module));
+  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf, file, module));
 }
 
-DebugInfo::DebugInfo(Dwarf* dwarf, const std::string& module)
-    : dwarf_(dwarf), units_(dwarf, module), sources_(units_) {}
+DebugInfo::DebugInfo(Dwarf* dwarf, const ElfFile& file, const std::string& module)
+    : dwarf_(dwarf), file_(file), refs_(dwarf), units_(dwarf, module), sources_(units_) {}
 
 DebugInfo::~DebugInfo() { dwarf_end(dwarf_); }
 
 const NameIndex& DebugInfo::names() {
-  if (names_ == nullptr) names_ = std::make_unique<NameIndex>(units_);
+  if (names_ == nullptr) {
+    TableFile tables = kept_tables(
+        index_file("names"), kNameIndexKind, kNameIndexVersion,
+        [this] { return NameIndexBuilder(units_).tables(refs_); }, [this] { return refs_.portable(); });
+    names_ = std::make_unique<NameIndex>(std::move(tables), refs_);
+  }
   return *names_;
+}
+
+/// Function bodies are only walked once a name is known to be inlined somewhere.
+const InlineIndex& DebugInfo::inlined() {
+  if (inlined_ == nullptr) {
+    TableFile tables = kept_tables(
+        index_file("inlined"), kInlineIndexKind, kInlineIndexVersion,
+        [this] { return InlineIndex::tables(units_, refs_); }, [this] { return refs_.portable(); });
+    inlined_ = std::make_unique<InlineIndex>(std::move(tables), refs_);
+  }
+  return *inlined_;
+}
+
+std::string DebugInfo::index_file(std::string_view name) const {
+  Dwarf* alternative = dwarf_getalt(dwarf_);
+  return refhist::index_file(file_, alternative == nullptr ? nullptr : dwarf_getelf(alternative), name);
 }
 
 namespace {
@@ -48,17 +71,15 @@ std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
   std::vector<InlinedCopy> copies;
   for (const Dwarf_Die& function : names().inlined_functions(name)) {
     if (!is_called(function, name)) continue;
-    // Function bodies are only walked once a name is known to be inlined somewhere.
-    if (inlined_ == nullptr) inlined_ = std::make_unique<InlineIndex>(units_);
-    for (const InlinedEntry& entry : inlined_->copies(function)) {
-      const auto address = die_entry(entry.copy_die());
-      if (!address || is_split_part(entry.copy_die(), entry.parent_die(), function)) continue;
+    for (const InlinedEntry& entry : inlined().copies(function)) {
+      const auto address = die_entry(entry.copy);
+      if (!address || is_split_part(entry.copy, entry.parent, function)) continue;
       InlinedCopy copy;
       copy.address = *address;
-      copy.ranges = die_ranges(entry.copy_die());
-      copy.into = sources_.function_name(entry.parent_die());
-      SourceFinder::set_call_place(entry.copy_die(), copy.file, copy.line);
-      copy.parameters = parameter_values(entry.copy_die());
+      copy.ranges = die_ranges(entry.copy);
+      copy.into = sources_.function_name(entry.parent);
+      SourceFinder::set_call_place(entry.copy, copy.file, copy.line);
+      copy.parameters = parameter_values(entry.copy);
       copies.push_back(std::move(copy));
     }
   }
@@ -75,7 +96,7 @@ std::optional<Signature> DebugInfo::signature(const std::string& linkage_name, A
 }
 
 std::optional<Signature> DebugInfo::inlined_signature(const std::string& name) {
-  const std::vector<Dwarf_Die>& functions = names().inlined_functions(name);
+  const std::vector<Dwarf_Die> functions = names().inlined_functions(name);
   if (functions.empty()) return std::nullopt;
   return read_signature(name, functions.front());
 }

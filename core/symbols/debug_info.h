@@ -31,10 +31,15 @@ class DebugInfo {
   const std::string& missing() { return units_.missing(); }
 
  private:
-  DebugInfo(Dwarf* dwarf, const std::string& module);
+  DebugInfo(Dwarf* dwarf, const ElfFile& file, const std::string& module);
+  /// Empty when it is not kept between sessions.
+  [[nodiscard]] std::string index_file(std::string_view name) const;
+  const InlineIndex& inlined();
   Signature read_signature(const std::string& name, const Dwarf_Die& function);
 
   Dwarf* dwarf_ = nullptr;
+  const ElfFile& file_;
+  DieRefs refs_;
   DebugUnits units_;
   SourceFinder sources_;
   std::unique_ptr<NameIndex> names_;

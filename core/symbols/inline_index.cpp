@@ -1,55 +1,80 @@
 #include "symbols/inline_index.h"
 
 #include <algorithm>
+#include <array>
 
 namespace refhist {
 
-InlineIndex::InlineIndex(DebugUnits& units) {
-  IndexProgress progress(units);
-  for (DebugUnit& unit : units.all()) {
-    progress.unit();
-    walk(unit.contents(), nullptr, progress);
-  }
-  std::stable_sort(entries_.begin(), entries_.end(),
-                   [](const InlinedEntry& a, const InlinedEntry& b) { return a.origin < b.origin; });
-  entries_.shrink_to_fit();
-}
+namespace {
 
-void InlineIndex::walk(const Dwarf_Die& scope, void* function, IndexProgress& progress) {
-  for_each_child(scope, [&](const Dwarf_Die& child) {
-    progress.entry();
-    switch (die_tag(child)) {
-      case DW_TAG_subprogram:
-        // Abstract instances have no code, so their inlined entries are no copies.
-        if (!die_number(child, DW_AT_inline) && !die_flag(child, DW_AT_declaration))
-          walk(child, child.addr, progress);
-        return;
-      case DW_TAG_inlined_subroutine: {
-        const auto origin = die_reference(child, DW_AT_abstract_origin);
-        if (origin && function != nullptr) entries_.push_back({origin->addr, child.addr, function, child.cu});
-        return walk(child, child.addr, progress);
-      }
-      case DW_TAG_lexical_block:
-      case DW_TAG_try_block:
-      case DW_TAG_catch_block:
-      case DW_TAG_namespace:
-      case DW_TAG_module:
-      case DW_TAG_structure_type:
-      case DW_TAG_class_type:
-        return walk(child, function, progress);
-      default:
-        return;
+class Walk {
+ public:
+  Walk(DebugUnits& units, DieRefs& refs) : refs_(refs), progress_(units) {
+    for (DebugUnit& unit : units.all()) {
+      progress_.unit();
+      inside(unit.contents(), nullptr);
     }
-  });
+  }
+  std::vector<InlinedRow> take() {
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](const InlinedRow& a, const InlinedRow& b) { return a.origin < b.origin; });
+    return std::move(rows_);
+  }
+
+ private:
+  void inside(const Dwarf_Die& scope, const Dwarf_Die* function) {
+    for_each_child(scope, [&](const Dwarf_Die& child) {
+      progress_.entry();
+      switch (die_tag(child)) {
+        case DW_TAG_subprogram:
+          // Abstract instances have no code, so their inlined entries are no copies.
+          if (!die_number(child, DW_AT_inline) && !die_flag(child, DW_AT_declaration)) inside(child, &child);
+          return;
+        case DW_TAG_inlined_subroutine: {
+          const auto origin = die_reference(child, DW_AT_abstract_origin);
+          if (origin && function != nullptr)
+            rows_.push_back({refs_.ref(*origin), refs_.ref(child), refs_.ref(*function)});
+          return inside(child, &child);
+        }
+        case DW_TAG_lexical_block:
+        case DW_TAG_try_block:
+        case DW_TAG_catch_block:
+        case DW_TAG_namespace:
+        case DW_TAG_module:
+        case DW_TAG_structure_type:
+        case DW_TAG_class_type:
+          return inside(child, function);
+        default:
+          return;
+      }
+    });
+  }
+
+  DieRefs& refs_;
+  IndexProgress progress_;
+  std::vector<InlinedRow> rows_;
+};
+
+}  // namespace
+
+TableFile InlineIndex::tables(DebugUnits& units, DieRefs& refs) {
+  const std::vector<InlinedRow> rows = Walk(units, refs).take();
+  const std::array<std::span<const std::byte>, 1> all{std::as_bytes(std::span(rows))};
+  return {kInlineIndexKind, kInlineIndexVersion, all};
 }
 
-std::span<const InlinedEntry> InlineIndex::copies(const Dwarf_Die& abstract_instance) const {
-  const void* origin = abstract_instance.addr;
-  const auto first = std::lower_bound(entries_.begin(), entries_.end(), origin,
-                                      [](const InlinedEntry& e, const void* o) { return e.origin < o; });
-  const auto last = std::upper_bound(first, entries_.end(), origin,
-                                     [](const void* o, const InlinedEntry& e) { return o < e.origin; });
-  return {first, last};
+std::vector<InlinedEntry> InlineIndex::copies(const Dwarf_Die& abstract_instance) const {
+  const DieRef origin = refs_.ref(abstract_instance);
+  const std::span<const InlinedRow> rows = tables_.table<InlinedRow>(0);
+  auto row = std::lower_bound(rows.begin(), rows.end(), origin,
+                              [](const InlinedRow& one, DieRef wanted) { return one.origin < wanted; });
+  std::vector<InlinedEntry> entries;
+  for (; row != rows.end() && row->origin == origin; ++row) {
+    const auto copy = refs_.die(row->copy);
+    const auto parent = refs_.die(row->parent);
+    if (copy && parent) entries.push_back({*copy, *parent});
+  }
+  return entries;
 }
 
 }  // namespace refhist

@@ -1,28 +1,45 @@
-// Names of types and of inlined functions -> where the debug information describes them. Built by one walk
-// over the outer entries of all units, function bodies not included.
+// Names of types and of inlined functions -> where the debug information describes them.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "symbols/debug_units.h"
-#include "symbols/index_progress.h"
+#include "symbols/die_refs.h"
+#include "symbols/table_file.h"
 
 namespace refhist {
 
+inline constexpr std::uint32_t kNameIndexKind = 1;
+inline constexpr std::uint32_t kNameIndexVersion = 1;
+
+/// A name and what goes by it.
+struct NameRow {
+  std::uint64_t text = 0;     ///< where in the table of texts
+  std::uint64_t first = 0;    ///< of its entries, in the table of entries
+  std::uint32_t length = 0;   ///< of the text
+  std::uint32_t count = 0;    ///< of the entries
+  std::uint32_t linkage = 0;  ///< 1: a function's linkage name; in C its plain one
+  std::uint32_t unused = 0;
+};
+
+/// "ns::" of a type inside a namespace or type.
+struct ScopeRow {
+  DieRef die = 0;
+  std::uint64_t text = 0;
+  std::uint64_t length = 0;
+};
+
 class NameIndex {
  public:
-  /// Throws Interrupted.
-  explicit NameIndex(DebugUnits& units);
+  /// The tables that a NameIndexBuilder makes. `refs` has to stay as long as this object.
+  NameIndex(TableFile tables, DieRefs& refs) : tables_(std::move(tables)), refs_(refs) {}
 
   /// Definitions (never mere declarations) of struct, class, union and typedef of this qualified name. Of
   /// several that look alike (one header in many units) only the first is kept.
-  [[nodiscard]] const std::vector<Dwarf_Die>& types(std::string_view name) const;
+  [[nodiscard]] std::vector<Dwarf_Die> types(std::string_view name) const;
   /// Abstract instances of functions that were inlined somewhere, by plain, linkage or qualified name.
-  [[nodiscard]] const std::vector<Dwarf_Die>& inlined_functions(std::string_view name) const;
+  [[nodiscard]] std::vector<Dwarf_Die> inlined_functions(std::string_view name) const;
   /// Enumerators instead of numbers in template arguments, as clang names types: "(ns::Policy)2" becomes
   /// "ns::atomic". As it was when there is none.
   [[nodiscard]] std::string with_enumerators(std::string_view name) const;
@@ -31,22 +48,17 @@ class NameIndex {
   /// "ns::" of a type inside a namespace or type; empty for the others.
   [[nodiscard]] std::string_view scope_of(const Dwarf_Die& type) const;
 
+  /// The tables, in this order.
+  enum Part : std::size_t { kTexts, kDies, kTypes, kFunctions, kEnumerations, kScopes };
+
  private:
-  using Table = std::unordered_map<std::string_view, std::vector<Dwarf_Die>>;
+  [[nodiscard]] std::string_view text(const NameRow& row) const {
+    return tables_.text(kTexts, row.text, row.length);
+  }
+  [[nodiscard]] std::vector<Dwarf_Die> find(Part part, std::string_view name) const;
 
-  void walk(const Dwarf_Die& scope, std::string_view prefix, bool c, IndexProgress& progress);
-  void walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c, IndexProgress& progress);
-  void add_type(const Dwarf_Die& die, std::string_view prefix);
-  void add_function(const Dwarf_Die& die, std::string_view prefix);
-  std::string_view scope_around(const Dwarf_Die& die, std::string_view prefix) const;
-  std::string_view keep(std::string text);
-
-  Table types_;
-  Table functions_;
-  Table enumerations_;
-  std::unordered_map<const void*, std::string_view> scopes_;    // of types, by the entry's address
-  std::unordered_map<const void*, std::string_view> declared_;  // of functions of the unit being walked
-  std::unordered_set<std::string> owned_;                       // texts that are not in the debug information
+  TableFile tables_;
+  DieRefs& refs_;
 };
 
 /// "Foo<int, char>" and "Foo<int,char>" are one name: without the spaces that separate nothing.

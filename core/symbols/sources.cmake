@@ -6,7 +6,11 @@ target_sources(refhist_core PRIVATE
   symbols/dwarf_die.cpp
   symbols/debug_units.cpp
   symbols/index_progress.cpp
+  symbols/die_refs.cpp
+  symbols/index_cache.cpp
   symbols/name_index.cpp
+  symbols/name_index_builder.cpp
+  symbols/table_file.cpp
   symbols/inline_index.cpp
   symbols/source_finder.cpp
   symbols/type_members.cpp

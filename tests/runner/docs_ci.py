@@ -64,7 +64,8 @@ def main():
         with open(shim, "w", encoding="utf-8") as file:
             file.write(f'#!/bin/sh\nexec {options.build}/core/refhist-run --debugger {options.debugger} "$@"\n')
         os.chmod(shim, 0o755)
-        environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}")
+        environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}",
+                           XDG_CACHE_HOME=os.path.join(options.build, "index-cache"))
         last = ""
         for language, rest, text in blocks(options.page):
             if language == "sh":

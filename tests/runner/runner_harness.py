@@ -79,6 +79,7 @@ def main(module):
     parser.add_argument("--build", required=True)
     parser.add_argument("--only")
     options = parser.parse_args()
+    os.environ["XDG_CACHE_HOME"] = os.path.join(options.build, "index-cache")  # the tests' own
     failed = []
     tests = [(name, test) for name, test in module.items() if name.startswith("test_") and options.only in (None, name)]
     for name, test in tests:

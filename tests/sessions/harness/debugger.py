@@ -34,7 +34,8 @@ class Debugger:
         self._markers = 0
         self._ready = None
         self._spawned = []
-        self.environment = dict(os.environ, LC_ALL="C.UTF-8", LANG="C.UTF-8", TERM="dumb", DEBUGINFOD_URLS="")
+        self.environment = dict(os.environ, LC_ALL="C.UTF-8", LANG="C.UTF-8", TERM="dumb", DEBUGINFOD_URLS="",
+                                XDG_CACHE_HOME=os.path.join(case.build, "index-cache"))
         self.environment.pop("PYTHONPATH", None)
         self.terminal = Terminal(self._argv(), self.environment, time.monotonic() + case.seconds)
         self.terminal.read_until(self.prompt)
