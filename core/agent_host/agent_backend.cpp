@@ -24,6 +24,8 @@
 namespace refhist {
 
 namespace {
+
+constexpr Address kReach = 40;  // bytes: more than any patch has, with what runs before the site
 constexpr std::uint32_t kFrames = 64;
 constexpr unsigned kMostAttempts = 50;  // at hits
 constexpr unsigned kImportDepth = 3;    // tail calls from library to library that are followed
@@ -258,6 +260,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
         (site.counter || request.function.contains(address)))
       request.keep.push_back(address);
   }
+  request.others = others_near(id);
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
   if (planned.patch->prefix != 0) {
@@ -297,17 +300,53 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   return {};
 }
 
+/// Of other sites near it that are armed: where they stand, and the ends of their patches.
+std::vector<Address> AgentBackend::others_near(SiteId id) const {
+  const Address own = context_.sites.get(id).address;
+  std::vector<Address> found;
+  for (Address address = own - kReach; address < own + kReach; ++address) {
+    const SiteId other = address == own ? SiteId() : context_.sites.at(address);
+    if (!other.valid()) continue;
+    found.push_back(address);
+    const auto armed = armed_.find(other);
+    if (armed == armed_.end()) continue;
+    const Patch& patch = armed->second.patch;
+    found.push_back(patch.at);
+    found.push_back(patch.at + patch.length - 1);
+  }
+  return found;
+}
+
+std::vector<SiteId> AgentBackend::patched_over(Address address) const {
+  std::vector<SiteId> found;
+  for (Address near = address - kReach; near < address + kReach; ++near) {
+    const SiteId site = context_.sites.at(near);
+    const auto armed = site.valid() ? armed_.find(site) : armed_.end();
+    if (armed == armed_.end()) continue;
+    const Patch& patch = armed->second.patch;
+    if (near != address && address - patch.at < patch.length) found.push_back(site);
+  }
+  return found;
+}
+
+/// Nothing has come to stand in the bytes that a patch had, since it was taken out.
+bool AgentBackend::still_fits(DebuggerPort& port, SiteId id, const Armed& armed) const {
+  const Patch& patch = armed.patch;
+  const auto inside = [&](Address address) { return address - patch.at < patch.length; };
+  const std::vector<Address> others = others_near(id);
+  const std::vector<Address> breakpoints = port.user_breakpoints();
+  const Address begin = context_.sites.get(id).address - patch.prefix;
+  // One that begins further in made room for a breakpoint, which may be gone.
+  return patch.at == begin && std::none_of(others.begin(), others.end(), inside) &&
+         std::none_of(breakpoints.begin(), breakpoints.end(),
+                      [&](Address address) { return address != begin && inside(address); });
+}
+
 bool AgentBackend::arm_again(DebuggerPort& port, SiteId id, const AgentWatch& watch) {
   const auto rested = rested_.find(id);
   if (rested == rested_.end() || rested->second.watch != watch) return false;
   const Armed& armed = rested->second;
-  const std::vector<Address> breakpoints = port.user_breakpoints();
-  const Address begin = context_.sites.get(id).address - armed.patch.prefix;
-  const bool in_the_way = std::any_of(breakpoints.begin(), breakpoints.end(), [&](Address address) {
-    return begin < address && address < armed.patch.at + armed.patch.length;
-  });
-  // One that begins further in made room for a breakpoint, which may be gone.
-  if (in_the_way || armed.patch.at != begin) return false;
+  if (!still_fits(port, id, armed)) return false;
   if (!write(port, armed.patch.at, jump_bytes(armed.patch.at, armed.stub.begin))) return false;
   armed_.insert(rested_.extract(rested));
   return true;
@@ -354,9 +393,11 @@ void AgentBackend::drop(Address begin, Address end) {
   std::erase_if(rested_, gone);
 }
 
-Address AgentBackend::stub_of(SiteId id, const AgentWatch& watch) const {
+Address AgentBackend::stub_of(DebuggerPort& port, SiteId id, const AgentWatch& watch) const {
   const auto rested = rested_.find(id);
-  return rested == rested_.end() || rested->second.watch != watch ? 0 : rested->second.stub.begin;
+  const bool known =
+      rested != rested_.end() && rested->second.watch == watch && still_fits(port, id, rested->second);
+  return known ? rested->second.stub.begin : 0;
 }
 
 std::optional<SiteId> AgentBackend::patched_at(Address pc) const {

@@ -64,7 +64,7 @@ class AgentBackend {
   std::string arm(DebuggerPort& port, SiteId id, const AgentWatch& watch);
   [[nodiscard]] bool armed(SiteId id) const { return armed_.contains(id); }
   /// The stub that the site had and can have again with this; 0 when there is none.
-  [[nodiscard]] Address stub_of(SiteId id, const AgentWatch& watch) const;
+  [[nodiscard]] Address stub_of(DebuggerPort& port, SiteId id, const AgentWatch& watch) const;
   /// The armed site whose patch begins there.
   [[nodiscard]] std::optional<SiteId> patched_at(Address pc) const;
   /// The stub that the site had begins with instructions in front of the site's own.
@@ -81,6 +81,8 @@ class AgentBackend {
   void disarm_all(DebuggerPort& port);
   /// Sites whose patch has a breakpoint of the user inside: not hit there, and it damages the patch.
   [[nodiscard]] std::vector<SiteId> covered_by_breakpoints(DebuggerPort& port) const;
+  /// Sites whose patch covers the address, which is not theirs.
+  [[nodiscard]] std::vector<SiteId> patched_over(Address address) const;
   /// The module's code is gone, and the patches with it.
   void drop(Address begin, Address end);
 
@@ -152,6 +154,8 @@ class AgentBackend {
   void show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file);
   /// With the stub that it had before. False when that does not fit any more.
   bool arm_again(DebuggerPort& port, SiteId id, const AgentWatch& watch);
+  [[nodiscard]] std::vector<Address> others_near(SiteId id) const;
+  [[nodiscard]] bool still_fits(DebuggerPort& port, SiteId id, const Armed& armed) const;
   std::string try_arm(DebuggerPort& port, SiteId id, const AgentWatch& watch);
   [[nodiscard]] std::optional<std::uint32_t> thread_id_offset() const;
   /// What is known of families and counters may have changed since the sites were armed.

@@ -38,7 +38,7 @@ class Planner {
   [[nodiscard]] bool is_pushed(ZydisRegister reg) const;
   [[nodiscard]] bool changes_only_pushed(const DecodedInstruction& instruction) const;
   [[nodiscard]] bool stores_in_frame(const DecodedInstruction& instruction) const;
-  [[nodiscard]] bool kept_inside() const;
+  [[nodiscard]] std::string kept_inside() const;
   std::string why_not_safe(const std::vector<DecodedInstruction>& covered) const;
 
   const PatchRequest& request_;
@@ -77,8 +77,9 @@ PatchResult Planner::plan() {
   for (;;) {
     std::string reason = cover(at);
     if (!reason.empty()) return {std::nullopt, kept.empty() ? reason : kept + "; behind it: " + reason};
-    if (!kept_inside()) return {std::move(patch_), {}};
-    if (kept.empty()) kept = "a breakpoint stands in the bytes of the jump";
+    const std::string inside = kept_inside();
+    if (inside.empty()) return {std::move(patch_), {}};
+    if (kept.empty()) kept = inside;
     if (request_.inside || !decoder_.decode(request_.function, at, instruction)) return {std::nullopt, kept};
     reason = skip(instruction);
     if (!reason.empty()) return {std::nullopt, kept + "; " + reason};
@@ -86,10 +87,15 @@ PatchResult Planner::plan() {
   }
 }
 
-bool Planner::kept_inside() const {
-  return std::any_of(request_.keep.begin(), request_.keep.end(), [&](Address keep) {
-    return keep - patch_.at < patch_.length && (patch_.prefix == 0 || keep != patch_.at);
+/// Why the bytes cannot be taken; empty when nobody needs them.
+std::string Planner::kept_inside() const {
+  const auto inside = [&](Address address) { return address - patch_.at < patch_.length; };
+  const bool breakpoint = std::any_of(request_.keep.begin(), request_.keep.end(), [&](Address keep) {
+    return inside(keep) && (patch_.prefix == 0 || keep != patch_.at);
   });
+  if (breakpoint) return "a breakpoint stands in the bytes of the jump";
+  const bool site = std::any_of(request_.others.begin(), request_.others.end(), inside);
+  return site ? "another site stands in the bytes of the jump" : "";
 }
 
 std::string Planner::cover(Address at) {

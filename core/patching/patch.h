@@ -61,6 +61,7 @@ struct PatchRequest {
   CodeRange function;                   ///< its original bytes; `inside`: from the instruction on
   std::span<const std::uint8_t> after;  ///< bytes after its end, up to the next symbol
   std::vector<Address> keep;            ///< addresses that must not be overwritten: breakpoints of the user
+  std::vector<Address> others = {};     ///< the same, of other sites and of their patches
   std::optional<InsideFunction> inside = std::nullopt;
 };
 

@@ -102,6 +102,7 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
     state_.sites.set_armed(id, false, fmt::format("the same code is armed for {}", name));
     return;
   }
+  make_room(port, id);
   if (arm_in_agent(port, id)) return;
   if (state_.families[site.family.index()].by_default && !given_way_.contains(id)) return;
   if (state_.armory.arm(port, site.address)) {
@@ -112,6 +113,12 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
     for (const SiteId rider : state_.sites.get(id).riders) state_.sites.set_armed(rider, false, why_not);
     state_.sites.set_armed(id, false, why_not);
   }
+}
+
+/// What stands inside the bytes of another site's jump would never be reached: that one becomes a breakpoint.
+void Tracker::make_room(DebuggerPort& port, SiteId id) {
+  for (const SiteId other : state_.agent.patched_over(state_.sites.get(id).address))
+    move_to_breakpoint(port, other, "another site stands in the bytes of its jump");
 }
 
 bool Tracker::ride(DebuggerPort& port, SiteId leader, SiteId rider) {
@@ -261,7 +268,7 @@ bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Regis
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;
   if (!users && may_go_back(port, id, tid) && go_back(port, id)) return true;
-  const Address stub = state_.agent.stub_of(id, watch_of(site));
+  const Address stub = state_.agent.stub_of(port, id, watch_of(site));
   if (!users && stub != 0 && port.set_pc(tid, stub)) return true;
   if (given_way_.contains(id)) given_way_.enter(id, tid, registers.sp());
   return false;
@@ -342,10 +349,10 @@ void Tracker::publish_agent(DebuggerPort& port) {
   state_.unwinder.modules_changed();
 }
 
-void Tracker::move_to_breakpoint(DebuggerPort& port, SiteId id) {
+void Tracker::move_to_breakpoint(DebuggerPort& port, SiteId id, const std::string& why) {
   disarm_site(port, id);
   Site& site = state_.sites.get(id);
-  site.why_breakpoint = "a thread stands at its beginning";
+  site.why_breakpoint = why;
   if (state_.armory.arm(port, site.address)) state_.sites.set_armed(id, true);
 }
 
@@ -374,7 +381,7 @@ std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
     if (!id.valid()) continue;
     const bool in_agent = state_.sites.get(id).in_agent;
     if (in_agent) {
-      move_to_breakpoint(port, id);
+      move_to_breakpoint(port, id, "a thread stands at its beginning");
       if (!arrived.contains(place.tid)) begun.emplace_back(place.tid, place.pc);
     }
     if (in_agent || given_way_.contains(id)) given_way_.enter(id, place.tid, place.sp);

@@ -95,7 +95,8 @@ class Tracker {
   bool may_go_back(DebuggerPort& port, SiteId id, long tid);
   /// From its breakpoint to the agent.
   bool go_back(DebuggerPort& port, SiteId id);
-  void move_to_breakpoint(DebuggerPort& port, SiteId id);
+  void move_to_breakpoint(DebuggerPort& port, SiteId id, const std::string& why);
+  void make_room(DebuggerPort& port, SiteId id);
   void take_back_given_way(DebuggerPort& port);
   /// True when it is there now and was not before.
   bool attach_agent(DebuggerPort& port, long hit);

@@ -8,7 +8,8 @@ namespace {
 
 bool can_change(const CounterInstruction& change, Role role, std::uint32_t counter_size) {
   const bool stores = change.kind == CounterInstruction::Kind::store;
-  const bool fits = stores ? change.size >= counter_size : change.size == counter_size;
+  // What sets a new object's counter may set its neighbours as well.
+  const bool fits = role == Role::init ? change.size >= counter_size : change.size == counter_size;
   return fits && (role == Role::init ? stores : !change.opaque);
 }
 
@@ -48,7 +49,9 @@ std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change
     return known ? std::optional<std::uint8_t>(0) : std::nullopt;
   }
   const auto offset = static_cast<std::int64_t>(counter_.offset);
-  for (const std::int64_t moved : {std::int64_t{0}, change.distance.value_or(0)}) {
+  const std::int64_t distance = change.distance.value_or(0);
+  // At the object's beginning, nothing tells the counter from what another pointer points at.
+  for (const std::int64_t moved : {offset == 0 ? distance : 0, distance}) {
     if (const auto within = at_distance(instruction, offset - moved - instruction.displacement))
       return within;
   }

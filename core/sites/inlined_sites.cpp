@@ -108,6 +108,7 @@ bool InlinedSites::is_part_of_probe(const Site& site, const InlinedCopy& copy) c
 }
 
 void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy) {
+  if (probe.inside && copy.ranges.empty()) return;  // all of it has become something else's
   std::string why_not = site.inlined ? "an inlined copy" : "its instructions are wanted";
   if (counts(site.role) && !counter_) why_not += ", and the counter is not known";
   if (counts(site.role) && counter_ && !copy.ranges.empty()) {
