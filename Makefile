@@ -28,6 +28,7 @@ demo: build
 test: packages
 	@tests/lldb14.sh $(BUILD)/lldb-14
 	@tests/libcxx.sh $(BUILD)/libcxx
+	@tests/qt.sh $(BUILD)/qt
 	@$(MAKE) --no-print-directory build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
 

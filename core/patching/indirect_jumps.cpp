@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "patching/decoded_instruction.h"
 
 namespace refhist {
@@ -30,6 +32,11 @@ bool takes_place_inside(const DecodedInstruction& instruction, const CodeRange& 
   }
 }
 
+/// Zeros, as linkers put them between the last function of a section and the next section.
+bool is_filler(const CodeRange& rest) {
+  return std::all_of(rest.bytes.begin(), rest.bytes.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
 }  // namespace
 
 std::string unclear_indirect_jump(const CodeRange& function, bool data_known) {
@@ -38,13 +45,17 @@ std::string unclear_indirect_jump(const CodeRange& function, bool data_known) {
   DecodedInstruction instruction;
   Address jump = 0;
   bool computes = !data_known;
+  bool ended = false;  // control does not come here from above
   for (Address at = function.address; at < function.end(); at = instruction.next()) {
+    const CodeRange rest = function.from(at);
+    if (ended && is_filler(rest)) break;
     if (!decoder.decode(function, at, instruction)) {
       return fmt::format("the code at {:#x} cannot be decoded, and there may be an indirect jump", at);
     }
     computes = computes || takes_place_inside(instruction, function);
     const bool by_register = instruction.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
     if (instruction.is_indirect_jump() && (by_register || !data_known)) jump = at;
+    if (!instruction.is_padding()) ended = !instruction.falls_through();
   }
   if (jump == 0 || !computes) return {};
   return fmt::format("the indirect jump at {:#x} may go into the covered bytes", jump);

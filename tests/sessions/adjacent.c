@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define COPY static inline __attribute__((always_inline))
-#define APART __attribute__((noinline, noclone))
+#define APART __attribute__((noinline))
 
 struct item {
   int number;
