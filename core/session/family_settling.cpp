@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "probes/function_pattern.h"
 #include "sites/inlined_sites.h"
+#include "sites/object_place.h"
 #include "sites/planner.h"
 
 namespace refhist {
@@ -32,17 +33,11 @@ void check_conflicts(const SessionState& state, const Family& family) {
 
 namespace {
 
-std::string type_by(const Signature& signature, const ObjectSource& object) {
-  if (object.from == ObjectSource::From::result) return signature.result_pointee;
-  return object.argument <= signature.parameters.size() ? signature.parameters[object.argument - 1].pointee
-                                                        : std::string();
-}
-
 /// The types that the functions of one probe take or return, or those that its inlined copies were made from.
 std::set<std::string> types_of(const Module& module, const ProbeSpec& probe) {
   std::set<std::string> types;
   const auto add = [&](const std::optional<Signature>& signature) {
-    if (signature) types.insert(type_by(*signature, probe.object));
+    if (signature) types.insert(object_type(*signature, probe.object));
   };
   for (const FunctionSymbol& function : matching_functions(module, probe.function))
     add(module.signature(function));
@@ -52,30 +47,68 @@ std::set<std::string> types_of(const Module& module, const ProbeSpec& probe) {
   return types;
 }
 
+std::optional<MemberPlace> place_in(const SessionState& state, const std::string& type,
+                                    const std::string& path) {
+  for (const LoadedModule* module : state.modules.loaded()) {
+    if (!module->module->has_debug_info()) continue;
+    try {
+      if (const auto place = module->module->member(type, path)) return place;
+    } catch (const Error&) {
+      return std::nullopt;  // the type has no such member
+    }
+  }
+  return std::nullopt;
+}
+
+/// One of the types, where all have the counter at one place; else empty, and `note` says why.
+std::string agreed_type(const SessionState& state, const std::set<std::string>& types,
+                        const std::string& path, std::string& note) {
+  std::string first;
+  std::optional<MemberPlace> common;
+  for (const std::string& type : types) {
+    const auto place = place_in(state, type, path);
+    if (common && place && place->offset == common->offset && place->size == common->size) continue;
+    if (first.empty() && place) {
+      first = type;
+      common = place;
+      continue;
+    }
+    note = place && common
+               ? fmt::format("{} has {} at {}, {} at {}: a family for each type tells them apart", first,
+                             path, common->offset, type, place->offset)
+               : fmt::format("its functions take {} as well, which has no {} (give --count-offset N)", type,
+                             path);
+    return {};
+  }
+  return first;
+}
+
 /// By the first function that tells; by globs, which may match functions of several types, only where all of
-/// them agree.
-void infer_counter_type(const SessionState& state, Family& family) {
-  if (family.counter.path.empty() || !family.counter.type.empty()) return;
-  std::set<std::string> by_globs;
+/// them agree. Returns why nothing is known; empty where nothing is to be said of that.
+std::string infer_counter_type(const SessionState& state, Family& family) {
+  if (family.counter.path.empty() || !family.counter.type.empty()) return {};
+  std::set<std::string> types;
+  bool globs = false;
   for (const LoadedModule* module : state.modules.loaded()) {
     if (!module->module->has_debug_info()) continue;
     for (const ProbeSpec& probe : family.probes) {
-      std::set<std::string> types = types_of(*module->module, probe);
-      if (is_glob(probe.function)) {
-        by_globs.merge(types);
-      } else if (!types.empty()) {
-        family.counter.type = *types.begin();
-        return;
-      }
+      globs = globs || is_glob(probe.function);
+      if (globs || types.empty()) types.merge(types_of(*module->module, probe));
     }
   }
-  if (by_globs.size() == 1) family.counter.type = *by_globs.begin();
+  std::string note;
+  if (globs && types.size() > 1) {
+    family.counter.type = agreed_type(state, types, family.counter.path, note);
+  } else if (!types.empty()) {
+    family.counter.type = *types.begin();
+  }
+  return note;
 }
 
 }  // namespace
 
 void settle_family(const SessionState& state, TrackedFamily& tracked) {
-  infer_counter_type(state, tracked.family);
+  const std::string disagreed = infer_counter_type(state, tracked.family);
   const auto modules = state.modules.loaded();
   tracked.counter = place_counter(tracked.family, modules);
   // What manages the user's object is of a type derived from the one that is named.
@@ -88,6 +121,8 @@ void settle_family(const SessionState& state, TrackedFamily& tracked) {
     tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {
     tracked.counter_note = "its place is not given (--count MEMBER or --count-offset N)";
+  } else if (!disagreed.empty()) {
+    tracked.counter_note = disagreed;
   } else if (tracked.family.counter.type.empty()) {
     tracked.counter_note = fmt::format(
         "the type that has {} is not known: no debug information for its functions "

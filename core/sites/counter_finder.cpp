@@ -8,8 +8,10 @@ namespace {
 
 bool can_change(const CounterInstruction& change, Role role, std::uint32_t counter_size) {
   const bool stores = change.kind == CounterInstruction::Kind::store;
-  // What sets a new object's counter may set its neighbours as well.
-  const bool fits = role == Role::init ? change.size >= counter_size : change.size == counter_size;
+  // What sets a counter to a known number may set its neighbours as well. What stores a wider register is
+  // another pointer or number.
+  const bool known = role == Role::init || change.source == CounterInstruction::kNoRegister;
+  const bool fits = stores && known ? change.size >= counter_size : change.size == counter_size;
   return fits && (role == Role::init ? stores : !change.opaque);
 }
 

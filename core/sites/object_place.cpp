@@ -8,22 +8,12 @@ namespace {
 
 /// "net::Conn<int>::Conn": the last part of the name is the class's.
 bool is_constructor(std::string_view demangled) {
-  const std::string name = function_part(demangled);
-  const std::size_t colon = name.rfind("::");
-  if (colon == std::string::npos) return false;
-  const std::string last = name.substr(colon + 2);
-  std::string around = name.substr(0, colon);
-  if (around.ends_with('>')) {
-    int depth = 0;
-    std::size_t at = around.size();
-    do {
-      --at;
-      depth += around[at] == '>' ? 1 : around[at] == '<' ? -1 : 0;
-    } while (depth != 0 && at != 0);
-    around.resize(at);
-  }
-  const std::size_t outer = around.rfind("::");
-  return last == (outer == std::string::npos ? around : around.substr(outer + 2));
+  const std::string name = short_function_name(demangled);
+  const std::size_t last = name.rfind("::");
+  if (last == std::string::npos) return false;
+  const std::string scope = name.substr(0, last);
+  const std::size_t outer = scope.rfind("::");
+  return name.substr(last + 2) == (outer == std::string::npos ? scope : scope.substr(outer + 2));
 }
 
 }  // namespace
@@ -33,6 +23,12 @@ ObjectSource object_place(const ProbeSpec& probe, const std::optional<Signature>
   if (probe.object.from != ObjectSource::From::result) return probe.object;
   const bool returns_nothing = signature ? signature->result_type == "void" : is_constructor(demangled);
   return returns_nothing ? ObjectSource{} : probe.object;
+}
+
+std::string object_type(const Signature& signature, const ObjectSource& object) {
+  if (object.from == ObjectSource::From::result) return signature.result_pointee;
+  return object.argument <= signature.parameters.size() ? signature.parameters[object.argument - 1].pointee
+                                                        : std::string();
 }
 
 }  // namespace refhist

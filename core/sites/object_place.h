@@ -14,4 +14,7 @@ namespace refhist {
 ObjectSource object_place(const ProbeSpec& probe, const std::optional<Signature>& signature,
                           std::string_view demangled);
 
+/// The type that is pointed at there ("struct conn"); empty when the signature does not tell.
+std::string object_type(const Signature& signature, const ObjectSource& object);
+
 }  // namespace refhist

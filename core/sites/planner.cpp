@@ -102,7 +102,27 @@ ObjectSource object_of(const ProbeSpec& probe, const Module& module, const Funct
   return object_place(probe, module.signature(function), demangled);
 }
 
-void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, const LoadedModule& module,
+/// A glob's functions may be of types that keep the counter elsewhere, in a module that was loaded after the
+/// family was settled. Empty when this one does not.
+std::string why_elsewhere(const Family& family, const ProbeSpec& probe, const MemberPlace& counter,
+                          const Module& module, const FunctionSymbol& function) {
+  if (!is_glob(probe.function) || family.counter.path.empty()) return {};
+  const auto signature = module.signature(function);
+  const std::string type = signature ? object_type(*signature, probe.object) : std::string();
+  if (type.empty()) return {};
+  try {
+    const auto place = module.member(type, family.counter.path);
+    const bool same = !place || (place->offset == counter.offset && place->size == counter.size);
+    return same ? std::string()
+                : fmt::format("{} has {} at {}, not at {}: a family of its own can track it", type,
+                              family.counter.path, place->offset, counter.offset);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
+                   const std::optional<MemberPlace>& counter, const LoadedModule& module,
                    std::map<Address, Site>& by_address) {
   std::optional<ModuleCode> code;  // read when the first indirect function is found
   for_each_match(*module.module, probe.function,
@@ -115,6 +135,8 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe, co
                    site.function = demangled;
                    site.object = object_of(probe, *module.module, function, demangled);
                    site.clone = clone_kind(function.name);
+                   if (counter)
+                     site.why_not = why_elsewhere(family, probe, *counter, *module.module, function);
                    if (const auto thunk = read_thunk(*module.module, function)) {
                      if (thunk->goes_on) return;
                      site.object.adjust = thunk->adjust.value_or(0);
@@ -159,7 +181,7 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
     if (probe.inside) {
       add_inside(probe, module, inlined);
     } else {
-      add_functions(id, family, probe, module, by_address);
+      add_functions(id, family, probe, counter, module, by_address);
     }
   }
   for (auto& [address, site] : by_address) {
