@@ -24,8 +24,6 @@
 namespace refhist {
 
 namespace {
-
-constexpr Address kReach = 40;  // bytes: more than any patch has, with what runs before the site
 constexpr std::uint32_t kFrames = 64;
 constexpr unsigned kMostAttempts = 50;  // at hits
 constexpr unsigned kImportDepth = 3;    // tail calls from library to library that are followed
@@ -300,31 +298,35 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   return {};
 }
 
+std::vector<AgentBackend::Near> AgentBackend::armed_near(Address address) const {
+  constexpr Address kReach = 40;  // bytes: more than any patch has, with what runs before the site
+  std::vector<Near> found;
+  for (Address near = address - kReach; near < address + kReach; ++near) {
+    const SiteId site = near == address ? SiteId() : context_.sites.at(near);
+    if (!site.valid()) continue;
+    const auto armed = armed_.find(site);
+    found.push_back({site, near, armed == armed_.end() ? nullptr : &armed->second.patch});
+  }
+  return found;
+}
+
 /// Of other sites near it that are armed: where they stand, and the ends of their patches.
 std::vector<Address> AgentBackend::others_near(SiteId id) const {
-  const Address own = context_.sites.get(id).address;
   std::vector<Address> found;
-  for (Address address = own - kReach; address < own + kReach; ++address) {
-    const SiteId other = address == own ? SiteId() : context_.sites.at(address);
-    if (!other.valid()) continue;
-    found.push_back(address);
-    const auto armed = armed_.find(other);
-    if (armed == armed_.end()) continue;
-    const Patch& patch = armed->second.patch;
-    found.push_back(patch.at);
-    found.push_back(patch.at + patch.length - 1);
+  for (const Near& other : armed_near(context_.sites.get(id).address)) {
+    found.push_back(other.address);
+    if (other.patch == nullptr) continue;
+    found.push_back(other.patch->at);
+    found.push_back(other.patch->at + other.patch->length - 1);
   }
   return found;
 }
 
 std::vector<SiteId> AgentBackend::patched_over(Address address) const {
   std::vector<SiteId> found;
-  for (Address near = address - kReach; near < address + kReach; ++near) {
-    const SiteId site = context_.sites.at(near);
-    const auto armed = site.valid() ? armed_.find(site) : armed_.end();
-    if (armed == armed_.end()) continue;
-    const Patch& patch = armed->second.patch;
-    if (near != address && address - patch.at < patch.length) found.push_back(site);
+  for (const Near& other : armed_near(address)) {
+    if (other.patch != nullptr && address - other.patch->at < other.patch->length)
+      found.push_back(other.site);
   }
   return found;
 }

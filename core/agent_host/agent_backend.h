@@ -154,6 +154,13 @@ class AgentBackend {
   void show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file);
   /// With the stub that it had before. False when that does not fit any more.
   bool arm_again(DebuggerPort& port, SiteId id, const AgentWatch& watch);
+  struct Near {
+    SiteId site;
+    Address address = 0;
+    const Patch* patch = nullptr;  ///< nullptr: it is a breakpoint
+  };
+  /// Other sites that are armed so near that patches could touch. By address.
+  [[nodiscard]] std::vector<Near> armed_near(Address address) const;
   [[nodiscard]] std::vector<Address> others_near(SiteId id) const;
   [[nodiscard]] bool still_fits(DebuggerPort& port, SiteId id, const Armed& armed) const;
   std::string try_arm(DebuggerPort& port, SiteId id, const AgentWatch& watch);
