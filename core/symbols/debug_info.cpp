@@ -21,9 +21,8 @@ DebugInfo::~DebugInfo() { dwarf_end(dwarf_); }
 
 const NameIndex& DebugInfo::names() {
   if (names_ == nullptr) {
-    TableFile tables = kept_tables(
-        index_file("names"), kNameIndexKind, kNameIndexVersion,
-        [this] { return NameIndexBuilder(units_).tables(refs_); }, [this] { return refs_.portable(); });
+    TableFile tables = kept("names", kNameIndexKind, kNameIndexVersion,
+                            [this] { return NameIndexBuilder(units_).tables(refs_); });
     names_ = std::make_unique<NameIndex>(std::move(tables), refs_);
   }
   return *names_;
@@ -32,17 +31,20 @@ const NameIndex& DebugInfo::names() {
 /// Function bodies are only walked once a name is known to be inlined somewhere.
 const InlineIndex& DebugInfo::inlined() {
   if (inlined_ == nullptr) {
-    TableFile tables = kept_tables(
-        index_file("inlined"), kInlineIndexKind, kInlineIndexVersion,
-        [this] { return InlineIndex::tables(units_, refs_); }, [this] { return refs_.portable(); });
+    TableFile tables = kept("inlined", kInlineIndexKind, kInlineIndexVersion,
+                            [this] { return InlineIndex::tables(units_, refs_); });
     inlined_ = std::make_unique<InlineIndex>(std::move(tables), refs_);
   }
   return *inlined_;
 }
 
-std::string DebugInfo::index_file(std::string_view name) const {
+TableFile DebugInfo::kept(std::string_view name, std::uint32_t kind, std::uint32_t version,
+                          const std::function<TableFile()>& make) {
   Dwarf* alternative = dwarf_getalt(dwarf_);
-  return refhist::index_file(file_, alternative == nullptr ? nullptr : dwarf_getelf(alternative), name);
+  const std::string path =
+      index_file(file_, alternative == nullptr ? nullptr : dwarf_getelf(alternative), name);
+  // What is missing today may be found tomorrow.
+  return kept_tables(path, kind, version, make, [this] { return refs_.portable() && missing().empty(); });
 }
 
 namespace {

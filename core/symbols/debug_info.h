@@ -1,6 +1,7 @@
 // What a module's DWARF tells, each part read on first need.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "symbols/elf_file.h"
@@ -32,8 +33,9 @@ class DebugInfo {
 
  private:
   DebugInfo(Dwarf* dwarf, const ElfFile& file, const std::string& module);
-  /// Empty when it is not kept between sessions.
-  [[nodiscard]] std::string index_file(std::string_view name) const;
+  /// What a session before has kept, or what `make` makes.
+  TableFile kept(std::string_view name, std::uint32_t kind, std::uint32_t version,
+                 const std::function<TableFile()>& make);
   const InlineIndex& inlined();
   Signature read_signature(const std::string& name, const Dwarf_Die& function);
 

@@ -128,6 +128,30 @@ TEST_CASE("indexes are not kept when that is switched off, or nowhere to be kept
   CHECK(answers(program) == first);
 }
 
+TEST_CASE("an index is not kept while files of the debug information are missing") {
+  const OwnCache cache;
+  // Static: a small program's index is not kept anyway.
+  const std::string program =
+      test::build_fixture("../../data/discover_inlined.c", "-g -O2 -gsplit-dwarf -static");
+  const std::string missing = Module::open(program)->missing_debug_info();
+  REQUIRE(missing.empty());
+  std::vector<fs::path> split;
+  for (const auto& entry : fs::directory_iterator(fs::path(program).parent_path())) {
+    if (entry.path().extension() == ".dwo") split.push_back(entry.path());
+  }
+  REQUIRE_FALSE(split.empty());
+  const auto move = [&](const char* from, const char* to) {
+    for (const fs::path& path : split) fs::rename(path.string() + from, path.string() + to);
+  };
+  move("", ".away");
+  const auto without = Module::open(program);
+  CHECK(without->inlined_copies("item_ref").empty());
+  CHECK(without->missing_debug_info().ends_with(" was not found"));
+  CHECK(cache.files().empty());
+  move(".away", "");
+  CHECK_FALSE(Module::open(program)->inlined_copies("item_ref").empty());
+}
+
 TEST_CASE("tables of a file") {
   const std::array<std::uint64_t, 3> numbers{1, 2, 3};
   const std::array<char, 5> letters{'a', 'b', 'c', 'd', 'e'};
