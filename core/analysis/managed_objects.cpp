@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
+#include "sites/planner.h"
 
 namespace refhist {
 
@@ -115,16 +116,9 @@ bool ManagedObjects::is_base(const Object& object) const {
 std::optional<ManagedObject> ManagedObjects::around(const Object& object, const std::string& type) const {
   const TrackedFamily& tracked = families_[object.family.index()];
   if (!tracked.counter || tracked.family.counter.path.empty()) return std::nullopt;
-  for (const LoadedModule* module : modules_.all()) {
-    if (!module->module->has_debug_info()) continue;
-    try {
-      const auto place = module->module->member(type, tracked.family.counter.path);
-      if (place) return ManagedObject{object.address + tracked.counter->offset - place->offset, type};
-    } catch (const Error&) {
-      return std::nullopt;  // the type has no such member
-    }
-  }
-  return std::nullopt;
+  const auto place = member_place(modules_.all(), type, tracked.family.counter.path);
+  if (!place) return std::nullopt;
+  return ManagedObject{object.address + tracked.counter->offset - place->offset, type};
 }
 
 /// By the virtual tables in front of the counted base: the object begins at one of them.

@@ -47,26 +47,14 @@ std::set<std::string> types_of(const Module& module, const ProbeSpec& probe) {
   return types;
 }
 
-std::optional<MemberPlace> place_in(const SessionState& state, const std::string& type,
-                                    const std::string& path) {
-  for (const LoadedModule* module : state.modules.loaded()) {
-    if (!module->module->has_debug_info()) continue;
-    try {
-      if (const auto place = module->module->member(type, path)) return place;
-    } catch (const Error&) {
-      return std::nullopt;  // the type has no such member
-    }
-  }
-  return std::nullopt;
-}
-
 /// One of the types, where all have the counter at one place; else empty, and `note` says why.
 std::string agreed_type(const SessionState& state, const std::set<std::string>& types,
                         const std::string& path, std::string& note) {
+  const auto modules = state.modules.loaded();
   std::string first;
   std::optional<MemberPlace> common;
   for (const std::string& type : types) {
-    const auto place = place_in(state, type, path);
+    const auto place = member_place(modules, type, path);
     if (common && place && place->offset == common->offset && place->size == common->size) continue;
     if (first.empty() && place) {
       first = type;

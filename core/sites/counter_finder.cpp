@@ -77,8 +77,8 @@ std::optional<std::int64_t> CounterFinder::from_base(const CounterInstruction& i
                                                      const ParameterValue& value) const {
   const bool absolute = instruction.base == CounterInstruction::kNoRegister;
   const bool now = instruction.address >= value.range.begin && instruction.address < value.range.end;
-  if (absolute || !value.reg)
-    return now && absolute && !value.reg ? std::optional(value.offset) : std::nullopt;
+  if (absolute == value.reg.has_value()) return std::nullopt;
+  if (absolute) return now ? std::optional(value.offset) : std::nullopt;
   if (now && *value.reg == instruction.base) return value.offset;
   if (value.range.begin <= instruction.address) return std::nullopt;
   // clang tells where the object is only from where its pointer is needed again, which may be behind the

@@ -74,8 +74,8 @@ void InlinedSites::add_copies(const ProbeSpec& probe) {
 void InlinedSites::add_copies_of(const ProbeSpec& probe, const std::string& function) {
   const std::vector<InlinedCopy> copies = module_.module->inlined_copies(function);
   if (copies.empty()) return;
-  const ObjectSource object =
-      object_place(probe, module_.module->inlined_signature(function), demangle(function));
+  const ObjectSource object = object_place(
+      probe, [&] { return module_.module->inlined_signature(function); }, demangle(function));
   for (const InlinedCopy& copy : copies) {
     Site site = make_site(id_, probe, module_);
     site.object = object;

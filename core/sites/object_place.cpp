@@ -18,10 +18,11 @@ bool is_constructor(std::string_view demangled) {
 
 }  // namespace
 
-ObjectSource object_place(const ProbeSpec& probe, const std::optional<Signature>& signature,
+ObjectSource object_place(const ProbeSpec& probe, const std::function<std::optional<Signature>()>& signature,
                           std::string_view demangled) {
   if (probe.object.from != ObjectSource::From::result) return probe.object;
-  const bool returns_nothing = signature ? signature->result_type == "void" : is_constructor(demangled);
+  const auto known = signature();
+  const bool returns_nothing = known ? known->result_type == "void" : is_constructor(demangled);
   return returns_nothing ? ObjectSource{} : probe.object;
 }
 

@@ -95,13 +95,6 @@ bool add_choices(Site& site, const Module& module, const ModuleCode& code, const
   return !choices.empty();
 }
 
-/// The debug information is only asked where it can change what the probe says.
-ObjectSource object_of(const ProbeSpec& probe, const Module& module, const FunctionSymbol& function,
-                       const std::string& demangled) {
-  if (probe.object.from != ObjectSource::From::result) return probe.object;
-  return object_place(probe, module.signature(function), demangled);
-}
-
 /// A glob's functions may be of types that keep the counter elsewhere, in a module that was loaded after the
 /// family was settled. Empty when this one does not.
 std::string why_elsewhere(const Family& family, const ProbeSpec& probe, const MemberPlace& counter,
@@ -133,7 +126,8 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
                    site.address = function.address + module.bias;
                    site.size = function.size;
                    site.function = demangled;
-                   site.object = object_of(probe, *module.module, function, demangled);
+                   site.object = object_place(
+                       probe, [&] { return module.module->signature(function); }, demangled);
                    site.clone = clone_kind(function.name);
                    if (counter)
                      site.why_not = why_elsewhere(family, probe, *counter, *module.module, function);
@@ -204,6 +198,19 @@ std::optional<MemberPlace> place_counter(const Family& family,
   }
   if (!counter.offset) return std::nullopt;
   return MemberPlace{*counter.offset, counter.size, true};
+}
+
+std::optional<MemberPlace> member_place(const std::vector<const LoadedModule*>& modules,
+                                        const std::string& type, const std::string& path) {
+  for (const LoadedModule* module : modules) {
+    if (!module->module->has_debug_info()) continue;
+    try {
+      if (const auto place = module->module->member(type, path)) return place;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 std::uint64_t object_size(const Family& family, const std::vector<const LoadedModule*>& modules) {

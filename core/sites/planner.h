@@ -21,6 +21,11 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
 std::optional<MemberPlace> place_counter(const Family& family,
                                          const std::vector<const LoadedModule*>& modules);
 
+/// By the debug information of the first of the modules that knows the type; nothing when none does, or the
+/// type has no such member.
+std::optional<MemberPlace> member_place(const std::vector<const LoadedModule*>& modules,
+                                        const std::string& type, const std::string& path);
+
 /// By the globs of the family's `modules`.
 bool wants_module(const Family& family, const Module& module);
 

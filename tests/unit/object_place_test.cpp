@@ -14,7 +14,8 @@ ProbeSpec maker() {
 }
 
 bool is_argument(std::string_view name, const std::optional<Signature>& signature = std::nullopt) {
-  const ObjectSource place = object_place(maker(), signature, name);
+  const ObjectSource place = object_place(
+      maker(), [&] { return signature; }, name);
   return place.from == ObjectSource::From::argument && place.argument == 1;
 }
 
@@ -45,7 +46,9 @@ TEST_CASE("where a probe says which argument, that is it") {
   ProbeSpec probe = maker();
   probe.object.from = ObjectSource::From::argument;
   probe.object.argument = 2;
-  CHECK(object_place(probe, returning("void"), "conn_init").argument == 2);
+  CHECK(object_place(
+            probe, [] { return returning("void"); }, "conn_init")
+            .argument == 2);
 }
 
 }  // namespace refhist
