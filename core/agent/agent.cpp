@@ -3,63 +3,70 @@
 // be interrupted anywhere by a signal whose handler comes here again.
 #include "agent/agent_abi.h"
 #include "agent/agent_threads.h"
+#include "agent/event_clock.h"
 #include "agent/instructions.h"
 #include "agent/rule_watch.h"
 #include "agent/walker_shared.h"
 
 namespace refhist::agent {
 
-// Read by every event and written by the debugger only, hence volatile.
-extern "C" __attribute__((used)) const volatile Config refhist_agent_config{};
+// Written by the debugger only.
+extern "C" __attribute__((used)) const Config refhist_agent_config{};
 
 namespace {
 
-uint64_t argument(const Saved& saved, unsigned place) {
-  return reinterpret_cast<const uint64_t*>(&saved)[place - 1];
+// The compiler may not believe what it sees of it.
+const Config& config() {
+  const Config* config = &refhist_agent_config;
+  __asm__("" : "+r"(config));
+  return *config;
 }
 
-bool is_ours(uint64_t pc) {
-  for (const auto& piece : refhist_agent_config.code) {
-    if (pc - piece[0] < piece[1] - piece[0]) return true;
-  }
-  return false;
+uint64_t argument(const Saved& saved, unsigned place) {
+  return reinterpret_cast<const uint64_t*>(&saved)[place - 1];
 }
 
 // Where a watched call comes back: what save_registers begins with. Behind a moved call instruction of the
 // program's stands a jump.
 bool is_watched_return(uint64_t pc) {
   constexpr uint32_t kBegin = 0x900f9f50;  // push rax; lahf; seto
-  return is_ours(pc) && *reinterpret_cast<const uint32_t*>(pc) == kBegin;
+  return is_in_code(config(), pc) && *reinterpret_cast<const uint32_t*>(pc) == kBegin;
 }
 
 // A function that was called through a stub may jump to another probed one, which then returns to the stub.
 // Its call is the same as the first one's.
-uint64_t outermost_entry(uint64_t entry_sp) {
+__attribute__((always_inline)) inline uint64_t outermost_entry(uint64_t entry_sp) {
   constexpr uint64_t kCallThrough = 16;  // the pushed argument and the return address into the stub
   while (is_watched_return(*reinterpret_cast<const uint64_t*>(entry_sp))) entry_sp += kCallThrough;
   return entry_sp;
 }
 
 // Count and time are of one moment: when a signal handler has recorded events in between, they are read anew.
-Moment read_now(Activation& activation, const Site& site, uint64_t object, bool wanted) {
-  const ThreadSlot& thread = activation.thread();
-  const bool alone = __atomic_load_n(&activation.shared()->slot_hint, __ATOMIC_RELAXED) <= 1;
+__attribute__((always_inline)) inline Moment read_now(AgentThread thread, const Site& site, uint64_t object,
+                                                      bool wanted) {
   const bool counts = wanted && site.counter_size != 0 && plausible(object);
+  EventClock clock(*thread.shared, *thread.slot, thread.number());
   Moment reading{};
   uint64_t before = 0;
   do {
-    before = __atomic_load_n(&thread.finished, __ATOMIC_RELAXED);
+    before = __atomic_load_n(&thread.slot->finished, __ATOMIC_RELAXED);
+    clock.begin();
     if (counts) reading.count = load(object + static_cast<uint64_t>(site.counter_offset), site.counter_size);
-    reading.time = time_of_event(*activation.shared(), !alone);
-  } while (before != __atomic_load_n(&thread.finished, __ATOMIC_RELAXED));
+    reading.time = clock.stamp();
+  } while (before != __atomic_load_n(&thread.slot->finished, __ATOMIC_RELAXED) || !clock.holds(reading.time));
   reading.has_count = counts;
   return reading;
 }
 
-bool publish(ThreadSlot& thread, Record& record, uint64_t index) {
+__attribute__((always_inline)) inline bool publish(ThreadSlot& thread, Record& record, uint64_t index) {
   // A child of fork that was made inside the agent must not speak for its parent.
-  const auto* control = reinterpret_cast<const Control*>(refhist_agent_config.control);
+  const auto* control = reinterpret_cast<const Control*>(config().control);
   if (__atomic_load_n(&control->enabled, __ATOMIC_RELAXED) == 0) return false;
+  // Others have come in while this one was left, on another stack, and have given it up.
+  if (record.lap == lap_of(index)) {
+    ++thread.lost;
+    return false;
+  }
   __atomic_store_n(&thread.finished, thread.finished + 1, __ATOMIC_RELAXED);
   __atomic_store_n(&record.lap, lap_of(index), __ATOMIC_RELEASE);
   return true;
@@ -68,16 +75,16 @@ bool publish(ThreadSlot& thread, Record& record, uint64_t index) {
 // The debugger stops the program here and decides. 1: the thread shall go back to the function's beginning,
 // where a breakpoint waits for it.
 uint64_t ask_debugger(ThreadSlot& thread) {
-  reinterpret_cast<void (*)()>(refhist_agent_config.stop)();
+  reinterpret_cast<void (*)()>(config().stop)();
   return __atomic_exchange_n(&thread.go_back, 0U, __ATOMIC_RELAXED);
 }
 
 // A thread that goes back makes its call once more, and until it stands there nobody else comes to the
 // object.
-uint64_t decide(Activation& activation, const Site& site, const Record& record, bool published) {
-  const uint64_t back = published ? ask_debugger(activation.thread()) : 0;
-  const WatchedCall call{record.object, record.extra, record.sp, record.return_pc, activation.number()};
-  RuleWatch watch(activation.shared(), activation.thread(), site, call);
+uint64_t decide(AgentThread thread, const Site& site, const Record& record, bool published) {
+  const uint64_t back = published ? ask_debugger(*thread.slot) : 0;
+  const WatchedCall call{record.object, record.extra, record.sp, record.return_pc, thread.number()};
+  RuleWatch watch(thread.shared, *thread.slot, site, call);
   if (back != 0) {
     watch.ended();
   } else {
@@ -86,34 +93,45 @@ uint64_t decide(Activation& activation, const Site& site, const Record& record, 
   return back;
 }
 
-WatchedCall watched_call(const Activation& activation, const Record& record, uint64_t object) {
-  return WatchedCall{object, record.extra, record.sp, record.return_pc, activation.number()};
+WatchedCall watched_call(const AgentThread& thread, const Record& record, uint64_t object) {
+  return WatchedCall{object, record.extra, record.sp, record.return_pc, thread.number()};
+}
+
+/// A moment, and RecordFlags that stop rules add.
+struct Judged {
+  Moment moment;
+  uint8_t flags;
+};
+
+__attribute__((noinline)) Judged at_watched_entry(AgentThread thread, const Site& site,
+                                                  const Record& record) {
+  const WatchedCall call = watched_call(thread, record, record.object);
+  RuleWatch watch(thread.shared, *thread.slot, site, call);
+  if (site.effect == Effect::move_block) watch.forget_block();
+  if (site.at_return != 0) watch.begun();
+  if (site.at_return != 0 || site.effect == Effect::none)
+    return {read_now(thread, site, record.object, site.counts_at_entry != 0), 0};
+  Judged judged{};
+  judged.flags = watch.at_entry(judged.moment);
+  return judged;
 }
 
 // The count and the time of an event at the entry.
-Moment at_entry(Activation& activation, const Site& site, const Record& record, uint8_t& flags) {
-  const bool watched = site.watch != 0 && record.object != 0;
-  const WatchedCall call = watched_call(activation, record, record.object);
-  RuleWatch watch(activation.shared(), activation.thread(), site, call);
-  if (watched && site.effect == Effect::move_block) watch.forget_block();
-  if (watched && site.at_return != 0) watch.begun();
-  if (!watched || site.at_return != 0 || site.effect == Effect::none)
-    return read_now(activation, site, record.object, site.counts_at_entry != 0);
-  Moment moment{};
-  flags |= watch.at_entry(moment);
-  return moment;
+__attribute__((always_inline)) inline Judged at_entry(AgentThread thread, const Site& site,
+                                                      const Record& record) {
+  if (site.watch != 0 && record.object != 0) return at_watched_entry(thread, site, record);
+  return {read_now(thread, site, record.object, site.counts_at_entry != 0), 0};
 }
 
-Moment at_return(Activation& activation, const Site& site, const Record& record, uint64_t object,
-                 uint8_t& flags) {
+Judged at_return(AgentThread thread, const Site& site, const Record& record, uint64_t object) {
   const bool watched = site.watch != 0 && object != 0 && site.at_return != 0;
-  if (!watched) return read_now(activation, site, object, true);
-  Moment moment{};
-  const WatchedCall call = watched_call(activation, record, object);
-  RuleWatch watch(activation.shared(), activation.thread(), site, call);
-  flags |= watch.at_return(record.object, moment);
+  if (!watched) return {read_now(thread, site, object, true), 0};
+  const WatchedCall call = watched_call(thread, record, object);
+  RuleWatch watch(thread.shared, *thread.slot, site, call);
+  Judged judged{};
+  judged.flags = watch.at_return(record.object, judged.moment);
   watch.ended();
-  return moment;
+  return judged;
 }
 
 /// A call of the agent at an entry, or at the instruction of an inlined copy.
@@ -145,7 +163,7 @@ __attribute__((always_inline)) inline uint64_t object_of(const Arrival& at, uint
 }
 
 // All of the record but its publication. The flags are for decide.
-__attribute__((always_inline)) inline uint8_t fill(Activation& activation, Record& record,
+__attribute__((always_inline)) inline uint8_t fill(const Activation& activation, Record& record,
                                                    const Arrival& at) {
   const Site* site = at.site;
   const uint64_t stub_sp = reinterpret_cast<uint64_t>(at.saved) + sizeof(Saved);
@@ -156,22 +174,21 @@ __attribute__((always_inline)) inline uint8_t fill(Activation& activation, Recor
     rbp = load(rbp, sizeof(uint64_t));
   }
   const uint64_t entry_sp = outermost_entry(function_sp);
+  record.kind = RecordKind::entry;
   uint64_t extra = 0;
   const uint64_t object = object_of(at, extra);
   // The counter's cache line comes while the stack is captured: the time stamp waits for it.
   __builtin_prefetch(reinterpret_cast<const void*>(object + static_cast<uint64_t>(site->counter_offset)), 1);
-  uint8_t flags = 0;
   record.object = object;
   record.sp = entry_sp;
   record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
   record.extra = extra;
   record.site = site->id;
-  activation.capture_stack(record, function_sp, rbp, flags);
-  const Moment moment = at_entry(activation, *site, record, flags);
-  if (moment.has_count) flags |= kHasCount;
+  const uint8_t truncated = activation.capture_stack(record, function_sp, rbp);
+  const auto [moment, judged] = at_entry(activation.thread(), *site, record);
+  const uint8_t flags = truncated | judged | (moment.has_count ? kHasCount : 0);
   record.time = moment.time;
   record.count = moment.count;
-  record.kind = RecordKind::entry;
   record.flags = flags;
   return flags;
 }
@@ -182,13 +199,13 @@ __attribute__((always_inline)) inline uint8_t fill(Activation& activation, Recor
 extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, const Saved* saved,
                                                               uint64_t rbp, uint64_t counter,
                                                               uint64_t operand) {
-  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  Activation activation(config(), reinterpret_cast<uint64_t>(saved));
   uint64_t index = 0;
   if (!activation.begin_record(index)) return 0;
   Record& record = activation.record(index);
   const uint8_t flags = fill(activation, record, Arrival{site, saved, rbp, counter, operand});
-  const bool published = publish(activation.thread(), record, index);
-  return (flags & kCandidate) != 0 ? decide(activation, *site, record, published) : 0;
+  const bool published = publish(*activation.thread().slot, record, index);
+  return (flags & kCandidate) != 0 ? decide(activation.thread(), *site, record, published) : 0;
 }
 
 /// A record that is published once the instruction has run.
@@ -201,7 +218,7 @@ struct Attempt {
 extern "C" __attribute__((used)) Attempt refhist_agent_attempt(const Site* site, const Saved* saved,
                                                                uint64_t rbp, uint64_t counter,
                                                                uint64_t operand) {
-  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  Activation activation(config(), reinterpret_cast<uint64_t>(saved));
   uint64_t index = 0;
   if (!activation.begin_record(index)) return {nullptr, 0};
   Record& record = activation.record(index);
@@ -216,7 +233,7 @@ extern "C" __attribute__((used)) void refhist_agent_attempted(Record* record, co
   constexpr uint64_t kZero = 1U << 14U;  // the flag, in what the stub saves
   if (record == nullptr) return;
   if ((saved->flags & kZero) == 0) record->kind = RecordKind::nothing;
-  auto* shared = reinterpret_cast<Shared*>(refhist_agent_config.shared);
+  auto* shared = reinterpret_cast<Shared*>(config().shared);
   const uint64_t first = reinterpret_cast<uint64_t>(shared) + shared->rings;
   const uint64_t slot = (reinterpret_cast<uint64_t>(record) - first) / (kRingRecords * sizeof(Record));
   auto* slots = reinterpret_cast<ThreadSlot*>(reinterpret_cast<char*>(shared) + shared->slots);
@@ -226,11 +243,11 @@ extern "C" __attribute__((used)) void refhist_agent_attempted(Record* record, co
 // `saved` lies above the word that the stub has pushed: the object argument of the call. Above that is the
 // return address of the call.
 extern "C" __attribute__((used)) void refhist_agent_return(const Site* site, const Saved* saved) {
-  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
+  Activation activation(config(), reinterpret_cast<uint64_t>(saved));
   uint64_t index = 0;
   if (!activation.begin_record(index)) return;
-  ThreadSlot& thread = activation.thread();
   Record& record = activation.record(index);
+  record.kind = RecordKind::returned;
   const auto* pushed = reinterpret_cast<const uint64_t*>(saved + 1);
   const uint64_t passed = pushed[0];
   const uint64_t entry_sp = outermost_entry(reinterpret_cast<uint64_t>(pushed + 1));
@@ -248,36 +265,39 @@ extern "C" __attribute__((used)) void refhist_agent_return(const Site* site, con
   record.return_pc = *reinterpret_cast<const uint64_t*>(entry_sp);
   record.extra = extra;
   record.site = site->id;
-  const Moment moment = at_return(activation, *site, record, object, flags);
+  const auto [moment, judged] = at_return(activation.thread(), *site, record, object);
+  flags |= judged;
   if (moment.has_count) flags |= kHasCount;
   record.time = moment.time;
   record.count = moment.count;
   record.stack = 0;
   record.depth = 0;
-  record.kind = RecordKind::returned;
   record.flags = flags;
+  ThreadSlot& thread = *activation.thread().slot;
   if (publish(thread, record, index) && (flags & kCandidate) != 0) ask_debugger(thread);
 }
 
 // The same place for a put that nothing is recorded of at its return.
 extern "C" __attribute__((used)) void refhist_agent_end(const Site* site, const Saved* saved) {
-  Activation activation(refhist_agent_config, reinterpret_cast<uint64_t>(saved));
-  if (!activation.records()) return;
+  Activation activation(config(), reinterpret_cast<uint64_t>(saved));
+  const AgentThread thread = activation.thread();
+  if (thread.slot == nullptr) return;
   const uint64_t object = *reinterpret_cast<const uint64_t*>(saved + 1);
   const WatchedCall call{object, 0, 0, 0, 0};
-  RuleWatch(activation.shared(), activation.thread(), *site, call).ended();
+  RuleWatch(thread.shared, *thread.slot, *site, call).ended();
 }
 
 namespace {
 void count_instead_of_time(Shared& shared) {
   if (__atomic_load_n(&shared.no_stamps, __ATOMIC_RELAXED) != 0) return;
-  __atomic_store_n(&shared.last_stamp, ordered_time_stamp(), __ATOMIC_RELAXED);
+  uint32_t processor = 0;
+  __atomic_store_n(&shared.last_stamp, ordered_time_stamp(processor), __ATOMIC_RELAXED);
   __atomic_store_n(&shared.no_stamps, 1U, __ATOMIC_RELEASE);
 }
 
 // From now on a system call of ours might end the program, and reading the time stamp counter in strict mode.
 void confine(bool strict) {
-  auto* shared = reinterpret_cast<Shared*>(refhist_agent_config.shared);
+  auto* shared = reinterpret_cast<Shared*>(config().shared);
   __atomic_store_n(&shared->confined, 1U, __ATOMIC_RELAXED);
   auto* walk = reinterpret_cast<WalkerShared*>(reinterpret_cast<char*>(shared) + shared->walk);
   __atomic_store_n(&walk->no_system_calls, 1U, __ATOMIC_RELAXED);
@@ -289,7 +309,7 @@ void before_prctl(uint64_t operation, uint64_t argument) {
   constexpr uint64_t kStrict = 1;
   constexpr uint64_t kSetTsc = 26;
   if (operation == kSetSeccomp) confine(argument == kStrict);
-  if (operation == kSetTsc) count_instead_of_time(*reinterpret_cast<Shared*>(refhist_agent_config.shared));
+  if (operation == kSetTsc) count_instead_of_time(*reinterpret_cast<Shared*>(config().shared));
 }
 }  // namespace
 
@@ -320,14 +340,14 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_find_object(const Site*,
     uint64_t eh_frame;
   };
   const uint64_t pc = saved->rdi;
-  for (const auto& piece : refhist_agent_config.code) {
-    if (pc - piece[0] >= piece[1] - piece[0]) continue;
+  for (const Config::Piece& piece : config().code) {
+    if (pc - piece.begin >= piece.size) continue;
     auto* found = reinterpret_cast<Found*>(saved->rsi);
     found->flags = 0;
-    found->map_start = piece[0];
-    found->map_end = piece[1];
+    found->map_start = piece.begin;
+    found->map_end = piece.begin + piece.size;
     found->link_map = 0;
-    found->eh_frame = piece[1] - kFrameBytes;
+    found->eh_frame = piece.begin + piece.size - kFrameBytes;
     return 1;
   }
   return 0;

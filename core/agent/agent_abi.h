@@ -13,6 +13,7 @@
 namespace refhist::agent {
 
 constexpr uint32_t kThreadSlots = 1024;   ///< threads that can be followed at one time
+constexpr uint32_t kSoleNumbers = 2048;   ///< see Shared::sole; more than kThreadSlots
 constexpr uint32_t kThreadTable = 4096;   ///< entries of the table by thread pointer; a power of two
 constexpr uint32_t kRingRecords = 16384;  ///< for each thread; a power of two
 constexpr uint32_t kRingSlack = 64;       ///< kept free for signal handlers that interrupt the agent
@@ -117,9 +118,12 @@ struct Config {
   uint64_t control;     ///< address of Control in the program
   uint32_t tid_offset;  ///< of the kernel's thread id from the thread pointer
   uint32_t stacks;      ///< frames to capture; 0 none
-  uint64_t code[4][2];  ///< the pieces of code memory: begin, end
-  uint64_t stop;        ///< code that does nothing, where the debugger has a breakpoint
-  uint64_t nothing;     ///< stays 0: what `control` points at once the debugger is through with this memory
+  struct Piece {
+    uint64_t begin;
+    uint64_t size;   ///< bytes
+  } code[4];         ///< the pieces of code memory
+  uint64_t stop;     ///< code that does nothing, where the debugger has a breakpoint
+  uint64_t nothing;  ///< stays 0: what `control` points at once the debugger is through with this memory
 };
 
 struct Control {
@@ -148,7 +152,8 @@ struct ThreadSlot {
   int32_t tid;    ///< by the kernel
   char name[16];  ///< of the thread when the slot was taken
   OuterCall outer;
-  uint64_t unused0;
+  uint32_t processor;  ///< where the thread last read the time stamp counter
+  uint32_t unused0;
   // The agent's cache lines.
   uint64_t reserved;   ///< records begun
   uint64_t finished;   ///< records finished, by whoever runs on the thread: tells an interrupted reader
@@ -157,7 +162,8 @@ struct ThreadSlot {
   uint32_t level;      ///< activations of the agent on this thread: more than one inside a signal handler
   uint32_t go_back;  ///< the debugger's answer at Config::stop: the thread shall stand at the function again
   uint64_t held;     ///< ObjectEntry, as an offset from Shared, that this thread holds; 0 none
-  uint64_t unused2[2];
+  uint64_t sole;     ///< Shared::sole when the thread last read the time stamp counter
+  uint64_t last_stamp;  ///< time of its last event
   // The debugger's cache line.
   uint64_t consumed;
   uint64_t unused3[7];
@@ -182,6 +188,9 @@ struct Shared {
   uint32_t confined;      ///< the program filters its system calls (seccomp): the agent makes none
   uint32_t no_stamps;     ///< the program may not read the time stamp counter: `last_stamp` counts on instead
   uint64_t last_stamp;
+  /// The slot, from 1, of the thread that nobody else has recorded beside of late, and above kSoleNumbers a
+  /// number that changes with each look of the debugger's; 0: none. Threads may take it away.
+  uint64_t sole;
   uint32_t unattended;  ///< nobody has taken records for long: what finds no room is lost without waiting
 };
 constexpr uint32_t kWatchedFamilies = 16;

@@ -9,20 +9,13 @@
 namespace refhist::agent {
 
 /// Taken after all loads before it: the order of two events on one object is the order of their time stamps,
-/// whichever threads they are of.
-inline uint64_t ordered_time_stamp() {
+/// whichever threads they are of. `processor`: where this was.
+inline uint64_t ordered_time_stamp(uint32_t& processor) {
+  constexpr uint32_t kProcessorBits = 0xfff;  // above them is the node
   uint32_t low = 0;
   uint32_t high = 0;
-  uint32_t processor = 0;
   __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(processor)::"memory");
-  return (uint64_t{high} << 32) | low;
-}
-
-/// Takes half as long.
-inline uint64_t time_stamp() {
-  uint32_t low = 0;
-  uint32_t high = 0;
-  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
+  processor &= kProcessorBits;
   return (uint64_t{high} << 32) | low;
 }
 

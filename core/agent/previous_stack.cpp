@@ -28,6 +28,17 @@ Frame PreviousStack::entry(int at) const {
   return frame;
 }
 
+int PreviousStack::top_words(int at, Word* words) const {
+  int number = 0;
+  for (int i = count() - 2; i >= at; --i) {
+    const uint32_t flags = flags_[kPad + i];
+    if ((flags & kCheckStep) != 0 || number + 2 > kTopWords) return 0;
+    words[number++] = {slots_[kPad + i], keys_[kPad + i]};
+    if ((flags & kCheckRbp) != 0) words[number++] = {more_[i].rbp_at, more_[i].rbp};
+  }
+  return number;
+}
+
 /// Whether the rule of the frame inside still leads here. That frame's rbp has been checked, if the rule uses
 /// it.
 bool PreviousStack::steps_to(int at, ReadableMemory& memory, bool system_calls) const {

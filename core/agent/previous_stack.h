@@ -27,12 +27,18 @@ class PreviousStack {
   static constexpr int kNothing = -1;
   static constexpr uint32_t kCheckRbp = 1;   ///< flag: rbp was read from rbp_at (and an outer frame uses it)
   static constexpr uint32_t kCheckStep = 2;  ///< flag: the entry was reached by a special rule
+  static constexpr int kTopWords = 24;
+  struct Word {
+    uint64_t at;
+    uint64_t value;
+  };
 
   int count() const { return static_cast<int>(count_); }
   uint32_t root() const { return root_; }
-  bool limit_cut() const { return limit_cut_ != 0; }
   uint32_t node(int at) const { return more_[at].node; }
   uint64_t hash(int at) const { return more_[at].hash; }
+  /// Changes whenever the entry, or one further out, does.
+  uint64_t serial(int at) const { return more_[at].serial; }
   bool needs_rbp(int at) const { return (flags_[kPad + at] & kNeedsRbp) != 0; }
 
   void clear() { count_ = 0; }
@@ -45,6 +51,10 @@ class PreviousStack {
     for (int i = 0; i < kPad; ++i) slots_[i] = reinterpret_cast<uint64_t>(&padding_);  // 0, as the keys are
   }
 
+  /// The words that lead from the innermost entry to this one, inner ones first; how many, or 0 when they are
+  /// more than kTopWords or words alone do not tell.
+  int top_words(int at, Word* words) const;
+
   /// The entry that is the same state as the frame; kNothing when none is found.
   int same(const Frame& frame) const {
     const unsigned at = places_[place(frame.slot)];
@@ -54,6 +64,11 @@ class PreviousStack {
     return needs_rbp(static_cast<int>(at)) && more_[at].rbp != frame.rbp ? kNothing : static_cast<int>(at);
   }
 
+  /// Frames are not missing that were beyond the limit.
+  bool is_long_enough(unsigned depth, unsigned limit) const { return limit_cut_ == 0 || depth > limit; }
+  /// All further out than this entry is as it was, as the words at the slots tell. False: it may be all the
+  /// same.
+  bool holds_plainly(int at) const { return end_by_memory_ == 0 && first_in_question(at - 1) == kNothing; }
   /// The first entry further out than this one that is no longer what is on the stack, or 0 when only the end
   /// is; kNothing when all is as it was.
   int differs(int at, ReadableMemory& memory, bool system_calls) const;
@@ -76,6 +91,7 @@ class PreviousStack {
     more.rbp = step.rbp;
     more.rbp_at = step.rbp_at;
     more.hash = hash;
+    more.serial = ++serial_;
     more.node = node;
     more.rule = step.rule;
   }
@@ -86,35 +102,56 @@ class PreviousStack {
     uint64_t rbp;
     uint64_t rbp_at;
     uint64_t hash;
+    uint64_t serial;
     uint32_t node;
     FrameRule rule;
   };
   static constexpr unsigned kPlaces = 512;
-  static constexpr int kPad = 3;
+  static constexpr int kTogether = 8;  // looked at
+  static constexpr int kPad = kTogether - 1;
 
   static unsigned place(uint64_t slot) { return slot >> 3 & (kPlaces - 1); }
   /// Without a branch: what a program's frames need is hard to guess.
   static uint8_t flags_of(uint32_t needs_rbp, const StackStep& step) {
     return static_cast<uint8_t>(((step.link | kNeedsRbp) & (0 - needs_rbp)) | (step.link & kCheckStep));
   }
-  uint32_t four_flags(int first) const {
-    uint32_t flags = 0;
+  uint64_t flags_of_all(int first) const {
+    uint64_t flags = 0;
+    static_assert(sizeof flags == kTogether);
     __builtin_memcpy(&flags, flags_ + kPad + first, sizeof flags);
     return flags;
   }
-  bool four_are_there(int first) const;
+  /// Inner ones first.
+  bool all_are_there(int first) const {
+    const uint64_t* slots = slots_ + kPad + first;
+    const uint64_t* keys = keys_ + kPad + first;
+#pragma GCC unroll 8
+    for (int i = kTogether - 1; i >= 0; --i) {
+      if (word_at(slots[i]) != keys[i]) return false;
+    }
+    return true;
+  }
   Frame entry(int at) const;
   uint64_t rbx_at(int at) const;
   bool is_there(int at, ReadableMemory& memory, bool system_calls) const;
   bool steps_to(int at, ReadableMemory& memory, bool system_calls) const;
   bool ends(ReadableMemory& memory, bool system_calls) const;
+  /// From this entry outward, the first of those looked at together that are not plainly as they were;
+  /// kNothing when all are.
+  int first_in_question(int from) const {
+    constexpr uint64_t kAnyCheck = 0x0101010101010101 * (kCheckRbp | kCheckStep);
+    int i = from;
+    while (i >= 0 && (flags_of_all(i - kPad) & kAnyCheck) == 0 && all_are_there(i - kPad)) i -= kTogether;
+    return i >= 0 ? i : kNothing;
+  }
   int differs_checked(int from, int to, ReadableMemory& memory, bool system_calls) const;
 
+  uint64_t serial_;  ///< of the newest entry
   uint32_t count_;
   uint32_t root_;
   uint32_t limit_cut_;      ///< the stack goes on outward
   uint32_t end_by_memory_;  ///< it ends because of what memory held, not because of a rule
-  // With entries beyond the outermost one that always hold, so that four can be looked at together to the
+  // With entries beyond the outermost one that always hold, so that several can be looked at together to the
   // end.
   uint64_t padding_;
   uint64_t slots_[kPad + kWalkerFrames];
@@ -124,20 +161,10 @@ class PreviousStack {
   uint8_t places_[kPlaces];  ///< the entry of a slot, by the low bits of its address
 };
 
-/// Inner ones first.
-inline bool PreviousStack::four_are_there(int first) const {
-  const uint64_t* slots = slots_ + kPad + first;
-  const uint64_t* keys = keys_ + kPad + first;
-  return word_at(slots[3]) == keys[3] && word_at(slots[2]) == keys[2] && word_at(slots[1]) == keys[1] &&
-         word_at(slots[0]) == keys[0];
-}
-
 /// In order, each look only after the one before has shown that there is a frame.
 inline int PreviousStack::differs(int at, ReadableMemory& memory, bool system_calls) const {
-  constexpr uint32_t kAnyCheck = 0x01010101 * (kCheckRbp | kCheckStep);
-  for (int i = at - 1; i >= 0; i -= 4) {
-    if ((four_flags(i - 3) & kAnyCheck) == 0 && four_are_there(i - 3)) continue;
-    const int different = differs_checked(i, i >= 3 ? i - 3 : 0, memory, system_calls);
+  for (int i = first_in_question(at - 1); i >= 0; i = first_in_question(i - kTogether)) {
+    const int different = differs_checked(i, i >= kPad ? i - kPad : 0, memory, system_calls);
     if (different != kNothing) return different;
   }
   return end_by_memory_ != 0 && !ends(memory, system_calls) ? 0 : kNothing;

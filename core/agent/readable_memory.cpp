@@ -25,6 +25,8 @@ bool try_page(uint64_t page) {
 
 }  // namespace
 
+bool ReadableMemory::can_read(uint64_t address) { return try_page(page_of(address)); }
+
 /// Takes the page of the address and all between into the range, if they are near and readable.
 bool ReadableMemory::widen(Range& range, uint64_t address) {
   const uint64_t page = page_of(address);

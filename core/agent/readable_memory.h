@@ -29,6 +29,13 @@ class ReadableMemory {
            reach(address, system_calls);
   }
 
+  void forget() {
+    home_ = {};
+    far_ = {};
+  }
+  /// At any address, which may cost a system call.
+  static bool can_read(uint64_t address);
+
   /// True when a range that was known has been given up since the last call of this.
   bool take_forgot() {
     const bool forgot = forgot_ != 0;

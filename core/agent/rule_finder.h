@@ -16,10 +16,14 @@ class RuleFinder {
     return cached.key == key ? &cached.rule : find_slowly(shared, key);
   }
 
-  /// Before every capture. True when the module list is the one of the last capture.
-  bool start(const WalkerShared* shared) {
-    return __atomic_load_n(&shared->version, __ATOMIC_ACQUIRE) == version_ || restart(shared);
+  /// The next `start` finds another module list.
+  void forget() { version_ = 0; }
+  /// The module list is the one of the last capture.
+  bool is_current(const WalkerShared* shared) const {
+    return __atomic_load_n(&shared->version, __ATOMIC_ACQUIRE) == version_;
   }
+  /// Before every walk. True when the module list is the one of the last capture.
+  bool start(const WalkerShared* shared) { return is_current(shared) || restart(shared); }
 
  private:
   struct Cached {

@@ -1,5 +1,6 @@
 #include "agent/rule_watch.h"
 
+#include "agent/event_clock.h"
 #include "agent/instructions.h"
 #include "agent/site_values.h"
 
@@ -46,9 +47,13 @@ Moment RuleWatch::look() const {
   Moment moment{};
   const bool wanted = site_.at_return != 0 || site_.counts_at_entry != 0;
   moment.has_count = wanted && site_.counter_size != 0 && plausible(call_.object);
-  if (moment.has_count)
-    moment.count = load(call_.object + static_cast<uint64_t>(site_.counter_offset), site_.counter_size);
-  moment.time = time_of_event(*shared_, true);
+  EventClock clock(*shared_, thread_, call_.thread);
+  do {
+    clock.begin();
+    if (moment.has_count)
+      moment.count = load(call_.object + static_cast<uint64_t>(site_.counter_offset), site_.counter_size);
+    moment.time = clock.stamp();
+  } while (!clock.holds(moment.time));
   return moment;
 }
 

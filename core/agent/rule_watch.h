@@ -24,13 +24,6 @@ struct Moment {
   bool has_count;
 };
 
-/// `ordered`: against the events of other threads.
-inline uint64_t time_of_event(Shared& shared, bool ordered) {
-  if (__atomic_load_n(&shared.no_stamps, __ATOMIC_RELAXED) != 0)
-    return __atomic_add_fetch(&shared.last_stamp, 1U, __ATOMIC_RELAXED);
-  return ordered ? ordered_time_stamp() : time_stamp();
-}
-
 class RuleWatch {
  public:
   RuleWatch(Shared* shared, ThreadSlot& thread, const Site& site, const WatchedCall& call)

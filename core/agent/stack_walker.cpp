@@ -35,8 +35,9 @@ class Walk {
   End walk(Frame frame);
   bool usable(bool forgot) const;
   void set_end(End end);
+  const StackTops::Top* known(const Frame& frame);
   Captured name();
-  Captured result(int last) const;
+  Captured result(uint32_t node, unsigned depth) const;
 
   WalkerShared* shared_;
   WalkerThread& thread_;
@@ -89,7 +90,7 @@ inline End Walk::walk(Frame frame) {
 /// when there is no room for it, or when frames are missing that were beyond the limit.
 inline bool Walk::usable(bool forgot) const {
   const unsigned depth = static_cast<unsigned>(joined_ + 1) + steps_;
-  return !forgot && depth <= kWalkerFrames && (!thread_.previous.limit_cut() || depth > limit_);
+  return !forgot && depth <= kWalkerFrames && thread_.previous.is_long_enough(depth, limit_);
 }
 
 /// The outermost step is the new bottom of the previous stack.
@@ -98,6 +99,17 @@ inline void Walk::set_end(End end) {
   const bool by_rule = kind == RuleKind::outermost || kind == RuleKind::none;
   const bool too_deep = end == End::too_deep;
   thread_.previous.set_end(end == End::outermost ? kWholeRoot : kCutRoot, too_deep, !too_deep && !by_rule);
+}
+
+/// The stack as it was captured before, if it still holds to its end.
+inline const StackTops::Top* Walk::known(const Frame& frame) {
+  PreviousStack& previous = thread_.previous;
+  const StackTops::Top* top = thread_.tops.find(frame.slot, frame.rbp, previous);
+  if (top == nullptr || !previous.is_long_enough(top->frames, limit_)) return nullptr;
+  if (previous.differs(top->entry, thread_.memory, system_calls_) != kNothing) return nullptr;
+  if (!thread_.memory.take_forgot()) return top;
+  previous.clear();
+  return nullptr;
 }
 
 /// Puts the steps on top of the entry that they have come to, or of nothing.
@@ -128,14 +140,12 @@ inline Captured Walk::name() {
     previous.put(++at, step, needs_rbp, hash, node);
   }
   previous.cut(at + 1);
-  return result(at);
+  if (joined_ >= 0) thread_.tops.put(thread_.steps[0], previous, joined_);
+  return result(node, static_cast<unsigned>(at + 1));
 }
 
-inline Captured Walk::result(int last) const {
-  const unsigned depth = static_cast<unsigned>(last + 1);
-  const bool deeper = depth > limit_;
-  return {thread_.previous.node(last), static_cast<uint16_t>(deeper ? limit_ : depth),
-          deeper || thread_.previous.root() == kCutRoot};
+inline Captured Walk::result(uint32_t node, unsigned depth) const {
+  return cut_to(limit_, node, depth, thread_.previous.root());
 }
 
 inline Captured Walk::capture(uint64_t entry_sp, uint64_t rbp) {
@@ -145,6 +155,7 @@ inline Captured Walk::capture(uint64_t entry_sp, uint64_t rbp) {
     const Frame frame{
         .slot = entry_sp, .key = word_at(entry_sp), .rbp = rbp, .rbp_at = 0, .context = 0, .rbx_at = 0};
     if (frame.key == 0 || frame.key >= kExact) return nothing();
+    if (const StackTops::Top* top = known(frame)) return result(top->node, top->frames);
     joined_ = kNothing;
     steps_ = 0;
     const End end = walk(frame);
@@ -154,7 +165,8 @@ inline Captured Walk::capture(uint64_t entry_sp, uint64_t rbp) {
       thread_.previous.clear();
       continue;
     }
-    if (joined_ >= 0 && steps_ == 0) return result(joined_);
+    if (joined_ >= 0 && steps_ == 0)
+      return result(thread_.previous.node(joined_), static_cast<unsigned>(joined_ + 1));
     if (joined_ < 0) set_end(end);
     const Captured captured = name();
     if (forgot) thread_.previous.clear();  // it lies in more pieces of memory than are known next time
@@ -166,8 +178,8 @@ inline Captured Walk::capture(uint64_t entry_sp, uint64_t rbp) {
 
 }  // namespace
 
-Captured capture(WalkerShared* shared, WalkerThread* thread, uint64_t entry_sp, uint64_t rbp,
-                 unsigned limit) {
+Captured walk_stack(WalkerShared* shared, WalkerThread* thread, uint64_t entry_sp, uint64_t rbp,
+                    unsigned limit) {
   if (limit == 0) return {kCutRoot, 0, true};
   if (limit > kHighestLimit) limit = kHighestLimit;
   return Walk(shared, *thread, limit).capture(entry_sp, rbp);

@@ -12,6 +12,7 @@
 #include "agent/previous_stack.h"
 #include "agent/readable_memory.h"
 #include "agent/rule_finder.h"
+#include "agent/stack_tops.h"
 #include "agent/walker_shared.h"
 
 namespace refhist::agent {
@@ -23,9 +24,17 @@ constexpr unsigned kHighestLimit = 80;
 struct WalkerThread {
   ReadableMemory memory;
   PreviousStack previous;
+  StackTops tops;
   RuleFinder rules;
 
   StackStep steps[kWalkerFrames];  ///< the walk, innermost frame first
+
+  /// A capture was left in the middle.
+  void forget() {
+    memory.forget();
+    previous.clear();
+    rules.forget();
+  }
 };
 
 struct Captured {
@@ -34,8 +43,28 @@ struct Captured {
   bool truncated;  ///< the stack goes on, but is too deep, or cannot be followed
 };
 
+/// By a walk, up to what still holds of the previous stack.
+__attribute__((noinline)) Captured walk_stack(WalkerShared* shared, WalkerThread* thread, uint64_t entry_sp,
+                                              uint64_t rbp, unsigned limit);
+
+/// A captured stack as its event has it. `root`: what its outermost frame leads to.
+inline Captured cut_to(unsigned limit, uint32_t node, unsigned depth, uint32_t root) {
+  const bool deeper = depth > limit;
+  return {node, static_cast<uint16_t>(deeper ? limit : depth), deeper || root == kCutRoot};
+}
+
 /// At a function's entry: the return address is at [entry_sp], rbp is the caller's. Frames are return
 /// addresses outward. `limit` is at most kHighestLimit.
-Captured capture(WalkerShared* shared, WalkerThread* thread, uint64_t entry_sp, uint64_t rbp, unsigned limit);
+__attribute__((always_inline)) inline Captured capture(WalkerShared* shared, WalkerThread* thread,
+                                                       uint64_t entry_sp, uint64_t rbp, unsigned limit) {
+  const PreviousStack& previous = thread->previous;
+  if (thread->rules.is_current(shared) && thread->memory.known(entry_sp)) {
+    const StackTops::Top* top = thread->tops.find(entry_sp, rbp, previous);
+    const bool holds =
+        top != nullptr && previous.is_long_enough(top->frames, limit) && previous.holds_plainly(top->entry);
+    if (holds) return cut_to(limit, top->node, top->frames, previous.root());
+  }
+  return walk_stack(shared, thread, entry_sp, rbp, limit);
+}
 
 }  // namespace refhist::agent

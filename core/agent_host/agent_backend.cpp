@@ -43,8 +43,7 @@ void configure(std::vector<CodePiece>& pieces, Address stop) {
     agent::Config config = piece.config();
     config.stacks = kFrames;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      config.code[i][0] = pieces[i].address();
-      config.code[i][1] = pieces[i].end();
+      config.code[i] = {pieces[i].address(), pieces[i].end() - pieces[i].address()};
     }
     config.stop = stop;
     piece.set_config(config);

@@ -9,7 +9,9 @@
 #include <fstream>
 #include <utility>
 
+#include "base/other_processors.h"
 #include "base/quiet_thread.h"
+#include "base/short_slice.h"
 #include "base/task_status.h"
 
 namespace refhist {
@@ -19,8 +21,10 @@ constexpr std::chrono::microseconds kShortestRest{100};
 constexpr std::chrono::microseconds kLongestRest{2000};
 constexpr unsigned kAhead = 16;                      // records
 constexpr std::size_t kBatch = 1U << 12U;            // records; a new batch is begun beyond
+constexpr std::size_t kSpare = 512;                  // batches: 48 MiB, and the calls in them
+constexpr std::size_t kSlice = 64;                   // batches that are handed on at once
 constexpr std::size_t kMostWaiting = 1U << 22U;      // records
-constexpr std::size_t kSpare = 256;                  // batches: 64 MiB
+constexpr std::chrono::milliseconds kNameHolds{1};   // asking for a name takes as long as a thousand records
 constexpr std::chrono::milliseconds kPatience{500};  // less than that of the program
 // Time stamps. A thread's store that it has begun a record reaches us later than that by less than this.
 constexpr std::uint64_t kStoreDelay = 1U << 18U;
@@ -45,6 +49,8 @@ EventDrain::~EventDrain() {
 }
 
 void EventDrain::run() {
+  ask_for_short_slices();
+  OtherProcessors others;
   auto rest = kShortestRest;
   while (!ending_) {
     bool found = false;
@@ -52,45 +58,64 @@ void EventDrain::run() {
       const std::lock_guard lock(mutex_);
       found = !holds_back() && drain_all();
       release_ended();
+      sole_.looked(area_, highest_slot_);
       agent::Shared& shared = area_.shared();
       __atomic_fetch_add(&shared.heartbeat, 1, __ATOMIC_RELAXED);
       if (load(shared.unattended) != 0) __atomic_store_n(&shared.unattended, 0U, __ATOMIC_RELEASE);
     }
+    others.avoid(recording_processor());
     rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
     std::this_thread::sleep_for(rest);
   }
 }
 
-std::string EventDrain::name_of(const agent::ThreadSlot& slot) const {
+const std::string& EventDrain::name_of(unsigned index) {
+  const agent::ThreadSlot& slot = area_.slot(index);
+  Named& known = names_[index];
+  const auto now = std::chrono::steady_clock::now();
+  if (known.tid == slot.tid && now - known.at < kNameHolds) return known.name;
   std::ifstream comm(fmt::format("/proc/{}/task/{}/comm", pid_, slot.tid));
   std::string name;
-  if (std::getline(comm, name)) return name;
-  return {slot.name, strnlen(slot.name, sizeof slot.name)};  // it has ended: the name that it began with
+  if (std::getline(comm, name)) {
+    known.name = std::move(name);
+  } else if (known.tid != slot.tid) {  // it has ended: the name that it began with
+    known.name = {slot.name, strnlen(slot.name, sizeof slot.name)};
+  }
+  known.tid = slot.tid;
+  known.at = now;
+  return known.name;
 }
 
 RecordBatch EventDrain::new_batch() {
   RecordBatch batch;
-  if (spare_.empty()) {
-    batch.records.reserve(kBatch);
-  } else {
-    batch.records = std::move(spare_.back());
+  RecordBatch::Memory memory;
+  if (!spare_.empty()) {
+    memory = std::move(spare_.back());
     spare_.pop_back();
   }
+  batch.use(std::move(memory), kBatch);
   return batch;
+}
+
+void EventDrain::give_back(std::vector<RecordBatch> batches) {
+  const std::lock_guard lock(mutex_);
+  for (RecordBatch& batch : batches) {
+    if (spare_.size() < kSpare) spare_.push_back(batch.take_memory());
+  }
 }
 
 // The thread's last one while there is room: memory that is written for the first time costs more than the
 // records.
 RecordBatch& EventDrain::batch_for(unsigned index) {
   const agent::ThreadSlot& slot = area_.slot(index);
-  std::string name = name_of(slot);
+  const std::string& name = name_of(index);
   if (open_[index] != 0) {
     RecordBatch& last = batches_[open_[index] - 1];
-    if (last.tid == slot.tid && last.thread_name == name && last.records.size() < kBatch) return last;
+    if (last.tid == slot.tid && last.thread_name == name && last.size() < kBatch) return last;
   }
   RecordBatch& batch = batches_.emplace_back(new_batch());
   batch.tid = slot.tid;
-  batch.thread_name = std::move(name);
+  batch.thread_name = name;
   open_[index] = static_cast<std::uint32_t>(batches_.size());
   return batch;
 }
@@ -107,11 +132,11 @@ bool EventDrain::drain_slot(unsigned index) {
     const agent::Record& record = area_.record(index, next);
     if (load(record.lap) != lap_of(next)) break;
     if (record.kind == agent::RecordKind::nothing) continue;
-    if (batch == nullptr || batch->records.size() == kBatch) batch = &batch_for(index);
+    if (batch == nullptr || batch->size() == kBatch) batch = &batch_for(index);
     batch->add(record);
     ++waiting_;
   }
-  if (batch != nullptr) nothing_before_[index] = std::max(nothing_before_[index], batch->newest);
+  if (batch != nullptr) settled_.taken(index, batch->newest);
   __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
   return true;
 }
@@ -131,7 +156,7 @@ void EventDrain::release_ended() {
     // What it recorded right before its end may have come after the first look.
     if (slot.consumed != load(slot.reserved)) continue;
     lost_of_released_ += slot.lost;
-    nothing_before_[i] = 0;
+    settled_.ended(i);
     area_.forget_slot(i);
   }
 }
@@ -142,17 +167,6 @@ std::vector<RecordBatch> EventDrain::take() {
   waiting_ = 0;
   open_ = {};
   return std::exchange(batches_, {});
-}
-
-void EventDrain::recycle(std::vector<agent::Record> records) {
-  if (spare_.size() == kSpare) return;
-  records.clear();
-  spare_.push_back(std::move(records));
-}
-
-void EventDrain::give_back(std::vector<RecordBatch> batches) {
-  const std::lock_guard lock(mutex_);
-  for (RecordBatch& batch : batches) recycle(std::move(batch.records));
 }
 
 // The program waits while its records are worked off, but not for long where nobody works.
@@ -167,19 +181,17 @@ bool EventDrain::holds_back() {
 
 // `now`: read before the rings were looked at.
 std::uint64_t EventDrain::settled_before(std::uint64_t now) {
-  std::uint64_t horizon = now;
+  settled_.begin(now);
   for (unsigned i = 0; i < highest_slot_; ++i) {
     const agent::ThreadSlot& slot = area_.slot(i);
     if (load(slot.taken) == 0) continue;
     if (slot.consumed == load(slot.reserved)) {
-      nothing_before_[i] = std::max(nothing_before_[i], now);
+      settled_.idle(i);
     } else {
-      // One that was taken since the last look has begun nothing before that.
-      nothing_before_[i] = std::max(nothing_before_[i], looked_at_);
-      horizon = std::min(horizon, nothing_before_[i]);
+      settled_.busy(i);
     }
   }
-  looked_at_ = now;
+  std::uint64_t horizon = settled_.horizon();
   for (const RecordBatch& batch : batches_) horizon = std::min(horizon, batch.asks_at);
   return horizon;
 }
@@ -189,18 +201,18 @@ std::vector<RecordBatch> EventDrain::split(std::uint64_t horizon) {
   std::vector<RecordBatch> settled;
   std::vector<RecordBatch> rest;
   for (RecordBatch& batch : batches_) {
+    if (batch.in_order && batch.time(0) >= horizon) {
+      rest.push_back(std::move(batch));
+      continue;
+    }
     if (batch.newest >= horizon) {
       RecordBatch later = new_batch();
       batch.cut(horizon, later);
       rest.push_back(std::move(later));
     }
-    if (batch.records.empty()) {
-      recycle(std::move(batch.records));
-    } else {
-      settled.push_back(std::move(batch));
-    }
+    if (!batch.empty()) settled.push_back(std::move(batch));
   }
-  for (const RecordBatch& batch : settled) waiting_ -= batch.records.size();
+  for (const RecordBatch& batch : settled) waiting_ -= batch.size();
   batches_ = std::move(rest);
   open_ = {};
   return settled;
@@ -221,7 +233,9 @@ std::vector<RecordBatch> EventDrain::take_settled() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t now = __rdtsc() - kStoreDelay;
   drain_all();
-  const std::uint64_t horizon = settled_before(now);
+  std::uint64_t horizon = settled_before(now);
+  // Whoever works them off holds up the user's commands meanwhile.
+  if (batches_.size() > kSlice) horizon = std::min(horizon, batches_[kSlice].newest);
   if (batches_.empty() || !all_traced(batches_)) return {};
   std::vector<RecordBatch> settled = split(horizon);
   if (!settled.empty()) gave_at_ = std::chrono::steady_clock::now();

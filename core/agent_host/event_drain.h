@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "agent_host/record_batch.h"
+#include "agent_host/settled_time.h"
 #include "agent_host/shared_area.h"
+#include "agent_host/sole_recorder.h"
 
 namespace refhist {
 
@@ -37,6 +39,9 @@ class EventDrain {
   std::vector<RecordBatch> take_settled();
   /// Room for records to come.
   void give_back(std::vector<RecordBatch> batches);
+  /// The processor of the only thread that records, of late; OtherProcessors::kNone when there are several,
+  /// or none.
+  [[nodiscard]] int recording_processor() const { return sole_.processor(); }
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
   [[nodiscard]] std::uint64_t lost() const;
 
@@ -50,9 +55,8 @@ class EventDrain {
   bool drain_slot(unsigned index);
   RecordBatch& batch_for(unsigned index);
   RecordBatch new_batch();
-  void recycle(std::vector<agent::Record> records);
   void release_ended();
-  [[nodiscard]] std::string name_of(const agent::ThreadSlot& slot) const;
+  const std::string& name_of(unsigned index);
 
   const SharedArea& area_;
   long pid_;
@@ -61,10 +65,15 @@ class EventDrain {
   std::array<std::uint32_t, agent::kThreadSlots>
       open_{};               // place in `batches_` of the slot's last one, from 1
   std::size_t waiting_ = 0;  // records in `batches_`
-  std::vector<std::vector<agent::Record>> spare_;
-  /// No record that this slot still has in progress, or has not begun, is older (time stamp).
-  std::array<std::uint64_t, agent::kThreadSlots> nothing_before_{};
-  std::uint64_t looked_at_ = 0;                      // time stamp of the last look at the slots
+  std::vector<RecordBatch::Memory> spare_;
+  struct Named {
+    long tid = 0;
+    std::string name;
+    std::chrono::steady_clock::time_point at{};
+  };
+  std::array<Named, agent::kThreadSlots> names_;  // of the slots' threads
+  SettledTime settled_;
+  SoleRecorder sole_;
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled
   std::chrono::steady_clock::time_point holding_since_{};
   std::uint64_t lost_of_released_ = 0;

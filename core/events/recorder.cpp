@@ -446,7 +446,9 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
 }
 
 bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
-  if (!options_.stacks || !options_.excluded.empty()) return false;
+  if (!options_.excluded.empty()) return false;
+  static const RecordedStack kNoStack;
+  const RecordedStack& stack = options_.stacks ? *call.stack : kNoStack;
   Site& site = sites_.get(call.site);
   Event event;
   event.object = history_.newest_at(site.family, call.object);
@@ -457,13 +459,13 @@ bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
   event.time_ns = call.time_ns;
   event.site = call.site;
   event.thread = call.thread;
-  event.stack = call.stack->id;
+  event.stack = stack.id;
   event.role = site.role;
   event.before = call.before;
   if (!ledger_.apply_ordinary(event)) return false;
   ++site.hits;
-  if (call.stack->truncated) ++truncated_;
-  CallTracker::close_finished(thread, call.sp, call.stack->frames, [](Address, Address) { return false; });
+  if (stack.truncated) ++truncated_;
+  CallTracker::close_finished(thread, call.sp, stack.frames, [](Address, Address) { return false; });
   OpenCall open{
       call.site, event.object, call.object, call.sp, call.return_pc, direction(site.role), call.before, 0, 0};
   if (site.counter) {

@@ -70,6 +70,7 @@ ObjectId History::not_gone(ObjectId id) const {
 
 void History::leave_address(ObjectId id) {
   const Object& gone = objects_[id];
+  recent_at(gone.address) = {};
   const auto entry = newest_.find(gone.address);
   ObjectId* place = &entry->second;
   while (*place != id) place = &objects_[*place].beside;

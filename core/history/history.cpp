@@ -51,6 +51,7 @@ ObjectId History::add_object(Object object) {
     object.beside = std::exchange(earlier.beside, ObjectId());
   }
   *place = id;
+  recent_at(object.address) = {object.address, object.family, id};
   if (!object.complete) ++doubts_of(object.family).incomplete;
   return objects_.add(object);
 }
@@ -152,10 +153,17 @@ ThreadIndex History::thread(long tid, const std::string& name) {
 }
 
 ObjectId History::newest_at(FamilyId family, Address address) const {
+  Recent& recent = recent_at(address);
+  if (recent.address == address && recent.family == family && recent.id.valid()) return recent.id;
   const auto found = newest_.find(address);
   ObjectId id = found == newest_.end() ? ObjectId() : found->second;
   while (id.valid() && object(id).family != family) id = object(id).beside;
+  recent = {address, family, id};
   return id;
+}
+
+History::Recent& History::recent_at(Address address) const {
+  return recent_[(address >> 4U ^ address >> 16U) % recent_.size()];
 }
 
 std::vector<ObjectId> History::all_at(Address address) const {

@@ -157,6 +157,13 @@ class History {
   std::unordered_map<long, ThreadIndex> newest_thread_;  // by tid
   ThreadIndex last_thread_;                              // that was asked for
   std::map<Address, ObjectId> newest_;                   // of some family; those of others are beside it
+  struct Recent {
+    Address address = 0;
+    FamilyId family;
+    ObjectId id;
+  };
+  Recent& recent_at(Address address) const;
+  mutable std::vector<Recent> recent_{4096};  // of newest_, by address: most events are of few objects
   std::unordered_map<ObjectId, std::string> notes_;
   std::unordered_map<ObjectId, std::int64_t> before_seen_;  // where there were any
   struct Doubts {

@@ -1,0 +1,37 @@
+"""Signal handlers that jump out of the agent, or of a probed function: what comes after is recorded as ever."""
+
+import os
+
+from harness.checks import equal
+from harness.shapes import roles
+
+IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
+MANY = 20000 if IN_AGENT else 10  # more than a ring of the agent holds
+PAIRS = 50
+
+
+def check_subject(d, *arguments):
+    for name in ("SIGSEGV", "SIGPROF"):
+        d.pass_signal(name)
+    d.track_conn()
+    d.break_at("checkpoint")
+    d.run(str(MANY), *arguments)
+    d.expect_stop(function="checkpoint")
+    status = d.refhist_json("status")
+    equal(status["totals"]["lost_events"], 0, "lost events")
+    subject = d.object("subject")
+    told = roles(subject)
+    equal((told[0], told.count("get"), told.count("put"), len(told)), ("init", PAIRS, PAIRS, 2 * PAIRS + 1), "its events")
+    equal(subject["count"], 1, "its count")
+    d.cont()
+    d.expect_exit(3)
+    equal(d.printed("faults"), 6, "puts of what is gone")
+
+
+def test_after_faults(d):
+    check_subject(d)
+
+
+def test_after_a_storm(d):
+    if IN_AGENT:  # with a stop at each call a program gets nowhere between such signals
+        check_subject(d, "storm")
