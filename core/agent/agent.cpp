@@ -63,7 +63,7 @@ __attribute__((always_inline)) inline bool publish(ThreadSlot& thread, Record& r
   const auto* control = reinterpret_cast<const Control*>(config().control);
   if (__atomic_load_n(&control->enabled, __ATOMIC_RELAXED) == 0) return false;
   // Others have come in while this one was left, on another stack, and have given it up.
-  if (record.lap == lap_of(index)) {
+  if (record.lap >= lap_of(index)) {
     ++thread.lost;
     return false;
   }

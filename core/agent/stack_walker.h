@@ -19,8 +19,8 @@ namespace refhist::agent {
 
 constexpr unsigned kHighestLimit = 80;
 
-/// To be zeroed before the first use, and again when another thread takes it over. One capture at a time: a
-/// signal handler that interrupts a capture brings its own.
+/// To be zeroed before the first use. One capture at a time: a signal handler that interrupts a capture
+/// brings its own.
 struct WalkerThread {
   ReadableMemory memory;
   PreviousStack previous;
@@ -29,7 +29,7 @@ struct WalkerThread {
 
   StackStep steps[kWalkerFrames];  ///< the walk, innermost frame first
 
-  /// A capture was left in the middle.
+  /// Another thread comes, or a capture was left in the middle.
   void forget() {
     memory.forget();
     previous.clear();

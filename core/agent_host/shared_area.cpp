@@ -80,7 +80,8 @@ void SharedArea::forget_slot(unsigned index) const {
   ended.tid = empty.tid;
   ended.lost = empty.lost;
   ended.level = empty.level;
-  std::memset(base_ + kWalkers + index * kThreadWalkers, 0, kThreadWalkers);
+  auto* walkers = reinterpret_cast<agent::WalkerThread*>(base_ + kWalkers + index * kThreadWalkers);
+  for (unsigned i = 0; i < agent::kWalkers; ++i) walkers[i].forget();
   __atomic_store_n(&ended.taken, 0U, __ATOMIC_RELEASE);
 }
 

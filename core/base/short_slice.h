@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@ inline void ask_for_short_slices() {
     std::uint32_t size = 48;
     std::uint32_t policy = SCHED_OTHER;
     std::uint64_t flags = 0;
-    std::int32_t nice = 0;
+    std::int32_t nice = getpriority(PRIO_PROCESS, 0);  // of this thread, as it is
     std::uint32_t priority = 0;
     std::uint64_t runtime = 100000;  // ns, the least that there is
     std::uint64_t deadline = 0;
