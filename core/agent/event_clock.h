@@ -31,11 +31,15 @@ class EventClock {
   /// Behind that look. The next one of this thread is later.
   uint64_t stamp() {
     const bool forbidden = __atomic_load_n(&shared_.no_stamps, __ATOMIC_RELAXED) != 0;
-    if (name_ != 0 && thread_.sole == name_ && !forbidden) return thread_.last_stamp += kStep;
-    thread_.sole = forbidden ? 0 : name_;
-    const uint64_t stamp = forbidden ? __atomic_add_fetch(&shared_.last_stamp, 1U, __ATOMIC_RELAXED)
-                                     : ordered_time_stamp(thread_.processor);
-    thread_.last_stamp = stamp;
+    if (name_ != 0 && thread_.sole == name_ && !forbidden) return next_stamp();
+    uint64_t last = 0;
+    uint64_t stamp = 0;
+    do {
+      last = __atomic_load_n(&thread_.last_stamp, __ATOMIC_RELAXED);
+      stamp = forbidden ? __atomic_add_fetch(&shared_.last_stamp, 1U, __ATOMIC_RELAXED)
+                        : ordered_time_stamp(thread_.processor);
+    } while (!replace_last(last, stamp));
+    thread_.sole = forbidden ? 0 : name_;  // now that `last_stamp` is of this name
     return stamp;
   }
 
@@ -48,6 +52,22 @@ class EventClock {
   }
 
  private:
+  // Both one instruction: a signal handler on this thread may take stamps before and behind it, and the next
+  // stamp is later than all of them.
+  uint64_t next_stamp() {
+    uint64_t last = kStep;
+    __asm__ volatile("xaddq %0, %1" : "+r"(last), "+m"(thread_.last_stamp)::"cc", "memory");
+    return last + kStep;
+  }
+  bool replace_last(uint64_t last, uint64_t stamp) {
+    bool replaced = false;
+    __asm__ volatile("cmpxchgq %3, %1"
+                     : "+a"(last), "+m"(thread_.last_stamp), "=@ccz"(replaced)
+                     : "r"(stamp)
+                     : "memory");
+    return replaced;
+  }
+
   __attribute__((noinline)) static void take_away(Shared& shared, uint64_t name) {
     __atomic_compare_exchange_n(&shared.sole, &name, 0U, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }

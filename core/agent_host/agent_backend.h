@@ -90,10 +90,6 @@ class AgentBackend {
   void replay();
   /// The same while the program runs, as far as the order is certain. False when there was nothing.
   bool replay_settled();
-  /// As OtherProcessors has it: where the program's only recording thread runs.
-  [[nodiscard]] int recording_processor() const {
-    return agent_ ? agent_->drain->recording_processor() : OtherProcessors::kNone;
-  }
   /// A thread is about to fork: what is recorded from now on may be the other side's.
   void note_fork();
   /// The user sees the program stopped: what it records before it is let go on is nothing.

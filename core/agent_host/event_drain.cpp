@@ -63,7 +63,7 @@ void EventDrain::run() {
       __atomic_fetch_add(&shared.heartbeat, 1, __ATOMIC_RELAXED);
       if (load(shared.unattended) != 0) __atomic_store_n(&shared.unattended, 0U, __ATOMIC_RELEASE);
     }
-    others.avoid(recording_processor());
+    others.avoid(sole_.processor());
     rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
     std::this_thread::sleep_for(rest);
   }

@@ -39,9 +39,6 @@ class EventDrain {
   std::vector<RecordBatch> take_settled();
   /// Room for records to come.
   void give_back(std::vector<RecordBatch> batches);
-  /// The processor of the only thread that records, of late; OtherProcessors::kNone when there are several,
-  /// or none.
-  [[nodiscard]] int recording_processor() const { return sole_.processor(); }
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
   [[nodiscard]] std::uint64_t lost() const;
 

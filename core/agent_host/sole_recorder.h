@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 
 #include "agent_host/shared_area.h"
@@ -16,7 +15,7 @@ class SoleRecorder {
   /// After each look at the rings; `slots`: how many were ever taken. Names the only thread that has recorded
   /// since the last look and before it, or nobody.
   void looked(const SharedArea& area, unsigned slots);
-  /// Where the named thread runs; OtherProcessors::kNone when nobody is named. Any thread.
+  /// Where the named thread runs; OtherProcessors::kNone when nobody is named.
   [[nodiscard]] int processor() const { return processor_; }
 
  private:
@@ -24,7 +23,7 @@ class SoleRecorder {
 
   unsigned last_ = kNobody;  // the slot, from 1, that alone had records in the last look
   std::uint64_t looks_ = 0;
-  std::atomic<int> processor_{OtherProcessors::kNone};
+  int processor_ = OtherProcessors::kNone;
   std::array<std::uint64_t, agent::kThreadSlots> reserved_{};  // at the last look
 };
 

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/other_processors.h"
 #include "base/quiet_thread.h"
 
 namespace refhist {
@@ -20,9 +19,8 @@ constexpr std::chrono::microseconds kLongestRest{20000};
 constexpr int kNiceness = 10;
 }  // namespace
 
-LiveReplay::LiveReplay(std::recursive_mutex& mutex, std::function<bool()> step,
-                       std::function<int()> processor)
-    : mutex_(mutex), step_(std::move(step)), processor_(std::move(processor)) {}
+LiveReplay::LiveReplay(std::recursive_mutex& mutex, std::function<bool()> step)
+    : mutex_(mutex), step_(std::move(step)) {}
 
 LiveReplay::~LiveReplay() {
   ending_ = true;
@@ -39,18 +37,14 @@ void LiveReplay::run() {
   // that becomes much, the program waits, and this thread runs. Not SCHED_IDLE: whoever waits for the mutex
   // would wait for a thread that hardly ever runs on a busy machine.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
-  OtherProcessors others;
   auto rest = kShortestRest;
   while (!ending_) {
     bool found = false;
-    int processor = OtherProcessors::kNone;
     {
       // Whoever holds the mutex works the records off himself.
       const std::unique_lock lock(mutex_, std::try_to_lock);
       found = lock && step_();
-      if (lock) processor = processor_();
     }
-    others.avoid(processor);
     rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
     std::this_thread::sleep_for(rest);
   }

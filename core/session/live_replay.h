@@ -11,9 +11,8 @@ namespace refhist {
 
 class LiveReplay {
  public:
-  /// `step` is called with the mutex held and says whether there was something to do. `processor`, with the
-  /// mutex held as well: the one that is to be kept free, as OtherProcessors has it.
-  LiveReplay(std::recursive_mutex& mutex, std::function<bool()> step, std::function<int()> processor);
+  /// `step` is called with the mutex held and says whether there was something to do.
+  LiveReplay(std::recursive_mutex& mutex, std::function<bool()> step);
   ~LiveReplay();
   LiveReplay(const LiveReplay&) = delete;
   LiveReplay& operator=(const LiveReplay&) = delete;
@@ -26,7 +25,6 @@ class LiveReplay {
 
   std::recursive_mutex& mutex_;
   std::function<bool()> step_;
-  std::function<int()> processor_;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

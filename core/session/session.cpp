@@ -46,8 +46,7 @@ class Session::Impl {
   HitHandler hits_{state_, tracker_};
   CounterWatches watches_{state_};
   HistoryFolder folder_{state_};
-  LiveReplay live_{mutex_, [this] { return replay_live(); },
-                   [this] { return state_.agent.recording_processor(); }};
+  LiveReplay live_{mutex_, [this] { return replay_live(); }};
 
  private:
   /// Long loops in the core tell the user what they do and hear Ctrl-C as long as the result lives.
