@@ -2,6 +2,8 @@
 #include "agent/event_clock.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -60,6 +62,37 @@ void record(Area& area, unsigned slot, std::atomic<std::uint64_t>& sequence, std
       events.push_back({begin, sequence++, stamp});
     }
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
+  }
+}
+
+/// How many events have a stamp that is not later than those of all that were over before they began.
+std::size_t in_wrong_order(std::vector<Event> by_begin) {
+  std::vector<Event> by_end = by_begin;
+  std::sort(by_begin.begin(), by_begin.end(),
+            [](const Event& a, const Event& b) { return a.begin < b.begin; });
+  std::sort(by_end.begin(), by_end.end(), [](const Event& a, const Event& b) { return a.end < b.end; });
+  std::uint64_t newest = 0;
+  std::size_t over = 0;
+  std::size_t wrong = 0;
+  for (const Event& event : by_begin) {
+    for (; over < by_end.size() && by_end[over].end < event.begin; ++over)
+      newest = std::max(newest, by_end[over].stamp);
+    if (event.stamp <= newest) ++wrong;
+  }
+  return wrong;
+}
+
+// For a signal handler.
+Area* interrupted_area = nullptr;
+std::atomic<std::uint64_t> interrupted_sequence = 0;
+std::vector<Event>* of_handler = nullptr;
+
+void stamp_in_handler(int) {
+  if (of_handler->size() + 2 > of_handler->capacity()) return;
+  for (int i = 0; i < 2; ++i) {
+    const std::uint64_t begin = interrupted_sequence++;
+    const std::uint64_t stamp = interrupted_area->stamp(0);
+    of_handler->push_back({begin, interrupted_sequence++, stamp});
   }
 }
 
@@ -127,20 +160,36 @@ TEST_CASE("event clock: an event that is over before another begins has the earl
   go_on = false;
   for (std::thread& thread : threads) thread.join();
 
-  std::vector<Event> by_begin;
-  for (const auto& events : of_threads) by_begin.insert(by_begin.end(), events.begin(), events.end());
-  REQUIRE(by_begin.size() > 1000);
-  std::vector<Event> by_end = by_begin;
-  std::sort(by_begin.begin(), by_begin.end(),
-            [](const Event& a, const Event& b) { return a.begin < b.begin; });
-  std::sort(by_end.begin(), by_end.end(), [](const Event& a, const Event& b) { return a.end < b.end; });
-  std::uint64_t newest = 0;
-  std::size_t over = 0;
-  std::size_t wrong = 0;
-  for (const Event& event : by_begin) {
-    for (; over < by_end.size() && by_end[over].end < event.begin; ++over)
-      newest = std::max(newest, by_end[over].stamp);
-    if (event.stamp <= newest) ++wrong;
+  std::vector<Event> all;
+  for (const auto& events : of_threads) all.insert(all.end(), events.begin(), events.end());
+  REQUIRE(all.size() > 1000);
+  CHECK(in_wrong_order(std::move(all)) == 0);
+}
+
+TEST_CASE("event clock: a signal handler takes stamps in the middle of another one") {
+  const auto area = std::make_unique<Area>();
+  std::vector<Event> handled;
+  handled.reserve(100000);
+  interrupted_area = area.get();
+  of_handler = &handled;
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = stamp_in_handler;
+  sigaction(SIGALRM, &action, &before);
+  const itimerval often{{0, 30}, {0, 30}};
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  std::vector<Event> events;
+  events.reserve(3000000);
+  while (events.size() < 3000000) {
+    if (events.size() % 5000 == 0) area->name(0);
+    const std::uint64_t begin = interrupted_sequence++;
+    const std::uint64_t stamp = area->stamp(0);
+    events.push_back({begin, interrupted_sequence++, stamp});
   }
-  CHECK(wrong == 0);
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  CHECK(handled.size() > 10);
+  events.insert(events.end(), handled.begin(), handled.end());
+  CHECK(in_wrong_order(std::move(events)) == 0);
 }
