@@ -115,10 +115,6 @@ uint32_t slot_of_thread(const Config& config, Shared* shared) {
   return AgentThread::kNone;
 }
 
-bool has_room(const ThreadSlot& slot) {
-  return has_room_behind(slot.reserved, __atomic_load_n(&slot.consumed, __ATOMIC_ACQUIRE));
-}
-
 bool room_comes(Shared* shared, const ThreadSlot& slot) {
   if (__atomic_load_n(&shared->unattended, __ATOMIC_RELAXED) != 0) return false;
   uint64_t heartbeat = 0;

@@ -34,8 +34,8 @@ T* at(Shared* shared, uint64_t offset) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(shared) + offset);
 }
 
-inline bool has_room_behind(uint64_t reserved, uint64_t consumed) {
-  return reserved - consumed < kRingRecords - kRingSlack;
+inline bool has_room(const ThreadSlot& slot) {
+  return slot.reserved - __atomic_load_n(&slot.consumed, __ATOMIC_ACQUIRE) < kRingRecords - kRingSlack;
 }
 
 inline Record& record_of(Shared* shared, uint32_t slot, uint64_t index) {
@@ -86,7 +86,7 @@ class Activation {
 
   /// Takes the next place in the ring. False when nothing is to be recorded, or nothing can be.
   bool begin_record(uint64_t& index) {
-    if (thread_.slot == nullptr || (!has_room() && !wait_for_room(thread_.shared, thread_.slot)))
+    if (thread_.slot == nullptr || (!has_room(*thread_.slot) && !wait_for_room(thread_.shared, thread_.slot)))
       return false;
     // One instruction, so that a signal handler on this thread takes the next place or the one before.
     uint64_t next = 1;
@@ -108,10 +108,6 @@ class Activation {
   static constexpr uint64_t kAhead = 8;  // records
 
   [[nodiscard]] uint32_t known_slot() const;
-  [[nodiscard]] bool has_room() const {
-    const uint64_t consumed = __atomic_load_n(&thread_.slot->consumed, __ATOMIC_ACQUIRE);
-    return has_room_behind(thread_.slot->reserved, consumed);
-  }
 
   const Config& config_;
   AgentThread thread_;
