@@ -79,11 +79,15 @@ uint64_t ask_debugger(ThreadSlot& thread) {
   return __atomic_exchange_n(&thread.go_back, 0U, __ATOMIC_RELAXED);
 }
 
+WatchedCall watched_call(const AgentThread& thread, const Record& record, uint64_t object) {
+  return WatchedCall{object, record.extra, record.sp, record.return_pc, thread.number()};
+}
+
 // A thread that goes back makes its call once more, and until it stands there nobody else comes to the
 // object.
 uint64_t decide(AgentThread thread, const Site& site, const Record& record, bool published) {
   const uint64_t back = published ? ask_debugger(*thread.slot) : 0;
-  const WatchedCall call{record.object, record.extra, record.sp, record.return_pc, thread.number()};
+  const WatchedCall call = watched_call(thread, record, record.object);
   RuleWatch watch(thread.shared, *thread.slot, site, call);
   if (back != 0) {
     watch.ended();
@@ -91,10 +95,6 @@ uint64_t decide(AgentThread thread, const Site& site, const Record& record, bool
     watch.release();
   }
   return back;
-}
-
-WatchedCall watched_call(const AgentThread& thread, const Record& record, uint64_t object) {
-  return WatchedCall{object, record.extra, record.sp, record.return_pc, thread.number()};
 }
 
 /// A moment, and RecordFlags that stop rules add.
