@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
+#include "base/task_status.h"
 #include "exit_packet.h"
 #include "file_path.h"
 #include "process_access.h"
@@ -38,6 +41,12 @@ std::string running_file(lldb::SBProcess& process) {
   const std::string link = "/proc/" + std::to_string(process.GetProcessID()) + "/exe";
   const ssize_t length = readlink(link.c_str(), path, sizeof path);
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
+/// The kernel says that a debugger holds the process.
+bool is_held(lldb::SBProcess& process) {
+  const std::string tracer = task_status(static_cast<long>(process.GetProcessID()), "TracerPid");
+  return !tracer.empty() && tracer != "0";
 }
 
 /// A number may mean another process on this machine: then its file is another one too.
@@ -143,10 +152,24 @@ void ProcessObserver::look_at_stop(lldb::SBTarget& target, lldb::SBProcess& proc
   running_file_ = here ? file : std::string();
 }
 
+lldb::StateType ProcessObserver::state_of(lldb::SBProcess& process) {
+  // LLDB's process kill and detach return before its event thread has heard of the end: until then the
+  // process passes for stopped.
+  constexpr int kLongestWait = 1000;  // ms
+  lldb::StateType state = process.GetState();
+  if (!is_stopped(state) || running_file_.empty() || !knows(process) || is_held(process)) return state;
+  for (int waited = 0; is_stopped(state) && waited < kLongestWait; ++waited) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    state = process.GetState();
+  }
+  if (is_stopped(state)) running_file_.clear();
+  return state;
+}
+
 std::vector<Observation> ProcessObserver::look(lldb::SBTarget& target, Occasion occasion) {
   std::vector<Observation> seen;
   lldb::SBProcess process = target.GetProcess();
-  const lldb::StateType state = process.IsValid() ? process.GetState() : lldb::eStateInvalid;
+  const lldb::StateType state = process.IsValid() ? state_of(process) : lldb::eStateInvalid;
   if (known_ && (!process.IsValid() || process.GetUniqueID() != process_id_)) {
     seen.push_back(end_of_unseen());
     known_ = false;

@@ -44,6 +44,7 @@ class ProcessObserver {
   Observation end_of(lldb::SBTarget& target, lldb::SBProcess& process);
   Observation stop_of(lldb::SBProcess& process);
   Observation pass_entry();
+  lldb::StateType state_of(lldb::SBProcess& process);
   void look_at_stop(lldb::SBTarget& target, lldb::SBProcess& process, Occasion occasion,
                     std::vector<Observation>& seen);
 
@@ -54,7 +55,8 @@ class ProcessObserver {
   std::uint32_t stop_id_ = 0;     // of the last stop that was looked at
   int last_signal_ = 0;           // that the last stop showed
   std::string executable_;
-  std::string running_file_;  // as the kernel names it; empty for a process of another machine
+  std::string
+      running_file_;  // as the kernel names it; empty for one of another machine, and once it is let go
 };
 
 }  // namespace refhist

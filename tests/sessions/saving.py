@@ -1,10 +1,12 @@
 """Saving and opening as users do it, and what goes wrong with it (on the program of lifecycle.c)."""
 
+import contextlib
 import os
 import shutil
 import sqlite3
 
 from harness.checks import check, contains, equal, lacks
+from harness.held_thread import held_thread, thread_named
 from harness.shapes import objects, roles
 
 
@@ -53,6 +55,22 @@ def test_a_run_after_open(d):
     status = d.refhist_json("status")
     equal((status["opened"], [family["name"] for family in status["families"]]), (None, ["conn"]), "after a new run")
     equal(roles(d.object("subject")), ["init", "get"], "history of the new run")
+
+
+def late_news(d):
+    """LLDB hears of an end in a thread of its own, which may come late. GDB has no such thread."""
+    if d.name == "gdb":
+        return contextlib.nullcontext()
+    return held_thread(thread_named(d.terminal.pid, "dbg.evt-handler"), 0.3)
+
+
+def test_open_right_after_the_end(d):
+    path = saved(d)
+    for end in (d.kill, d.detach):
+        record_again(d)
+        with late_news(d):
+            end()
+            d.refhist(f"open --discard {path}")
 
 
 def test_beside_a_core_file(d):

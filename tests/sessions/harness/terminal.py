@@ -25,8 +25,8 @@ class Terminal:
         self.transcript = ""
         self.exit_status = None
         self._unread = ""
-        self._pid, self._fd = pty.fork()
-        if self._pid == 0:
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
             self._become(argv, environment)
 
     @staticmethod
@@ -50,10 +50,10 @@ class Terminal:
 
     def stop(self):
         """The debugger stands still, all its threads."""
-        os.kill(self._pid, signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)
 
     def go_on(self):
-        os.kill(self._pid, signal.SIGCONT)
+        os.kill(self.pid, signal.SIGCONT)
 
     def read_until(self, pattern):
         """Returns what stands before the first match of the regular expression; the match is consumed."""
@@ -76,7 +76,7 @@ class Terminal:
     def wait(self):
         """The exit status of the program: 0..255, or minus the signal that ended it. Call after read_to_end."""
         if self.exit_status is None:
-            _, status = os.waitpid(self._pid, 0)
+            _, status = os.waitpid(self.pid, 0)
             self.exit_status = os.waitstatus_to_exitcode(status)
             os.close(self._fd)
         return self.exit_status
@@ -84,7 +84,7 @@ class Terminal:
     def destroy(self):
         """Ends whatever still runs; harmless when nothing does."""
         if self.exit_status is None:
-            os.kill(self._pid, signal.SIGKILL)
+            os.kill(self.pid, signal.SIGKILL)
             self.wait()
 
     def seconds_left(self):
