@@ -618,8 +618,8 @@ void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<co
   agent_->files.emplace_back(path, piece.address());
 }
 
-void AgentBackend::modules_changed() {
-  if (agent_) agent_->replay->modules_changed();
+void AgentBackend::forget_ways() {
+  if (agent_) agent_->replay->forget_ways();
 }
 
 void AgentBackend::replay_until(std::uint64_t stamp) {

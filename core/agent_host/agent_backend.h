@@ -94,7 +94,9 @@ class AgentBackend {
   void note_fork();
   /// The user sees the program stopped: what it records before it is let go on is nothing.
   void note_stopped();
-  void modules_changed();
+  /// Addresses, the numbers of stacks and events, or what is recorded of them, mean something else from now
+  /// on.
+  void forget_ways();
   /// What the program captures follows the recorder's options.
   void suit_options();
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.

@@ -4,42 +4,6 @@
 
 namespace refhist {
 
-std::uint32_t RecordBatch::number_of(const Call& call) {
-  std::uint32_t& recent = recent_[(call.stack * 5 + call.site) % kRecent];
-  if (recent < calls_.size() && calls_[recent] == call) return recent;
-  recent = static_cast<std::uint32_t>(calls_.size());
-  calls_.push_back(call);
-  return recent;
-}
-
-void RecordBatch::add(const agent::Record& record) {
-  in_order = in_order && record.time >= newest;
-  newest = std::max(newest, record.time);
-  if ((record.flags & agent::kCandidate) != 0) asks_at = std::min(asks_at, record.time);
-  const Call call{record.sp,   record.return_pc, record.extra,
-                  record.site, record.stack,     static_cast<std::uint32_t>(record.count >> 32U),
-                  record.kind, record.flags,     record.depth};
-  moments_.push_back({record.time, record.object, static_cast<std::uint32_t>(record.count), number_of(call)});
-}
-
-agent::Record RecordBatch::record(std::size_t at) const {
-  const Moment& moment = moments_[at];
-  const Call& call = calls_[moment.call];
-  agent::Record record{};
-  record.time = moment.time;
-  record.object = moment.object;
-  record.count = std::uint64_t{call.count_above} << 32U | moment.count;
-  record.sp = call.sp;
-  record.return_pc = call.return_pc;
-  record.extra = call.extra;
-  record.site = call.site;
-  record.stack = call.stack;
-  record.kind = call.kind;
-  record.flags = call.flags;
-  record.depth = call.depth;
-  return record;
-}
-
 void RecordBatch::use(Memory memory, std::size_t records) {
   moments_ = std::move(memory.moments);
   calls_ = std::move(memory.calls);
@@ -78,20 +42,10 @@ RecordOrder::RecordOrder(const std::vector<RecordBatch>& batches) {
       begin = end;
     }
   }
-  for (Stream& stream : streams_) std::reverse(stream.parts.begin(), stream.parts.end());
-  std::make_heap(streams_.begin(), streams_.end(), &later);
-}
-
-RecordOrder::Stream RecordOrder::take_first() {
-  std::pop_heap(streams_.begin(), streams_.end(), &later);
-  Stream stream = std::move(streams_.back());
-  streams_.pop_back();
-  return stream;
-}
-
-void RecordOrder::put(Stream stream) {
-  streams_.push_back(std::move(stream));
-  std::push_heap(streams_.begin(), streams_.end(), &later);
+  for (Stream& stream : streams_) {
+    std::reverse(stream.parts.begin(), stream.parts.end());
+    put(stream);
+  }
 }
 
 }  // namespace refhist

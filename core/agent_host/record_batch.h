@@ -24,7 +24,13 @@ class RecordBatch {
   std::uint64_t asks_at = ~std::uint64_t{0};  ///< time of the oldest record whose thread asks for a decision
   ThreadIndex thread;                         ///< in the history; for whoever hands the records on
 
-  void add(const agent::Record& record);
+  void add(const agent::Record& record) {
+    in_order = in_order && record.time >= newest;
+    newest = std::max(newest, record.time);
+    if ((record.flags & agent::kCandidate) != 0) asks_at = std::min(asks_at, record.time);
+    moments_.push_back(
+        {record.time, record.object, static_cast<std::uint32_t>(record.count), number_of(record)});
+  }
   /// Keeps what is older than the time stamp. The rest goes into `later`.
   void cut(std::uint64_t time, RecordBatch& later);
 
@@ -32,7 +38,23 @@ class RecordBatch {
   [[nodiscard]] bool empty() const { return moments_.empty(); }
   [[nodiscard]] std::uint64_t time(std::size_t at) const { return moments_[at].time; }
   /// All but its lap.
-  [[nodiscard]] agent::Record record(std::size_t at) const;
+  [[nodiscard]] agent::Record record(std::size_t at) const {
+    const Moment& moment = moments_[at];
+    const Call& call = calls_[moment.call];
+    agent::Record record{};
+    record.time = moment.time;
+    record.object = moment.object;
+    record.count = std::uint64_t{call.count_above} << 32U | moment.count;
+    record.sp = call.sp;
+    record.return_pc = call.return_pc;
+    record.extra = call.extra;
+    record.site = call.site;
+    record.stack = call.stack;
+    record.kind = call.kind;
+    record.flags = call.flags;
+    record.depth = call.depth;
+    return record;
+  }
 
   /// Memory for so many records, perhaps that of another batch.
   struct Memory;
@@ -58,10 +80,30 @@ class RecordBatch {
     agent::RecordKind kind;
     std::uint8_t flags;
     std::uint16_t depth;
-    bool operator==(const Call&) const = default;
+    explicit Call(const agent::Record& record)
+        : sp(record.sp),
+          return_pc(record.return_pc),
+          extra(record.extra),
+          site(record.site),
+          stack(record.stack),
+          count_above(static_cast<std::uint32_t>(record.count >> 32U)),
+          kind(record.kind),
+          flags(record.flags),
+          depth(record.depth) {}
+    [[nodiscard]] bool is_of(const agent::Record& record) const {
+      return sp == record.sp && return_pc == record.return_pc && extra == record.extra &&
+             site == record.site && stack == record.stack && count_above == record.count >> 32U &&
+             kind == record.kind && flags == record.flags && depth == record.depth;
+    }
   };
   static constexpr std::size_t kRecent = 64;
-  std::uint32_t number_of(const Call& call);
+  std::uint32_t number_of(const agent::Record& record) {
+    std::uint32_t& recent = recent_[(record.stack * 5 + record.site) % kRecent];
+    if (recent < calls_.size() && calls_[recent].is_of(record)) return recent;
+    recent = static_cast<std::uint32_t>(calls_.size());
+    calls_.emplace_back(record);
+    return recent;
+  }
 
   std::vector<Moment> moments_;
   std::vector<Call> calls_;
@@ -81,14 +123,15 @@ class RecordOrder {
   /// Calls `visit(batch, record)` for each record.
   template <class Visit>
   void for_each(Visit&& visit) {
-    while (!streams_.empty()) {
-      Stream stream = take_first();
-      const std::uint64_t limit = streams_.empty() ? ~std::uint64_t{0} : streams_.front().time();
+    while (!heads_.empty()) {
+      Stream& stream = streams_[take_first()];
+      const std::uint64_t limit = heads_.empty() ? ~std::uint64_t{0} : heads_.front().time;
       do {
         const Part& part = stream.parts.back();
-        visit(*part.batch, part.batch->record(part.next));
+        const agent::Record record = part.batch->record(part.next);
+        visit(*part.batch, record);
       } while (stream.advance() && stream.time() <= limit);
-      if (!stream.parts.empty()) put(std::move(stream));
+      if (!stream.parts.empty()) put(stream);
     }
   }
 
@@ -111,11 +154,24 @@ class RecordOrder {
       return !parts.empty();
     }
   };
-  static bool later(const Stream& a, const Stream& b) { return a.time() > b.time(); }
-  Stream take_first();
-  void put(Stream stream);
+  struct Head {
+    std::uint64_t time;
+    std::size_t stream;
+    bool operator<(const Head& other) const { return time > other.time; }
+  };
+  std::size_t take_first() {
+    std::pop_heap(heads_.begin(), heads_.end());
+    const std::size_t stream = heads_.back().stream;
+    heads_.pop_back();
+    return stream;
+  }
+  void put(const Stream& stream) {
+    heads_.push_back({stream.time(), static_cast<std::size_t>(&stream - streams_.data())});
+    std::push_heap(heads_.begin(), heads_.end());
+  }
 
-  std::vector<Stream> streams_;  // a heap, the oldest record first
+  std::vector<Stream> streams_;
+  std::vector<Head> heads_;  // of those that have records left: a heap, the oldest record first
 };
 
 }  // namespace refhist

@@ -116,12 +116,20 @@ std::uint64_t StampClock::nanoseconds(std::uint64_t stamp) const {
                                                                  : ns_ + static_cast<std::uint64_t>(passed);
 }
 
-const RecordedStack& Replay::stack_of(const Site& site, const agent::Record& record) {
+Replay::Way& Replay::way_of(const RecordBatch& batch, const agent::Record& record) {
   const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
-  RecentStack& recent = recent_stacks_[(record.stack ^ record.site << 7U) % recent_stacks_.size()];
-  if (recent.stack == nullptr || recent.key != key)
-    recent = RecentStack{key, &known_stack(key, site, record)};
-  return *recent.stack;
+  Way& way = ways_[(record.stack ^ record.site << 7U ^ batch.thread.value << 10U) % kWays];
+  if (way.stack == nullptr || way.key != key || way.thread != batch.thread) {
+    way = Way{key, batch.thread};
+    way.stack = &known_stack(key, sites_.get(SiteId(record.site)), record);
+    way.recorded_pc = ~record.return_pc;
+  }
+  if (way.recorded_pc != record.return_pc) {
+    way.recorded_pc = record.return_pc;
+    const Address original = modules_.original(record.return_pc);
+    way.return_pc = original != 0 ? original : record.return_pc;
+  }
+  return way;
 }
 
 const RecordedStack& Replay::known_stack(std::uint64_t key, const Site& site, const agent::Record& record) {
@@ -131,6 +139,7 @@ const RecordedStack& Replay::known_stack(std::uint64_t key, const Site& site, co
   stack.truncated = (record.flags & agent::kTruncated) != 0;
   stack.frames.push_back(RawFrame{site.address, 0, true});
   stacks_(record.stack, stack.frames);
+  for (const RawFrame& frame : stack.frames) stack.pcs.add(frame.pc);
   if (recorder_.options().stacks) stack.id = recorder_.intern(stack.frames, stack.truncated);
   return stack;
 }
@@ -149,7 +158,8 @@ bool Replay::is_ordinary_change(const agent::Record& record, const Site& site) c
 }
 
 // Most records: at the entry of a get or put whose object and counter they have, or at such an instruction.
-bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site) {
+bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& record, Way& way) {
+  const Site& site = sites_.get(SiteId(record.site));
   if (site.counter && !is_ordinary_change(record, site)) return false;
   const bool ordinary = record.kind == agent::RecordKind::entry &&
                         (record.flags & (agent::kHasCount | agent::kCandidate)) == agent::kHasCount &&
@@ -162,12 +172,13 @@ bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& recor
   call.site = SiteId(record.site);
   call.object = counted_object(site, record);
   call.sp = record.sp;
-  call.return_pc = site.counter ? site.address + 1 : record.return_pc;
+  call.return_pc = site.counter ? site.address + 1 : way.return_pc;
   call.before = ProgramAccess::count_from(record.count, *family.counter, family.family.counter);
   call.tid = batch.tid;
   call.thread = batch.thread;
   call.time_ns = clock_.nanoseconds(record.time);
-  call.stack = &stack_of(site, record);
+  call.stack = way.stack;
+  call.origin = &way.origin;
   return recorder_.on_ordinary_entry(call);
 }
 
@@ -185,16 +196,17 @@ void Replay::apply_change(const ProgramView& view, const RecordBatch& batch, con
                               {SiteId(record.site), operand, record.sp, record.count, *after}, recorded_);
 }
 
-const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, agent::Record record) {
-  if (const Address original = modules_.original(record.return_pc); original != 0)
-    record.return_pc = original;
+const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, const agent::Record& raw) {
   recorded_.clear();
+  Way& way = way_of(batch, raw);
+  if (apply_ordinary(batch, raw, way)) return recorded_;
+  agent::Record record = raw;
+  record.return_pc = way.return_pc;
   watched_.clear();
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
-  if (apply_ordinary(batch, record, site)) return recorded_;
   const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time),
-                        stack_of(site, record), memory_);
+                        *way.stack, memory_);
   if (record.kind == agent::RecordKind::returned) {
     Registers registers;
     registers[kRip] = record.return_pc;

@@ -1,7 +1,6 @@
 // Hands the agent's records to the recorder as if the program stood stopped at each of them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -22,6 +21,15 @@ class StampClock {
   [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t stamp) const;
 
  private:
+  /// What the records of one thread from one place have in common.
+  struct Way {
+    std::uint64_t key = 0;
+    ThreadIndex thread;
+    std::uint32_t origin = kNoOrigin;
+    const RecordedStack* stack = nullptr;  // null: nothing is known of it
+    Address recorded_pc = 0;               // where the call returns, by the record
+    Address return_pc = 0;                 // and in the program's own code
+  };
   std::uint64_t stamp_;
   std::uint64_t ns_;
   double ns_per_tick_;
@@ -46,20 +54,29 @@ class Replay {
         clock_(recorder.now()) {}
 
   /// What the recorder made of it: valid until the next call.
-  const std::vector<Recorded>& apply(const RecordBatch& batch, agent::Record record);
-  /// Addresses mean something else from now on.
-  void modules_changed() {
+  const std::vector<Recorded>& apply(const RecordBatch& batch, const agent::Record& record);
+  /// Addresses, or the numbers of stacks and events, mean something else from now on.
+  void forget_ways() {
     known_stacks_.clear();
-    recent_stacks_ = {};
+    ways_.assign(kWays, Way());
   }
 
  private:
-  const RecordedStack& stack_of(const Site& site, const agent::Record& record);
+  /// What the records of one thread from one place have in common.
+  struct Way {
+    std::uint64_t key = 0;
+    ThreadIndex thread;
+    std::uint32_t origin = kNoOrigin;
+    const RecordedStack* stack = nullptr;  // null: nothing is known of it
+    Address recorded_pc = 0;               // where the call returns, by the record
+    Address return_pc = 0;                 // and in the program's own code
+  };
+  Way& way_of(const RecordBatch& batch, const agent::Record& record);
   const RecordedStack& known_stack(std::uint64_t key, const Site& site, const agent::Record& record);
   void apply_change(const ProgramView& view, const RecordBatch& batch, const agent::Record& record,
                     const Site& site);
   [[nodiscard]] bool is_ordinary_change(const agent::Record& record, const Site& site) const;
-  bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, const Site& site);
+  bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, Way& way);
 
   Recorder& recorder_;
   SiteTable& sites_;
@@ -69,11 +86,8 @@ class Replay {
   MemoryReader memory_;
   StampClock clock_;
   std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node
-  struct RecentStack {
-    std::uint64_t key = 0;
-    const RecordedStack* stack = nullptr;
-  };
-  std::array<RecentStack, 1024> recent_stacks_{};  // by the low bits of the node and the site
+  static constexpr std::size_t kWays = 8192;                       // a power of two
+  std::vector<Way> ways_ = std::vector<Way>(kWays);  // by node, site and thread; may be another's
   std::vector<Recorded> recorded_;
   std::vector<PendingCall> watched_;
 };

@@ -98,6 +98,7 @@ void set_recording(CommandContext& context) {
   }
   for (const std::string& glob : arguments.all("--exclude")) options.excluded.push_back(glob);
   context.state.recorder.modules_changed();
+  context.state.agent.forget_ways();
 }
 
 }  // namespace

@@ -7,13 +7,18 @@ namespace refhist {
 
 namespace {
 constexpr Address kSlot = 8;  // the return address
+
+bool on_stack(const OpenCall& call, std::span<const RawFrame> frames) {
+  return std::any_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
+    if (call.copy_end != 0) return !frame.exact && call.copy_begin < frame.pc && frame.pc <= call.copy_end;
+    return frame.cfa != 0 ? frame.cfa == call.sp + kSlot : frame.pc == call.return_pc;
+  });
+}
 }  // namespace
 
-ThreadCalls& CallTracker::thread(long tid) {
-  if (last_ == nullptr || last_->tid != tid) {
-    last_ = &threads_[tid];
-    last_->tid = tid;
-  }
+ThreadCalls& CallTracker::find_thread(long tid) {
+  last_ = &threads_[tid];
+  last_->tid = tid;
   return *last_;
 }
 
@@ -24,18 +29,21 @@ void CallTracker::close_finished(ThreadCalls& thread, Address sp, std::span<cons
     // Stacks are not recorded: a call further in is taken for over, though this may be a signal stack further
     // out.
     if (frames.empty()) return call.sp < sp || (call.copy_end == 0 && overwritten(call.sp, call.return_pc));
-    if (call.copy_end != 0) {
-      return std::none_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
-        return !frame.exact && call.copy_begin < frame.pc && frame.pc <= call.copy_end;
-      });
-    }
-    return std::none_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
-      return frame.cfa != 0 ? frame.cfa == call.sp + kSlot : frame.pc == call.return_pc;
-    });
+    return !on_stack(call, frames);
   });
   std::erase_if(thread.pending, [&](const PendingCall& call) {
     return call.sp < sp && overwritten(call.sp, call.return_pc);
   });
+}
+
+OpenCall& CallTracker::open_among(ThreadCalls& thread, Address sp, const RecordedStack& stack) {
+  std::erase_if(thread.open, [&](const OpenCall& call) {
+    if (call.sp == sp) return true;
+    if (stack.frames.empty()) return call.sp < sp;
+    if (call.copy_end == 0 && !stack.pcs.may_have(call.return_pc)) return true;
+    return !on_stack(call, stack.frames);
+  });
+  return thread.open.emplace_back();
 }
 
 void CallTracker::add_pending(ThreadCalls& thread, PendingCall call) {

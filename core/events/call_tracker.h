@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "events/recorded_stack.h"
 #include "history/history.h"
 #include "symbols/unwinder.h"
 
@@ -54,7 +55,7 @@ struct ThreadCalls {
 
 class CallTracker {
  public:
-  ThreadCalls& thread(long tid);
+  ThreadCalls& thread(long tid) { return last_ != nullptr && last_->tid == tid ? *last_ : find_thread(tid); }
   std::unordered_map<long, ThreadCalls>& threads() { return threads_; }
   void clear() {
     threads_.clear();
@@ -68,12 +69,21 @@ class CallTracker {
   /// may belong to another stack (coroutine, signal stack).
   static void close_finished(ThreadCalls& thread, Address sp, std::span<const RawFrame> frames,
                              const SlotCheck& overwritten);
+  /// The same for a recorded stack, of which nothing tells that it has been overwritten. Returns where the
+  /// call that begins is to be put: all of it is to be set.
+  static OpenCall& open_next(ThreadCalls& thread, Address sp, const RecordedStack& stack) {
+    const bool again = thread.open.size() == 1 && thread.open.front().sp == sp;
+    return again ? thread.open.front() : open_among(thread, sp, stack);
+  }
   static void add_pending(ThreadCalls& thread, PendingCall call);
   /// The innermost call that ends with this return, taken out of the list.
   static std::optional<PendingCall> take_returned(ThreadCalls& thread, Address return_pc,
                                                   Address sp_after_return);
 
  private:
+  ThreadCalls& find_thread(long tid);
+  static OpenCall& open_among(ThreadCalls& thread, Address sp, const RecordedStack& stack);
+
   std::unordered_map<long, ThreadCalls> threads_;
   ThreadCalls* last_ = nullptr;  // that was asked for
 };

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <memory>
 
-#include "agent/site_values.h"
 #include "base/task_status.h"
 
 namespace refhist {
@@ -70,10 +69,6 @@ Count ProgramAccess::read_count(const MemberPlace& place, const CounterSpec& spe
   if (place.size == 0 || place.size > sizeof raw) return std::nullopt;
   if (memory_.read(object + place.offset, &raw, place.size) != place.size) return std::nullopt;
   return count_from(raw, place, spec);
-}
-
-std::int64_t ProgramAccess::count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec) {
-  return agent::references(raw, place.size, spec.shift, spec.scale, spec.bias);
 }
 
 bool ProgramAccess::is_tracer(long pid) { return task_status(pid, "TracerPid") == std::to_string(gettid()); }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/site_values.h"
 #include "events/program_view.h"
 #include "port/debugger_port.h"
 #include "port/process_memory.h"
@@ -35,7 +36,9 @@ class ProgramAccess final : public ProgramView {
   [[nodiscard]] Count read_count(const MemberPlace& place, const CounterSpec& spec,
                                  Address object) const override;
   /// The count that the counter's bytes stand for.
-  static std::int64_t count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec);
+  static std::int64_t count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec) {
+    return agent::references(raw, place.size, spec.shift, spec.scale, spec.bias);
+  }
 
   /// True when the calling thread traces the process (then ptrace is ours to use).
   static bool is_tracer(long pid);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "events/recorded_stack.h"
 #include "events/thread_names.h"
 #include "history/history.h"
 #include "port/registers.h"
@@ -13,13 +14,6 @@
 #include "symbols/unwinder.h"
 
 namespace refhist {
-
-/// A stack that was recorded with its event: frames innermost first, their canonical frame addresses unknown.
-struct RecordedStack {
-  StackId id;
-  std::vector<RawFrame> frames;
-  bool truncated = false;
-};
 
 class ProgramView {
  public:

@@ -164,11 +164,9 @@ bool Recorder::excluded(Address return_pc) {
 bool Recorder::part_of_outer_call(const ThreadCalls& thread, const Call& call) const {
   const Site& inner = sites_.get(call.site);
   return std::any_of(thread.open.begin(), thread.open.end(), [&](const OpenCall& outer) {
+    if (outer.address != call.object || outer.site == call.site || outer.before != call.before) return false;
     const Site& site = sites_.get(outer.site);
-    const bool same = outer.address == call.object && site.family == inner.family &&
-                      direction(site.role) == direction(inner.role) && outer.site != call.site &&
-                      outer.before == call.before;
-    if (!same) return false;
+    if (site.family != inner.family || direction(site.role) != direction(inner.role)) return false;
     const bool further_in = inner.counter ? outer.sp >= call.sp : outer.sp > call.sp;
     const bool called_by_it = further_in && covers(site, call.return_pc);
     const bool tail_called = outer.sp == call.sp && outer.return_pc == call.return_pc;
@@ -462,17 +460,20 @@ bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
   event.stack = stack.id;
   event.role = site.role;
   event.before = call.before;
-  if (!ledger_.apply_ordinary(event)) return false;
+  if (!ledger_.apply_ordinary(event, *call.origin)) return false;
   ++site.hits;
   if (stack.truncated) ++truncated_;
-  CallTracker::close_finished(thread, call.sp, stack.frames, [](Address, Address) { return false; });
-  OpenCall open{
-      call.site, event.object, call.object, call.sp, call.return_pc, direction(site.role), call.before, 0, 0};
-  if (site.counter) {
-    open.copy_begin = site.copy.begin + site.address - site.file_address;
-    open.copy_end = site.copy.end + site.address - site.file_address;
-  }
-  thread.open.push_back(open);
+  OpenCall& open = CallTracker::open_next(thread, call.sp, stack);
+  open.site = call.site;
+  open.object = event.object;
+  open.address = call.object;
+  open.sp = call.sp;
+  open.return_pc = call.return_pc;
+  open.delta = direction(site.role);
+  open.before = call.before;
+  const Address bias = site.address - site.file_address;
+  open.copy_begin = site.counter ? site.copy.begin + bias : 0;
+  open.copy_end = site.counter ? site.copy.end + bias : 0;
   return true;
 }
 

@@ -80,6 +80,7 @@ class Recorder {
     ThreadIndex thread;
     std::uint64_t time_ns = 0;
     const RecordedStack* stack = nullptr;
+    std::uint32_t* origin = nullptr;  ///< of the last one with the same site, thread and stack; or kNoOrigin
   };
   /// The same as on_entry, sooner, for a call that is nothing special. False, and nothing done, for others.
   bool on_ordinary_entry(const OrdinaryCall& call);

@@ -6,19 +6,6 @@ namespace refhist {
 
 namespace {
 
-std::uint64_t to_unsigned(std::int64_t value) {
-  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63);
-}
-
-std::int64_t step_between(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b); }
-
-std::uint32_t step_of(const Event& event) {
-  if (!event.before || !event.after) return EventKind::kNoStep;
-  const std::uint64_t step =
-      static_cast<std::uint64_t>(*event.after) - static_cast<std::uint64_t>(*event.before) + 1;
-  return step < EventKind::kNoStep ? static_cast<std::uint32_t>(step) : EventKind::kNoStep;
-}
-
 void expect(bool whole) {
   if (!whole) fail("its events are damaged");
 }
@@ -55,21 +42,6 @@ bool is_event_kind(std::uint32_t kind) {
   const bool both = (kind & EventKind::kHasBefore) != 0 && (kind & EventKind::kHasAfter) != 0;
   return (kind & EventKind::kRoleMask) <= static_cast<std::uint32_t>(Role::pool_destroy) &&
          step <= EventKind::kNoStep && (step == EventKind::kNoStep || both);
-}
-
-void EventWriter::difference(std::int64_t value) { number(to_unsigned(value)); }
-
-void EventWriter::event(const EventEntry& entry, EventPosition& position, bool sparse) {
-  const std::uint32_t gap = entry.id.value - position.next;
-  number(sparse ? std::uint64_t{entry.origin} << 1U | (gap != 0 ? 1U : 0U) : entry.origin);
-  if (gap != 0) number(gap);
-  const Event& event = entry.event;
-  difference(step_between(event.time_ns, position.time_ns));
-  difference(step_between(event.object.value, position.object));
-  number(entry.previous.valid() ? entry.id.value - entry.previous.value : 0);
-  if (event.before) difference(*event.before);
-  if (event.after && step_of(event) == EventKind::kNoStep) difference(*event.after);
-  position = {event.time_ns, event.object.value, entry.id.value + 1};
 }
 
 EventEntry EventReader::rest() {

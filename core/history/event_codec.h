@@ -34,17 +34,33 @@ inline std::int64_t signed_of(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1U) ^ -static_cast<std::int64_t>(value & 1U);
 }
 
+inline std::uint64_t unsigned_of(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63);
+}
+
+/// Of an event: what EventKind::kStepShift tells.
+inline std::uint32_t step_of(const Event& event) {
+  if (!event.before || !event.after) return EventKind::kNoStep;
+  const std::uint64_t step =
+      static_cast<std::uint64_t>(*event.after) - static_cast<std::uint64_t>(*event.before) + 1;
+  return step < EventKind::kNoStep ? static_cast<std::uint32_t>(step) : EventKind::kNoStep;
+}
+
 /// Of an event: what its origin tells of it.
 std::uint32_t event_kind(const Event& event);
 /// The event, without what is not of its origin: time, object and counts.
 Event event_of(const EventOrigin& origin);
 bool is_event_kind(std::uint32_t kind);
 
-struct EventEntry {
+/// Where an event stands.
+struct EventLinks {
   EventId id;
-  Event event;
   EventId previous;  ///< of the same object; invalid: this is its first
   std::uint32_t origin = kNoOrigin;
+};
+
+struct EventEntry : EventLinks {
+  Event event;
 };
 
 /// A block of events: where it is, and what the numbers in it refer to.
@@ -65,7 +81,17 @@ struct EventPosition {
 class EventWriter {
  public:
   explicit EventWriter(std::uint8_t* place) : place_(place) {}
-  void event(const EventEntry& entry, EventPosition& position, bool sparse);
+  void event(const EventLinks& links, const Event& event, EventPosition& position, bool sparse) {
+    const std::uint32_t gap = links.id.value - position.next;
+    number(sparse ? std::uint64_t{links.origin} << 1U | (gap != 0 ? 1U : 0U) : links.origin);
+    if (gap != 0) number(gap);
+    difference(static_cast<std::int64_t>(event.time_ns - position.time_ns));
+    difference(std::int64_t{event.object.value} - position.object);
+    number(links.previous.valid() ? links.id.value - links.previous.value : 0);
+    if (event.before) difference(*event.before);
+    if (event.after && step_of(event) == EventKind::kNoStep) difference(*event.after);
+    position = {event.time_ns, event.object.value, links.id.value + 1};
+  }
   [[nodiscard]] const std::uint8_t* place() const { return place_; }
 
  private:
@@ -73,7 +99,7 @@ class EventWriter {
     for (; value >= 0x80; value >>= 7U) *place_++ = static_cast<std::uint8_t>(value | 0x80U);
     *place_++ = static_cast<std::uint8_t>(value);
   }
-  void difference(std::int64_t value);
+  void difference(std::int64_t value) { number(unsigned_of(value)); }
 
   std::uint8_t* place_;
 };

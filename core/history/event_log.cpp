@@ -28,34 +28,24 @@ void EventLog::Blocks::begin(bool sparse) {
   if (first_dense || used + kBlock * kLongestEvent > kPage) {
     if (!pages.empty()) ends.push_back(static_cast<std::uint32_t>(used));
     pages.push_back(std::make_unique_for_overwrite<std::uint8_t[]>(kPage));
+    last_page = pages.back().get();
     used = 0;
   }
   places.push_back((pages.size() - 1) * kPage + used);
 }
 
-void EventLog::write(Blocks& blocks, const Entry& entry, bool sparse) {
-  const std::size_t before = sparse ? blocks.sparse_events : entry.id.index() - blocks.dense_from;
-  if (before % kBlock == 0) {
-    blocks.begin(sparse);
-    position_ = EventPosition{0, 0, entry.id.value};
-    if (sparse) blocks.firsts.push_back(entry.id.value);
-  }
-  std::uint8_t* const begin = blocks.pages.back().get() + blocks.used;
-  EventWriter writer(begin);
-  writer.event(entry, position_, sparse);
-  blocks.used += static_cast<std::size_t>(writer.place() - begin);
-  if (sparse) ++blocks.sparse_events;
+void EventLog::begin_block(Blocks& blocks, EventId id, bool sparse) {
+  blocks.begin(sparse);
+  position_ = EventPosition{0, 0, id.value};
+  if (sparse) blocks.firsts.push_back(id.value);
 }
 
-EventId EventLog::append(const Event& event, EventId previous) {
-  if (size_ >= EventId::kNone)
-    fail("{} events are all that can be recorded: refhist reset begins anew", size_);
-  const Origin origin{event.site, event.thread, event.stack, event_kind(event)};
-  last_origin_ = intern(origin);
-  const EventId id(size_);
-  write(blocks_, Entry{id, event, previous, last_origin_}, false);
-  ++size_;
-  return id;
+std::uint32_t EventLog::origin_of(const Event& event) {
+  return intern(Origin{event.site, event.thread, event.stack, event_kind(event)});
+}
+
+void EventLog::refuse_more() const {
+  fail("{} events are all that can be recorded: refhist reset begins anew", size_);
 }
 
 void EventLog::retain(const std::function<bool(Entry& entry)>& keep) {
@@ -67,7 +57,7 @@ void EventLog::retain(const std::function<bool(Entry& entry)>& keep) {
     EventReader reader(origins_, block);
     for (std::size_t n = 0; n < block.count; ++n) {
       Entry entry = reader.next();
-      if (keep(entry)) write(left, entry, true);
+      if (keep(entry)) write(left, entry, entry.event, true);
     }
   }
   left.dense_from = size_;

@@ -28,7 +28,18 @@ class EventLog {
   using Origin = EventOrigin;
 
   /// `previous`: the event of the same object before this one; invalid when this is its first.
-  EventId append(const Event& event, EventId previous);
+  EventId append(const Event& event, EventId previous) { return append(event, previous, origin_of(event)); }
+  /// The same, sooner: `origin` is what origin_of told of another event with the same site, thread, stack,
+  /// role, flags and step.
+  EventId append(const Event& event, EventId previous, std::uint32_t origin) {
+    if (size_ >= EventId::kNone) refuse_more();
+    last_origin_ = origin;
+    const EventId id(size_);
+    write(blocks_, {id, previous, origin}, event, false);
+    ++size_;
+    return id;
+  }
+  std::uint32_t origin_of(const Event& event);
 
   /// Reads up to kBlock entries to get there. Throws Error when the event was left out.
   [[nodiscard]] Entry at(EventId id) const;
@@ -100,9 +111,10 @@ class EventLog {
   struct Blocks {
     mutable std::vector<std::unique_ptr<std::uint8_t[]>> pages;  // of a file: null until it is asked for
     mutable std::vector<std::uint32_t> ends;                     // bytes used of each page but the last
-    std::size_t used = kPage;                                    // bytes of the last page
-    std::vector<std::uint64_t> places;                           // of each block: page * kPage + offset
-    std::vector<std::uint32_t> firsts;                           // the first event of each sparse block
+    std::uint8_t* last_page = nullptr;
+    std::size_t used = kPage;           // bytes of the last page
+    std::vector<std::uint64_t> places;  // of each block: page * kPage + offset
+    std::vector<std::uint32_t> firsts;  // the first event of each sparse block
     std::size_t sparse_events = 0;
     std::size_t dense_from = 0;  // the first event behind the sparse blocks
     void begin(bool sparse);
@@ -112,7 +124,17 @@ class EventLog {
   [[nodiscard]] EventBlock block(std::size_t number) const;
   [[nodiscard]] std::size_t block_of(EventId id) const;
   [[nodiscard]] std::size_t events_in(std::size_t block) const;
-  void write(Blocks& blocks, const Entry& entry, bool sparse);
+  [[noreturn]] void refuse_more() const;
+  void begin_block(Blocks& blocks, EventId id, bool sparse);
+  void write(Blocks& blocks, const EventLinks& links, const Event& event, bool sparse) {
+    const std::size_t before = sparse ? blocks.sparse_events : links.id.index() - blocks.dense_from;
+    if (before % kBlock == 0) begin_block(blocks, links.id, sparse);
+    std::uint8_t* const begin = blocks.last_page + blocks.used;
+    EventWriter writer(begin);
+    writer.event(links, event, position_, sparse);
+    blocks.used += static_cast<std::size_t>(writer.place() - begin);
+    if (sparse) ++blocks.sparse_events;
+  }
   /// Of a page: its first block, and the first one behind it.
   [[nodiscard]] std::pair<std::size_t, std::size_t> blocks_of(std::size_t page) const;
   [[nodiscard]] const std::uint8_t* bytes_of(std::size_t page) const;

@@ -56,15 +56,6 @@ ObjectId History::add_object(Object object) {
   return objects_.add(object);
 }
 
-EventId History::add_event(const Event& event) {
-  Object& object = objects_[event.object];
-  const EventId id = events_.append(event, object.last_event);
-  if (!object.first_event.valid()) object.first_event = id;
-  object.last_event = id;
-  ++object.events;
-  return id;
-}
-
 void History::set_born(ObjectId id, EventId event) {
   Object& object = objects_[id];
   object.born = event;
@@ -152,18 +143,12 @@ ThreadIndex History::thread(long tid, const std::string& name) {
   return last_thread_;
 }
 
-ObjectId History::newest_at(FamilyId family, Address address) const {
-  Recent& recent = recent_at(address);
-  if (recent.address == address && recent.family == family && recent.id.valid()) return recent.id;
+ObjectId History::find_newest_at(FamilyId family, Address address) const {
   const auto found = newest_.find(address);
   ObjectId id = found == newest_.end() ? ObjectId() : found->second;
   while (id.valid() && object(id).family != family) id = object(id).beside;
-  recent = {address, family, id};
+  recent_at(address) = {address, family, id};
   return id;
-}
-
-History::Recent& History::recent_at(Address address) const {
-  return recent_[(address >> 4U ^ address >> 16U) % recent_.size()];
 }
 
 std::vector<ObjectId> History::all_at(Address address) const {

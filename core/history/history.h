@@ -48,8 +48,22 @@ struct Thread {
 
 class History {
  public:
-  ObjectId add_object(Object object);     ///< sets its generation; it becomes the current one at its address
-  EventId add_event(const Event& event);  ///< the last one of its object
+  ObjectId add_object(Object object);  ///< sets its generation; it becomes the current one at its address
+  /// It is the last one of its object.
+  EventId add_event(const Event& event) {
+    std::uint32_t origin = kNoOrigin;
+    return add_event(event, origin);
+  }
+  /// `origin`: that of events of this kind, or kNoOrigin, and then it is found out.
+  EventId add_event(const Event& event, std::uint32_t& origin) {
+    Object& object = objects_[event.object];
+    if (origin == kNoOrigin) origin = events_.origin_of(event);
+    const EventId id = events_.append(event, object.last_event, origin);
+    if (!object.first_event.valid()) object.first_event = id;
+    object.last_event = id;
+    ++object.events;
+    return id;
+  }
   void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
   /// The thread with this id and name; a renamed or reused id is another entry.
   ThreadIndex thread(long tid, const std::string& name);
@@ -67,7 +81,11 @@ class History {
   [[nodiscard]] bool births_in_doubt(FamilyId family) const;
 
   /// The newest object of the family at exactly this address; invalid when none was ever seen.
-  [[nodiscard]] ObjectId newest_at(FamilyId family, Address address) const;
+  [[nodiscard]] ObjectId newest_at(FamilyId family, Address address) const {
+    const Recent& recent = recent_at(address);
+    const bool known = recent.address == address && recent.family == family && recent.id.valid();
+    return known ? recent.id : find_newest_at(family, address);
+  }
   /// All objects of all families that were ever seen at exactly this address, oldest first.
   [[nodiscard]] std::vector<ObjectId> all_at(Address address) const;
   /// The newest object of each family at each address in [begin, end), whatever became of it.
@@ -162,8 +180,11 @@ class History {
     FamilyId family;
     ObjectId id;
   };
-  Recent& recent_at(Address address) const;
-  mutable std::vector<Recent> recent_{4096};  // of newest_, by address: most events are of few objects
+  static constexpr std::size_t kRecent = 4096;  // a power of two
+  Recent& recent_at(Address address) const { return recent_[(address >> 4U ^ address >> 16U) % kRecent]; }
+  [[nodiscard]] ObjectId find_newest_at(FamilyId family, Address address) const;
+  mutable std::vector<Recent> recent_ =
+      std::vector<Recent>(kRecent);  // of newest_, by address: most events are of few objects
   std::unordered_map<ObjectId, std::string> notes_;
   std::unordered_map<ObjectId, std::int64_t> before_seen_;  // where there were any
   struct Doubts {

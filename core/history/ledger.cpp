@@ -338,19 +338,6 @@ Outcome Ledger::change(const Arrival& arrival) {
   return outcome;
 }
 
-bool Ledger::apply_ordinary(Event& event) {
-  Object& object = history_.object(event.object);
-  const int delta = is_put(event.role) ? -1 : 1;
-  const bool ordinary = object.state == ObjectState::live && object.base_known &&
-                        event.before == object.ledger && object.ledger > 0 && object.ledger + delta > 0;
-  if (!ordinary) return false;
-  object.ledger += delta;
-  event.after = object.ledger;
-  event.after_source = CountSource::derived;
-  history_.add_event(event);
-  return true;
-}
-
 void Ledger::adjust(FamilyId family, Address address, std::int64_t delta) {
   const ObjectId id = history_.newest_at(family, address);
   if (!id.valid() || history_.object(id).state != ObjectState::live) return;

@@ -77,9 +77,20 @@ class Ledger {
   explicit Ledger(History& history) : history_(history) {}
   Outcome apply(const Arrival& arrival);
   /// A get or put of a live object whose counter agrees and that this call does not end: most events. `event`
-  /// needs object, `before` and what is known of the call. False, and nothing done, when it is not such a
-  /// one.
-  bool apply_ordinary(Event& event);
+  /// needs object, `before` and what is known of the call; `origin` is as History::add_event has it. False,
+  /// and nothing done, when it is not such a one.
+  bool apply_ordinary(Event& event, std::uint32_t& origin) {
+    Object& object = history_.object(event.object);
+    const int delta = event.role == Role::put ? -1 : 1;
+    const bool ordinary = object.state == ObjectState::live && object.base_known &&
+                          event.before == object.ledger && object.ledger > 0 && object.ledger + delta > 0;
+    if (!ordinary) return false;
+    object.ledger += delta;
+    event.after = object.ledger;
+    event.after_source = CountSource::derived;
+    history_.add_event(event, origin);
+    return true;
+  }
   /// The counter was seen changing, by no probe: an event of its own. `event` has the time, thread and stack.
   EventId note_change(ObjectId id, std::int64_t memory, Event event);
   /// A get or put that is left out of the history on the user's wish: only the count follows it.

@@ -162,6 +162,7 @@ void Session::Impl::give_way(DebuggerPort& port) {
 void Session::Impl::begin_process(DebuggerPort& port) {
   if (!state_.keep_history || state_.opened) {
     state_.history.clear();
+    state_.agent.forget_ways();
     state_.warnings.clear();
     state_.lost_hits = state_.saved_events = state_.forks = state_.followed_children = 0;
     state_.recorder.restart_clock();

@@ -568,6 +568,7 @@ void Tracker::begin_late(DebuggerPort& port) {
 
 void Tracker::forget_history() {
   state_.history.clear();
+  state_.agent.forget_ways();
   close_history(state_);
   state_.managed.forget();
   state_.recorder.forget_process();
@@ -581,7 +582,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
   if (change.loaded.empty() && change.unloaded.empty()) return;
   state_.unwinder.modules_changed();
   state_.recorder.modules_changed();
-  state_.agent.modules_changed();
+  state_.agent.forget_ways();
   for (const ModuleId id : change.unloaded) {
     const LoadedModule* module = state_.modules.get(id);
     state_.sites.unload(id);

@@ -19,6 +19,21 @@ def expect_fresh_history(d):
     equal(len(objects(d, "--all")), 1, "objects of the new run")
 
 
+def last_get(d):
+    return [event for event in d.object("subject")["events"] if event["role"] == "get"][-1]
+
+
+def test_reset_between_calls_from_one_place(d):
+    stop_at_checkpoint(d)
+    d.break_at("conn_put")
+    d.cont()
+    before = last_get(d)["stack"]
+    d.refhist("reset")
+    for _ in range(3):
+        d.cont()
+    equal(last_get(d)["stack"], before, "stack of a get from the same place")
+
+
 def test_run_again_while_alive(d):
     stop_at_checkpoint(d)
     expect_fresh_history(d)
