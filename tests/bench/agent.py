@@ -16,7 +16,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import machine  # noqa: E402
 import plot  # noqa: E402
-from agent_subjects import Load, Subject, by_hand_in_gdb, by_hand_in_lldb, others, refhist_in_gdb, refhist_in_lldb  # noqa: E402
+from agent_subjects import (Load, Subject, by_hand_in_gdb, by_hand_in_lldb, heap_subjects, others, refhist_in_gdb,  # noqa: E402
+                            refhist_in_lldb)
 from run import cached  # noqa: E402
 
 _RULES = ("refhist break-on-imbalance", "refhist break-on-put-to-zero")
@@ -49,6 +50,11 @@ def table(title, medians, targets=None):
         target = (targets or {}).get(name, "")
         print(f"| {name} | {value:.1f} | {value - native:.1f} | {value / native:.2f} | {target} |")
     sys.stdout.flush()
+
+
+def tell(missing):
+    for line in missing:
+        print(f"not measured: {line}")
 
 
 def growth(program, native, recorded, rounds):
@@ -84,8 +90,10 @@ def main():
         slow.append(by_hand_in_lldb(build, lldb))
     subjects = [native, agent, with_rules, *rest, *slow]
     table("32 frames, one chain", measure(subjects, program, Load(), rounds), {agent.title: "<= 60"})
-    for line in missing:
-        print(f"not measured: {line}")
+    tell(missing)
+    heap, missing = heap_subjects(build, gdb, events)
+    table("32 frames, malloc and free", measure(heap, program, Load(heap=True), rounds))
+    tell(missing)
     pair = [native, agent]
     inlined = f"{program}_inlined"
     table("32 frames, gets and puts inlined", measure([native, agent], inlined, Load(), rounds), {agent.title: "<= 70"})

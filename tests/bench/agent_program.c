@@ -1,9 +1,9 @@
 // Gets and puts as fast as they go, and how long they took:
-//   agent_program EVENTS FRAMES CHAINS THREADS OBJECTS shared|own
+//   agent_program EVENTS FRAMES CHAINS THREADS OBJECTS shared|own|heap
 // Each thread makes EVENTS events, half of them gets, at FRAMES frames of its own, reached by CHAINS
 // different ways (bits of the chain's number choose between two functions at each of the innermost levels: a
-// tree). OBJECTS live at the same time; the threads use the same ones or their own. Prints nanoseconds per
-// event: the slowest thread's time by its events.
+// tree). OBJECTS live at the same time; the threads use the same ones or their own, or call malloc and free
+// in their place. Prints nanoseconds per event: the slowest thread's time by its events.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 static long events, frames, chains, threads, count;
 static struct conn** objects;
-static int shared;
+static int shared, heap;
 
 struct result {
   long number;
@@ -23,11 +23,21 @@ struct result {
 
 static void left(struct conn* c, long depth, unsigned long chain);
 
+static inline void do_two(struct conn* c) {
+  if (heap) {
+    void* block = malloc(48);
+    __asm__ volatile("" : "+r"(block) : : "memory");
+    free(block);
+  } else {
+    conn_get(c);
+    conn_put(c);
+  }
+}
+
 #define CALL_DEEPER(c, depth, chain)   \
   do {                                 \
     if ((depth) <= 0) {                \
-      conn_get(c);                     \
-      conn_put(c);                     \
+      do_two(c);                       \
     } else if ((chain) >> (depth)&1) { \
       right((c), (depth)-1, (chain));  \
     } else {                           \
@@ -69,6 +79,7 @@ int main(int argc, char** argv) {
   threads = atol(argv[4]);
   count = atol(argv[5]);
   shared = strcmp(argv[6], "shared") == 0;
+  heap = strcmp(argv[6], "heap") == 0;
   const long all = shared ? count : count * threads;
   objects = calloc((size_t)all, sizeof *objects);
   struct result* results = calloc((size_t)threads, sizeof *results);

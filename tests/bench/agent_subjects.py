@@ -23,9 +23,10 @@ class Load:
     threads: int = 1
     objects: int = 1000
     shared: bool = False
+    heap: bool = False  # malloc and free in place of get and put
 
     def arguments(self, events):
-        who = "shared" if self.shared else "own"
+        who = "heap" if self.heap else "shared" if self.shared else "own"
         return [str(v) for v in (events, self.frames, self.chains, self.threads, self.objects, who)]
 
 
@@ -53,7 +54,13 @@ class Subject:
         return float(found.group(1))
 
     def _check_told(self, output, load):
-        totals = json.loads(output[output.index('{\n  "schema"') :])["totals"]
+        told = json.loads(output[output.index('{\n  "schema"') :])
+        totals = told["totals"]
+        if load.heap:
+            calls = min(site["hits"] for site in told["sites"] if site["probe"] in ("malloc", "free"))
+            if calls < self.events // 2 or totals["lost_events"] != 0:
+                raise RuntimeError(f"{self.title}: {totals}, {calls} calls of malloc or free instead of {self.events // 2}")
+            return
         objects = load.objects if load.shared else load.objects * load.threads
         expected = self.events * load.threads + objects
         if (totals["events"], totals["lost_events"]) != (expected, 0):
@@ -67,6 +74,22 @@ def _gdb(gdb, *commands):
 def refhist_in_gdb(build, gdb, title="refhist, agent", *more, events=2_000_000):
     """`more`: commands before the run."""
     return Subject(title, _gdb(gdb, f"source {build}/gdb/refhist.py", _ALLOCATORS, _TRACK, *more), events, events_told=True)
+
+
+def heap_subjects(build, gdb, events):
+    """Who follows malloc and free; and what is missing."""
+    commands = (f"source {build}/gdb/refhist.py", _TRACK)
+    subjects = [Subject("native", ["env"], events),
+                Subject("refhist, agent", _gdb(gdb, *commands), events, events_told=True)]
+    missing = []
+    output = os.path.join(tempfile.gettempdir(), "refhist-bench-heaptrack")
+    rest = [("heaptrack", ["heaptrack", "-o", output], events), ("valgrind", ["valgrind", "-q"], 200_000)]
+    for tool, argv, count in rest:
+        if shutil.which(tool):
+            subjects.append(Subject("valgrind memcheck" if tool == "valgrind" else tool, argv, count))
+        else:
+            missing.append(f"{tool}: not installed")
+    return subjects, missing
 
 
 def refhist_in_lldb(build, lldb):
@@ -99,10 +122,13 @@ def others(build):
         missing.append("uprobes (bpftrace): this kernel has none")
     elif not shutil.which("bpftrace"):
         missing.append("uprobes (bpftrace): not installed")
+    elif subprocess.run(["bpftrace", "-q", "-e", "BEGIN { exit() }"], capture_output=True, check=False).returncode != 0:
+        missing.append("uprobes (bpftrace): not permitted here")
     else:
         probes = f"uprobe:{build}/tests/bench/{library}:conn_get, uprobe:{build}/tests/bench/{library}:conn_put"
-        script = f"{probes} {{ @[arg0, ustack(32)] = count(); }} END {{ clear(@); }}"
-        subjects.append(QuotedSubject("uprobes (bpftrace), 32 frames", ["bpftrace", "-q", "-e", script, "-c"], 100_000))
+        script = f"{probes} {{ @[arg0, ustack(32)] = count(); @all = count(); }} END {{ clear(@); }}"
+        subjects.append(QuotedSubject("uprobes (bpftrace), 32 frames", ["bpftrace", "-q", "-e", script, "-c"], 20_000,
+                                      events_told=True))
     if shutil.which("uftrace"):
         folder = os.path.join(tempfile.gettempdir(), "refhist-bench-uftrace")
         argv = ["uftrace", "record", "--force", "--no-pager", "-d", folder, "-P", f"conn_*@{library}"]
@@ -117,7 +143,11 @@ def others(build):
 
 
 class QuotedSubject(Subject):
-    """For a tracer that takes the command as one word."""
+    """For bpftrace, which takes the command as one word. The kernel does not say where it places no probe."""
 
     def command(self, program, load):
         return [*self.argv, " ".join([program, *load.arguments(self.events)])]
+
+    def _check_told(self, output, load):
+        if f"@all: {self.events * load.threads}\n" not in output:
+            raise RuntimeError(f"{self.title}: not all events were seen: {output[-200:]}")

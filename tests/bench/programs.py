@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import machine  # noqa: E402
 from run import cached  # noqa: E402
 
-_PIPELINE = ["fakesrc", "num-buffers=300000", "!", "identity", "!", "identity", "!", "fakesink"]
+_PIPELINE = ["fakesrc", "num-buffers=1000000", "!", "identity", "!", "identity", "!", "fakesink"]
 _RUN = r"""python
 import os, time
 begin = time.perf_counter()
@@ -88,7 +88,7 @@ def pipeline(debugger, rounds):
         told.append(re.search(r"(\d+) events, .*, ([0-9.]+) MiB of memory", text).groups())
         return seconds_of_pipeline(text)
 
-    table("GStreamer: 300,000 buffers through two elements", {
+    table("GStreamer: 1,000,000 buffers through two elements", {
         "native": lambda: seconds_of_pipeline(native(argv, debugger.environment)),
         "refhist, all stacks, malloc followed": recorded,
         "refhist, all stacks, no allocator": lambda: recorded("refhist set allocators off"),
