@@ -185,6 +185,10 @@ __attribute__((always_inline)) inline uint8_t fill(const Activation& activation,
   record.extra = extra;
   record.site = site->id;
   const uint8_t truncated = activation.capture_stack(record, function_sp, rbp);
+  // Where the counter cannot be read, this is what the debugger finds.
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  __atomic_store_n(&record.flags, static_cast<uint8_t>(kCounting | truncated), __ATOMIC_RELAXED);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
   const auto [moment, judged] = at_entry(activation.thread(), *site, record);
   const uint8_t flags = truncated | judged | (moment.has_count ? kHasCount : 0);
   record.time = moment.time;

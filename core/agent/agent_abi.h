@@ -35,6 +35,7 @@ enum RecordFlag : uint8_t {
   kHasPointed = 2,  ///< `extra` is the pointer that was read where the argument points
   kTruncated = 4,   ///< the stack is not whole
   kLastPut = 16,    ///< nobody else can change the counter, and this put takes it to zero
+  kCounting = 32,   ///< not finished: all but count and time is there, and the counter is being read
   kCandidate = 8,   ///< a stop rule may want the program stopped here; the thread goes on to Config::stop
 };
 

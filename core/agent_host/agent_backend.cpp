@@ -83,6 +83,7 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
       return port.run_system_calls(tid, calls);
     };
     Agent agent;
+    agent.pid = process.pid;
     agent.loaded =
         AgentLoader::load(process.pid, memory, run, groups(context_.modules.loaded()), *tid_offset);
     configure(agent.loaded.pieces, agent.loaded.stop);
@@ -471,6 +472,27 @@ void AgentBackend::replay() {
   if (agent_) work_off(agent_->drain->take());
 }
 
+std::vector<AgentBackend::Fault> AgentBackend::replay_faults(bool ended) {
+  std::vector<Fault> faults;
+  if (!agent_) return faults;
+  const auto unreadable = [&](const agent::Record& record) {
+    const Site& site = context_.sites.get(SiteId(record.site));
+    const auto& counter = context_.families[site.family.index()].counter;
+    if (!counter) return false;
+    const Fault fault{SiteId(record.site), record.object + static_cast<Address>(site.object.adjust)};
+    std::uint8_t byte = 0;
+    if (!ended && read_process(agent_->pid, fault.object + counter->offset, &byte, sizeof byte)) return false;
+    faults.push_back(fault);
+    return true;
+  };
+  std::vector<RecordBatch> calls = agent_->drain->take_unread(unreadable);
+  std::erase_if(calls, [&](const RecordBatch& batch) {
+    return context_.sites.get(SiteId(batch.record(0).site)).counter.has_value();
+  });
+  work_off(std::move(calls));
+  return faults;
+}
+
 bool AgentBackend::replay_settled() {
   if (!agent_ || forking_) return false;
   std::vector<RecordBatch> batches = agent_->drain->take_settled();
@@ -577,7 +599,9 @@ void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
   const AgentImage& image = AgentImage::get();
   const Address base = piece.address();
   FrameWriter frames(piece.frames_at(), image.frames(), image.frames_at());
-  std::vector<CodeName> names{{"refhist_agent", 0, image.bytes().size()}};
+  std::vector<CodeName> names;
+  // LLDB takes the frames of a function only where they tell of the whole symbol.
+  for (const auto& [begin, size] : frames.agent_functions()) names.push_back({"refhist_agent", begin, size});
   for (const Written& written : agent_->stubs) {
     if (written.stub.begin < base || written.stub.begin >= piece.end()) continue;
     Stub stub = written.stub;
@@ -599,8 +623,7 @@ void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
   }
   const std::vector<std::uint8_t> bytes = frames.finish();
   if (!piece.set_frames(bytes)) return;
-  const std::vector<std::uint8_t> file =
-      make_symbol_file(piece.end() - base, names, bytes, piece.frames_at());
+  const std::vector<std::uint8_t> file = make_symbol_file(piece.code_size(), names, bytes, piece.frames_at());
   context_.modules.put_generated(Module::from_image("[refhist]", file), base);
   show(port, piece, file);
 }

@@ -90,6 +90,14 @@ class AgentBackend {
   void replay();
   /// The same while the program runs, as far as the order is certain. False when there was nothing.
   bool replay_settled();
+  /// A call of a get or put whose counter could not be read in the agent: the program's fault.
+  struct Fault {
+    SiteId site;
+    Address object = 0;
+  };
+  /// After replay, when a signal has told of a fault, or the process has `ended` by one. Hands on what is
+  /// known of these calls; those of inlined copies are no events yet.
+  std::vector<Fault> replay_faults(bool ended);
   /// A thread is about to fork: what is recorded from now on may be the other side's.
   void note_fork();
   /// The user sees the program stopped: what it records before it is let go on is nothing.
@@ -140,6 +148,7 @@ class AgentBackend {
     Address address = 0;           // in memory
   };
   struct Agent {
+    long pid = 0;
     LoadedAgent loaded;
     std::unique_ptr<StackNodes> nodes;
     std::unique_ptr<EventDrain> drain;

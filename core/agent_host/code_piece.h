@@ -45,6 +45,7 @@ class CodePiece {
   void switch_off();
 
   static constexpr std::size_t kHeader = 8;  ///< .eh_frame_hdr without a table
+  [[nodiscard]] std::size_t code_size() const { return memory_.size() - agent::kFrameBytes; }
   [[nodiscard]] std::size_t frames_at() const { return memory_.size() - agent::kFrameBytes + kHeader; }
   [[nodiscard]] std::size_t used() const { return used_; }
   /// Call frame information of this piece. False when there is no room for all of it.

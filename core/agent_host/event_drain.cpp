@@ -131,7 +131,7 @@ bool EventDrain::drain_slot(unsigned index) {
     __builtin_prefetch(&area_.record(index, next + kAhead));
     const agent::Record& record = area_.record(index, next);
     if (load(record.lap) != lap_of(next)) break;
-    if (record.kind == agent::RecordKind::nothing) continue;
+    if (record.kind == agent::RecordKind::nothing || next + 1 == told_[index]) continue;
     if (batch == nullptr || batch->size() == kBatch) batch = &batch_for(index);
     batch->add(record);
     ++waiting_;
@@ -157,6 +157,7 @@ void EventDrain::release_ended() {
     if (slot.consumed != load(slot.reserved)) continue;
     lost_of_released_ += slot.lost;
     settled_.ended(i);
+    told_[i] = 0;
     area_.forget_slot(i);
   }
 }
@@ -167,6 +168,29 @@ std::vector<RecordBatch> EventDrain::take() {
   waiting_ = 0;
   open_ = {};
   return std::exchange(batches_, {});
+}
+
+std::vector<RecordBatch> EventDrain::take_unread(
+    const std::function<bool(const agent::Record&)>& unreadable) {
+  const std::lock_guard lock(mutex_);
+  std::vector<RecordBatch> unread;
+  for (unsigned i = 0; i < highest_slot_; ++i) {
+    const agent::ThreadSlot& slot = area_.slot(i);
+    const std::uint64_t end = load(slot.reserved);
+    if (load(slot.taken) == 0 || end == slot.consumed || end == told_[i]) continue;
+    agent::Record record = area_.record(i, end - 1);
+    const bool counting = record.kind == agent::RecordKind::entry && record.lap != lap_of(end - 1) &&
+                          (record.flags & agent::kCounting) != 0;
+    if (!counting || !unreadable(record)) continue;
+    told_[i] = end;
+    record.flags &= agent::kTruncated;
+    record.time = __rdtsc();
+    RecordBatch& batch = unread.emplace_back();
+    batch.tid = slot.tid;
+    batch.thread_name = name_of(i);
+    batch.add(record);
+  }
+  return unread;
 }
 
 // The program waits while its records are worked off, but not for long where nobody works.

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,9 @@ class EventDrain {
   /// record whose thread asks for a decision. Nothing once a thread of these records is not traced any more:
   /// it may have run on after the debugger has let go of it.
   std::vector<RecordBatch> take_settled();
+  /// Calls that a thread has begun to tell of, as far as it came, where `unreadable` says of the record that
+  /// its look at the counter failed. Each is told once. Not while the program runs.
+  std::vector<RecordBatch> take_unread(const std::function<bool(const agent::Record&)>& unreadable);
   /// Room for records to come.
   void give_back(std::vector<RecordBatch> batches);
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
@@ -68,7 +72,8 @@ class EventDrain {
     std::string name;
     std::chrono::steady_clock::time_point at{};
   };
-  std::array<Named, agent::kThreadSlots> names_;  // of the slots' threads
+  std::array<Named, agent::kThreadSlots> names_;           // of the slots' threads
+  std::array<std::uint64_t, agent::kThreadSlots> told_{};  // of each slot: the last of take_unread, from 1
   SettledTime settled_;
   SoleRecorder sole_;
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled

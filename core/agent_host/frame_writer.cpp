@@ -36,7 +36,10 @@ FrameWriter::FrameWriter(Address place, std::span<const std::uint8_t> agent_fram
     const auto length = load<std::uint32_t>(bytes_, at);
     if (length == 0) break;
     if (load<std::uint32_t>(bytes_, at + 4) != 0) {
-      store(bytes_, at + kBeginAt, load<std::uint32_t>(bytes_, at + kBeginAt) + moved);
+      const auto begin = static_cast<std::int32_t>(load<std::uint32_t>(bytes_, at + kBeginAt) + moved);
+      store(bytes_, at + kBeginAt, static_cast<std::uint32_t>(begin));
+      agent_functions_.emplace_back(place_ + at + kBeginAt + static_cast<Address>(std::int64_t{begin}),
+                                    load<std::uint32_t>(bytes_, at + kBeginAt + sizeof begin));
     }
     at += length + 4;
   }

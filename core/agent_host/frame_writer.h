@@ -22,6 +22,10 @@ class FrameWriter {
   /// agent's own frames, which lie at `agent_place` in the agent's image.
   FrameWriter(Address place, std::span<const std::uint8_t> agent_frames, Address agent_place);
 
+  /// Begin and size of the functions that the agent's own frames tell of.
+  [[nodiscard]] const std::vector<std::pair<Address, std::uint64_t>>& agent_functions() const {
+    return agent_functions_;
+  }
   void add(const Stub& stub, const OriginalRule& original);
   /// All of it, with the terminator.
   [[nodiscard]] std::vector<std::uint8_t> finish() const;
@@ -38,6 +42,7 @@ class FrameWriter {
 
   Address place_;
   std::vector<std::uint8_t> bytes_;
+  std::vector<std::pair<Address, std::uint64_t>> agent_functions_;
   std::size_t common_ = 0;  // of our common entry (CIE)
   std::size_t entry_ = 0;   // of the entry being written
   std::uint32_t at_ = 0;    // offset in the stub that the rows have reached

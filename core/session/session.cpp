@@ -28,6 +28,8 @@ bool is_crash(int signal) {
   constexpr std::array<int, 6> kCrashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
   return std::find(kCrashes.begin(), kCrashes.end(), signal) != kCrashes.end();
 }
+
+bool is_bad_access(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
 }  // namespace
 
 class Session::Impl {
@@ -58,6 +60,8 @@ class Session::Impl {
   void give_way(DebuggerPort& port);
   void begin_process(DebuggerPort& port);
   void end_process(DebuggerPort& port, ProcessEnd end);
+  /// The user sees the program stopped in the agent, which has looked at a counter that is not there.
+  void tell_faults(DebuggerPort& port);
   /// Saves the history where the user wants that to be done by itself. `%p` in the name is the process's
   /// number.
   void autosave(DebuggerPort& port);
@@ -181,10 +185,20 @@ void Session::Impl::begin_process(DebuggerPort& port) {
 
 void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
   if (!state_.alive) return;
+  if (end.by_signal && is_bad_access(end.status)) state_.agent.replay_faults(true);
   state_.end = end;
   watches_.forget();
   tracker_.process_gone();
   autosave(port);
+}
+
+void Session::Impl::tell_faults(DebuggerPort& port) {
+  for (const auto& [site, object] : state_.agent.replay_faults(false)) {
+    port.print(
+        fmt::format("refhist: {} was called for {:#x}, which is not in memory: the program's fault, seen "
+                    "where refhist reads the counter\n",
+                    state_.sites.get(site).function, object));
+  }
 }
 
 void Session::Impl::autosave(DebuggerPort& port) {
@@ -229,6 +243,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         state_.agent.note_stopped();
         hits_.settle_stop();
         watches_.settle(port);
+        if (is_bad_access(static_cast<int>(detail))) tell_faults(port);
         give_way(port);
         hits_.judge_stop(port, static_cast<int>(detail));
         if (is_crash(static_cast<int>(detail))) autosave(port);

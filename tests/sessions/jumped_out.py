@@ -2,8 +2,8 @@
 
 import os
 
-from harness.checks import equal
-from harness.shapes import roles
+from harness.checks import check, equal
+from harness.shapes import called_from, counts, roles
 
 IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 MANY = 20000 if IN_AGENT else 10  # more than a ring of the agent holds
@@ -30,6 +30,25 @@ def check_subject(d, *arguments):
 
 def test_after_faults(d):
     check_subject(d)
+
+
+def test_stopped_at_faults(d):
+    d.track_conn()
+    d.break_at("checkpoint")
+    d.run(str(MANY))
+    for faults in range(1, 7):
+        frames = d.expect_stop(signal="SIGSEGV")["frames"]
+        check({"put_at_depth", "put_what_is_gone", "main"} <= set(frames), f"backtrace: {frames}")
+        told = d.object("gone")
+        equal(roles(told), ["put"] * faults, "calls of what is gone")
+        called_from(told["events"][-1], "put_what_is_gone")
+        equal(counts(told)[-1], (None, None), "counts")
+        d.cont()
+    d.expect_stop(function="checkpoint")
+    equal(len(d.object("gone")["events"]), 6, "calls of what is gone, once they have been left")
+    equal(len(d.object("subject")["events"]), 2 * PAIRS + 1, "events of the subject")
+    d.cont()
+    d.expect_exit(3)
 
 
 def test_after_a_storm(d):

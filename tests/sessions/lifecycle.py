@@ -19,6 +19,23 @@ def expect_fresh_history(d):
     equal(len(objects(d, "--all")), 1, "objects of the new run")
 
 
+def test_backtrace_at_each_instruction(d):
+    if d.backend == "breakpoint":
+        return  # LLDB runs on where a step comes to a breakpoint that goes on by itself, with or without us
+    stop_at_checkpoint(d)
+    d.finish()
+    wanted = {"conn_get", "refhist_conn_get", "refhist_agent"}
+    seen = set()
+    for step in range(3000):  # the dynamic linker's as well
+        frames = d.state()["frames"]
+        check("main" in frames, f"after {step} steps: {frames}")
+        seen.add(frames[0])
+        if wanted <= seen and step > 500:
+            return
+        d.stepi()
+    check(False, f"functions stepped through: {seen}")
+
+
 def last_get(d):
     return [event for event in d.object("subject")["events"] if event["role"] == "get"][-1]
 
