@@ -21,15 +21,6 @@ class StampClock {
   [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t stamp) const;
 
  private:
-  /// What the records of one thread from one place have in common.
-  struct Way {
-    std::uint64_t key = 0;
-    ThreadIndex thread;
-    std::uint32_t origin = kNoOrigin;
-    const RecordedStack* stack = nullptr;  // null: nothing is known of it
-    Address recorded_pc = 0;               // where the call returns, by the record
-    Address return_pc = 0;                 // and in the program's own code
-  };
   std::uint64_t stamp_;
   std::uint64_t ns_;
   double ns_per_tick_;
@@ -64,9 +55,9 @@ class Replay {
  private:
   /// What the records of one thread from one place have in common.
   struct Way {
-    std::uint64_t key = 0;
+    std::uint64_t key = 0;  // site and stack node
     ThreadIndex thread;
-    std::uint32_t origin = kNoOrigin;
+    std::uint32_t origin = kNoOrigin;      // of its ordinary events
     const RecordedStack* stack = nullptr;  // null: nothing is known of it
     Address recorded_pc = 0;               // where the call returns, by the record
     Address return_pc = 0;                 // and in the program's own code

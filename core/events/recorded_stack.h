@@ -1,8 +1,8 @@
 // A stack that was recorded with its event.
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <bitset>
+#include <cstddef>
 #include <vector>
 
 #include "base/types.h"
@@ -13,16 +13,12 @@ namespace refhist {
 /// A set of code addresses that may tell of one that it has it though it has not.
 class PcFilter {
  public:
-  void add(Address pc) { word(pc) |= bit(pc); }
-  [[nodiscard]] bool may_have(Address pc) const {
-    return (const_cast<PcFilter&>(*this).word(pc) & bit(pc)) != 0;
-  }
+  void add(Address pc) { bits_.set(place(pc)); }
+  [[nodiscard]] bool may_have(Address pc) const { return bits_[place(pc)]; }
 
  private:
-  static std::uint64_t hash(Address pc) { return pc * 0x9e3779b97f4a7c15ULL; }
-  static std::uint64_t bit(Address pc) { return std::uint64_t{1} << (hash(pc) >> 58U); }
-  std::uint64_t& word(Address pc) { return words_[hash(pc) >> 55U & 7U]; }
-  std::array<std::uint64_t, 8> words_{};
+  static std::size_t place(Address pc) { return pc * 0x9e3779b97f4a7c15ULL >> 55U; }
+  std::bitset<512> bits_;
 };
 
 /// Frames innermost first, their canonical frame addresses unknown.
