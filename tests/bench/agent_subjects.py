@@ -76,6 +76,18 @@ def refhist_in_gdb(build, gdb, title="refhist, agent", *more, events=2_000_000):
     return Subject(title, _gdb(gdb, f"source {build}/gdb/refhist.py", _ALLOCATORS, _TRACK, *more), events, events_told=True)
 
 
+def _add_installed(subjects, missing, subject):
+    tool = subject.argv[0]
+    if shutil.which(tool):
+        subjects.append(subject)
+    else:
+        missing.append(f"{tool}: not installed")
+
+
+def _memcheck():
+    return Subject("valgrind memcheck", ["valgrind", "-q"], 200_000)
+
+
 def heap_subjects(build, gdb, events):
     """Who follows malloc and free; and what is missing."""
     commands = (f"source {build}/gdb/refhist.py", _TRACK)
@@ -83,12 +95,8 @@ def heap_subjects(build, gdb, events):
                 Subject("refhist, agent", _gdb(gdb, *commands), events, events_told=True)]
     missing = []
     output = os.path.join(tempfile.gettempdir(), "refhist-bench-heaptrack")
-    rest = [("heaptrack", ["heaptrack", "-o", output], events), ("valgrind", ["valgrind", "-q"], 200_000)]
-    for tool, argv, count in rest:
-        if shutil.which(tool):
-            subjects.append(Subject("valgrind memcheck" if tool == "valgrind" else tool, argv, count))
-        else:
-            missing.append(f"{tool}: not installed")
+    _add_installed(subjects, missing, Subject("heaptrack", ["heaptrack", "-o", output], events))
+    _add_installed(subjects, missing, _memcheck())
     return subjects, missing
 
 
@@ -129,16 +137,10 @@ def others(build):
         script = f"{probes} {{ @[arg0, ustack(32)] = count(); @all = count(); }} END {{ clear(@); }}"
         subjects.append(QuotedSubject("uprobes (bpftrace), 32 frames", ["bpftrace", "-q", "-e", script, "-c"], 20_000,
                                       events_told=True))
-    if shutil.which("uftrace"):
-        folder = os.path.join(tempfile.gettempdir(), "refhist-bench-uftrace")
-        argv = ["uftrace", "record", "--force", "--no-pager", "-d", folder, "-P", f"conn_*@{library}"]
-        subjects.append(Subject("uftrace, no stack", argv, 200_000))
-    else:
-        missing.append("uftrace: not installed")
-    if shutil.which("valgrind"):
-        subjects.append(Subject("valgrind memcheck", ["valgrind", "-q"], 200_000))
-    else:
-        missing.append("valgrind: not installed")
+    folder = os.path.join(tempfile.gettempdir(), "refhist-bench-uftrace")
+    argv = ["uftrace", "record", "--force", "--no-pager", "-d", folder, "-P", f"conn_*@{library}"]
+    _add_installed(subjects, missing, Subject("uftrace, no stack", argv, 200_000))
+    _add_installed(subjects, missing, _memcheck())
     return subjects, missing
 
 
