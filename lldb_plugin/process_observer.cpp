@@ -43,12 +43,6 @@ std::string running_file(lldb::SBProcess& process) {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-/// The kernel says that a debugger holds the process.
-bool is_held(lldb::SBProcess& process) {
-  const std::string tracer = task_status(static_cast<long>(process.GetProcessID()), "TracerPid");
-  return !tracer.empty() && tracer != "0";
-}
-
 /// A number may mean another process on this machine: then its file is another one too.
 bool known_file(const std::string& file, const std::string& executable) {
   const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
@@ -157,7 +151,8 @@ lldb::StateType ProcessObserver::state_of(lldb::SBProcess& process) {
   // process passes for stopped.
   constexpr int kLongestWait = 1000;  // ms
   lldb::StateType state = process.GetState();
-  if (!is_stopped(state) || running_file_.empty() || !knows(process) || is_held(process)) return state;
+  const long pid = static_cast<long>(process.GetProcessID());
+  if (!is_stopped(state) || running_file_.empty() || !knows(process) || is_traced(pid)) return state;
   for (int waited = 0; is_stopped(state) && waited < kLongestWait; ++waited) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     state = process.GetState();

@@ -243,8 +243,7 @@ std::vector<RecordBatch> EventDrain::split(std::uint64_t horizon) {
 }
 
 bool EventDrain::all_traced(const std::vector<RecordBatch>& batches) const {
-  const std::string tracer = task_status(pid_, "TracerPid");
-  if (tracer.empty() || tracer == "0") return false;
+  if (!is_traced(pid_)) return false;
   std::vector<long> tids;
   for (const RecordBatch& batch : batches) tids.push_back(batch.tid);
   std::sort(tids.begin(), tids.end());

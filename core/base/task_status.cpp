@@ -17,4 +17,9 @@ std::string task_status(long pid, std::string_view field, long tid) {
   return {};
 }
 
+bool is_traced(long pid) {
+  const std::string tracer = task_status(pid, "TracerPid");
+  return !tracer.empty() && tracer != "0";
+}
+
 }  // namespace refhist

@@ -9,4 +9,7 @@ namespace refhist {
 /// such process or field. `tid`: of this thread instead.
 [[nodiscard]] std::string task_status(long pid, std::string_view field, long tid = 0);
 
+/// Some debugger holds the process. False as well when there is no such process.
+[[nodiscard]] bool is_traced(long pid);
+
 }  // namespace refhist
