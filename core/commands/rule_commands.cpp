@@ -16,8 +16,7 @@ std::string list_rules(const SessionState& state, RuleKind kind) {
   std::string text;
   for (const StopRule& rule : state.rules.all()) {
     if (rule.kind != kind) continue;
-    text += fmt::format("{:<3} {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
-                        rule.enabled ? "" : " (disabled)");
+    text += fmt::format("{:<3} {}\n", rule.number, rule.status());
   }
   return text.empty() ? fmt::format("no {} rules\n", rule_verb(kind)) : text;
 }

@@ -181,12 +181,12 @@ std::vector<ObjectId> History::containing(Address address) const {
   return result;
 }
 
-void History::restore(EventLog events, StackTable stacks, std::vector<Thread> threads, bool lost) {
+void History::restore(EventLog events, StackTable stacks, std::vector<Thread> threads, EventId lost_from) {
   clear();
   events_ = std::move(events);
   stacks_ = std::move(stacks);
   threads_ = std::move(threads);
-  lost_ = lost;
+  lost_from_ = lost_last_ = lost_from;
 }
 
 std::size_t History::bytes() const {
@@ -211,7 +211,7 @@ void History::set_complete(ObjectId id, bool complete) {
 }
 
 bool History::births_in_doubt(FamilyId family) const {
-  if (lost_) return true;
+  if (lost()) return true;
   return family.index() < doubts_.size() &&
          (doubts_[family.index()].incomplete != 0 || doubts_[family.index()].unseen);
 }

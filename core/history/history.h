@@ -74,9 +74,17 @@ class History {
   void set_complete(ObjectId id, bool complete);
   /// Something of the family happened without an event.
   void note_unseen(FamilyId family) { doubts_of(family).unseen = true; }
-  /// Events were lost: anything may have happened to any object.
-  void note_lost() { lost_ = true; }
-  [[nodiscard]] bool lost() const { return lost_; }
+  /// Events were lost before the next one that will be recorded: anything may have happened to any object.
+  void note_lost() {
+    lost_last_ = EventId(events_.size());
+    if (!lost()) lost_from_ = lost_last_;
+  }
+  [[nodiscard]] bool lost() const { return lost_from_.valid(); }
+  [[nodiscard]] bool lost_before(EventId event) const { return event >= lost_from_; }
+  /// The first event that lost_before holds for; invalid when none were lost.
+  [[nodiscard]] EventId lost_from() const { return lost_from_; }
+  /// Were events lost behind this one, or right before it?
+  [[nodiscard]] bool lost_since(EventId event) const { return lost_last_.valid() && lost_last_ >= event; }
   /// May births of the family be unseen? Then an object may be another one than that before at its address.
   [[nodiscard]] bool births_in_doubt(FamilyId family) const;
 
@@ -151,7 +159,7 @@ class History {
   }
 
   /// What a file holds, in place of everything here; its objects are then added in their order.
-  void restore(EventLog events, StackTable stacks, std::vector<Thread> threads, bool lost);
+  void restore(EventLog events, StackTable stacks, std::vector<Thread> threads, EventId lost_from);
   /// An object of a file, with its id and generation.
   void restore_object(ObjectId id, const Object& object);
   void restore_folded(ObjectId id, FoldedEvents events) { folded_[id] = std::move(events); }
@@ -193,7 +201,8 @@ class History {
   };
   Doubts& doubts_of(FamilyId family);
   std::vector<Doubts> doubts_;  // by family
-  bool lost_ = false;
+  EventId lost_from_;
+  EventId lost_last_;
   StackTable stacks_;
 };
 

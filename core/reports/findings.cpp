@@ -132,17 +132,20 @@ std::string unarmed_copies(const SessionState& state, FamilyId family, const Eve
 }
 
 void add_unobserved(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  for (const auto& [id, object] : state.history.objects()) {
+  const History& history = state.history;
+  for (const auto& [id, object] : history.objects()) {
     if (!object.moved_unobserved || !filter.wants(state.family_name(object.family))) continue;
-    const std::vector<EventId> events = state.history.events_of(id);
-    const auto event = std::find_if(events.begin(), events.end(),
-                                    [&](EventId seen) { return state.history.event(seen).unobserved; });
-    if (event == events.end()) continue;
+    const std::vector<std::pair<EventId, Event>> life = history.life_of(id);
+    // Behind a loss, the change may be one of the lost events.
+    const auto seen = std::find_if(life.begin(), life.end(), [&](const auto& step) {
+      return step.second.unobserved && !history.lost_before(step.first);
+    });
+    if (seen == life.end()) continue;
+    const auto& [event, change] = *seen;
     ReportedFinding finding;
     finding.verdict = Verdict::unobserved_change;
     finding.object = id;
-    finding.event = *event;
-    const Event& change = state.history.event(*event);
+    finding.event = event;
     finding.why = fmt::format("the count went from {} to {} without a probe{}", change.before.value_or(0),
                               change.after.value_or(0), unarmed_copies(state, object.family, change));
     finding.fingerprint = fingerprint(state, Verdict::unobserved_change, object.family, {object.born});
@@ -250,6 +253,11 @@ std::vector<std::string> caveats(SessionState& state) {
         "{} ran beside other calls on the same object that did not return in time: one of them may have been "
         "a put to zero that nothing stopped at",
         plural(state.agent.undecided_puts(), "put")));
+  }
+  for (const StopRule& rule : state.rules.all()) {
+    if (rule.undecided == 0) continue;
+    lines.push_back(fmt::format("rule {} ({}) did not judge {}: events were lost meanwhile", rule.number,
+                                rule.describe(), plural(rule.undecided, "call")));
   }
   if (state.agent.unwatched_events() != 0) {
     lines.push_back(fmt::format("stop rules did not see {}: too many objects have lived",

@@ -59,8 +59,10 @@ std::string event_line(SessionState& state, EventId id) {
   const std::string who =
       thread.name.empty() ? fmt::format("{}", thread.tid) : fmt::format("{} \"{}\"", thread.tid, thread.name);
   if (event.unobserved) {
-    return fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} the count moved without a probe", id.value,
-                       seconds, who, "unseen", count_text(event));
+    const char* why = state.history.lost_before(id) ? "the count has moved: events were lost"
+                                                    : "the count moved without a probe";
+    return fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who, "unseen",
+                       count_text(event), why);
   }
   std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
   const bool own = event.role != Role::alloc && event.role != Role::free;

@@ -202,7 +202,11 @@ bool any_in_agent(const SessionState& state) {
 }
 
 Json rule_json(const StopRule& rule) {
-  return {{"number", rule.number}, {"rule", rule.describe()}, {"enabled", rule.enabled}, {"hits", rule.hits}};
+  return {{"number", rule.number},
+          {"rule", rule.describe()},
+          {"enabled", rule.enabled},
+          {"hits", rule.hits},
+          {"undecided", rule.undecided}};
 }
 
 Json modules_json(const std::vector<UnreadModule>& modules) {

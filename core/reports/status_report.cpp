@@ -198,10 +198,8 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
   const std::vector<Totals> totals = totals_by_family(state);
   for (std::size_t i = 0; i < totals.size(); ++i)
     text += family_text(state, FamilyId(i), totals[i], all_sites);
-  for (const StopRule& rule : state.rules.all()) {
-    text += fmt::format("rule {}: {}, {}{}\n", rule.number, rule.describe(), plural(rule.hits, "hit"),
-                        rule.enabled ? "" : " (disabled)");
-  }
+  for (const StopRule& rule : state.rules.all())
+    text += fmt::format("rule {}: {}\n", rule.number, rule.status());
   text += raw_exit_line(state, port);
   text += fmt::format("{}, {}, {} of memory; stacks: {}{}\n", plural(state.history.event_count(), "event"),
                       plural(state.history.stacks().size(), "stack node"),

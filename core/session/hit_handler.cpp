@@ -102,6 +102,7 @@ HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
   // An unobserved change is recorded right before the event that revealed it.
   const EventId earlier = state_.history.previous(object.last_event);
   const bool moved = earlier.valid() && state_.history.event(earlier).unobserved &&
+                     !state_.history.lost_before(earlier) &&
                      earlier.value + 1 == recorded.outcome.event.value;
   const auto fires = [&](const StopRule& rule, std::string what) {
     const bool counted = rule.kind == RuleKind::put_to_zero && recorded.before;
@@ -145,6 +146,10 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
   const auto found = std::find_if(state_.rules.all().begin(), state_.rules.all().end(),
                                   [&](const StopRule& rule) { return rule.number == call.watch; });
   if (found == state_.rules.all().end() || !found->enabled) return;
+  if (state_.history.lost_since(call.first_inside)) {
+    ++found->undecided;
+    return;
+  }
   std::int64_t net = 0;
   std::size_t born = 0;
   std::map<std::string, std::int64_t> by_object;
@@ -182,6 +187,7 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
   count = 0;
   std::size_t held = 0;
   std::size_t doubtful = 0;
+  std::size_t unknown = 0;
   std::map<std::string, std::size_t> by_family;
   std::string suspect;
   for (const LeakGroup& group :
@@ -191,8 +197,13 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
     for (const ObjectId id : group.objects) {
       if (!rule_applies(rule, state_.history.object(id))) continue;
       const auto seen = state_.scan.objects.find(id);
-      if (seen != state_.scan.objects.end() && seen->second.counter) {
+      const bool looked_at = seen != state_.scan.objects.end();
+      if (looked_at && seen->second.counter) {
         ++doubtful;  // it may have been given back unseen
+        continue;
+      }
+      if (state_.history.lost() && !(looked_at && seen->second.counted)) {
+        ++unknown;
         continue;
       }
       if (group.consequence) {
@@ -209,6 +220,8 @@ std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, family);
   if (held != 0) text += fmt::format(" and {} that only they hold", held);
   if (doubtful != 0) text += fmt::format("; of {} more the counter says something else", doubtful);
+  if (unknown != 0)
+    text += fmt::format("; of {} more the counter was not read, and events were lost", unknown);
   return text + suspect;
 }
 
@@ -360,7 +373,7 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   }
   std::optional<Registers> registers = access.registers(tid);
   if (!registers) {
-    ++state_.lost_hits;
+    state_.lose_hit();
     return false;
   }
   (*registers)[kRip] = pc;

@@ -79,7 +79,7 @@ bool Session::Impl::replay_live() {
     folder_.fold_when_due();
     return any;
   } catch (const std::exception& error) {
-    ++state_.lost_hits;
+    state_.lose_hit();
     state_.warnings.push_back(fmt::format("events were lost: {}", error.what()));
     return false;
   }
@@ -130,7 +130,7 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
     return stop;
   } catch (const std::exception& error) {
     // The user's program goes on; what we failed to record is said in every report.
-    ++state_.lost_hits;
+    state_.lose_hit();
     if (state_.lost_hits == 1) state_.warnings.push_back(fmt::format("an event was lost: {}", error.what()));
     return false;
   }
@@ -141,7 +141,7 @@ void Session::Impl::changed(DebuggerPort& port, long tid, Address address) {
   try {
     watches_.changed(port, tid, address);
   } catch (const std::exception& error) {
-    ++state_.lost_hits;
+    state_.lose_hit();
   }
 }
 

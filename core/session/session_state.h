@@ -110,7 +110,12 @@ struct SessionState {
   ReachScan scan;
   std::vector<Snapshot> snapshots;
   std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
-  std::uint64_t lost_hits = 0;
+  std::uint64_t lost_hits = 0;        ///< that no event was made of
+  /// One more of them.
+  void lose_hit() {
+    ++lost_hits;
+    history.note_lost();
+  }
   std::uint64_t forks = 0;              ///< calls, whose children this session does not follow
   std::uint64_t followed_children = 0;  ///< those of them that other sessions follow
 

@@ -44,6 +44,13 @@ std::string StopRule::describe() const {
   return text;
 }
 
+std::string StopRule::status() const {
+  std::string text = fmt::format("{}, {}", describe(), plural(hits, "hit"));
+  if (undecided != 0)
+    text += fmt::format(", {} not judged: events were lost meanwhile", plural(undecided, "call"));
+  return text + (enabled ? "" : " (disabled)");
+}
+
 StopRule& StopRules::add(StopRule rule) {
   rule.number = next_++;
   rules_.push_back(std::move(rule));

@@ -29,9 +29,12 @@ struct StopRule {
   bool raw_exit = false;              ///< break-on-leak: also at an exit system call that passes no function
   bool enabled = true;
   std::uint64_t hits = 0;
+  std::uint64_t undecided = 0;  ///< calls of `after` during which events were lost
 
   [[nodiscard]] bool wants_family(const std::string& name) const;
   [[nodiscard]] std::string describe() const;
+  /// The same, and what has become of it.
+  [[nodiscard]] std::string status() const;
 };
 
 class StopRules {

@@ -7,7 +7,8 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 4;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 5;             ///< PRAGMA user_version
+inline constexpr int kOldestFileVersion = 4;       ///< that is read: it has `events_were_lost` 1 for any loss
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
 inline constexpr std::string_view kFormat = "refhist history";
 

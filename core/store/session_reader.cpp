@@ -59,8 +59,10 @@ void SessionReader::check_identity() {
   if (file_->number("PRAGMA application_id") != kApplicationId)
     fail("it is no history file of refhist (refhist save makes one)");
   const std::int64_t version = file_->number("PRAGMA user_version");
-  if (version != kFileVersion)
-    fail("it has version {} of the format, this refhist reads version {}", version, kFileVersion);
+  if (version < kOldestFileVersion || version > kFileVersion) {
+    fail("it has version {} of the format, this refhist reads versions {} to {}", version, kOldestFileVersion,
+         kFileVersion);
+  }
 }
 
 void SessionReader::check_tables() {
@@ -128,7 +130,7 @@ void SessionReader::open(SessionState& state) {
     StackTable stacks = read_stacks();
     std::vector<Thread> threads = read_threads();
     EventLog events = read_events(stacks.nodes().size(), threads.size());
-    history_.restore(std::move(events), std::move(stacks), std::move(threads), meta("events_were_lost") != 0);
+    history_.restore(std::move(events), std::move(stacks), std::move(threads), lost_from());
     read_names();
     read_lost_frames();
     read_objects();
@@ -281,6 +283,12 @@ void SessionReader::read_names() {
     modules_[frame.module.index() - first_module_].module->add_frame(frame.exact ? frame.pc : frame.pc - 1,
                                                                      std::move(source));
   });
+}
+
+// Version 4 has 1 for any loss, as if all were behind it: then no change of a count is told as unseen.
+EventId SessionReader::lost_from() const {
+  const std::int64_t number = meta("events_were_lost");
+  return number == 0 ? EventId() : EventId(static_cast<std::uint32_t>(number - 1));
 }
 
 void SessionReader::read_lost_frames() {

@@ -38,6 +38,7 @@ class SessionReader {
   void read_families();
   void read_sites();
   void read_names();
+  [[nodiscard]] EventId lost_from() const;
   void read_lost_frames();
   std::vector<Thread> read_threads();
   StackTable read_stacks();

@@ -85,7 +85,7 @@ void SessionWriter::write_meta(Database& file) {
   meta.row("events", state_.history.event_count());
   meta.row("objects", state_.history.objects().size());
   meta.row("lost_events", lost_events(state_));
-  meta.row("events_were_lost", state_.history.lost());
+  meta.row("events_were_lost", state_.history.lost() ? state_.history.lost_from().value + 1 : 0);
   meta.row("sparse_events", state_.history.log().sparse_events());
   meta.row("dense_from", state_.history.log().dense_from());
   meta.row("folded_until", state_.folded.until);

@@ -154,7 +154,7 @@ def test_damaged_files(d):
         os.truncate(path, len(whole) // 2)
 
     damaged(cut)
-    contains(damaged(sql("PRAGMA user_version=99")), "has version 99 of the format, this refhist reads version 4", "newer")
+    contains(damaged(sql("PRAGMA user_version=99")), "has version 99 of the format, this refhist reads versions 4 to 5", "newer")
     contains(damaged(sql("PRAGMA application_id=1")), "no history file of refhist", "foreign")
     contains(damaged(sql("DROP TABLE stacks")), "stacks is missing", "a table less")
     contains(damaged(sql("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1")), "stacks is missing", "a view")
@@ -165,8 +165,11 @@ def test_damaged_files(d):
     contains(damaged(sql("DELETE FROM event_pages")), "not complete", "no events")
     contains(damaged(sql("DELETE FROM meta WHERE key='saved_at'")), "saved_at", "meta")
     contains(damaged(sql("UPDATE origins SET kind=4000000000")), "damaged", "kind of event")
+    contains(damaged(sql("PRAGMA user_version=3")), "has version 3 of the format", "older")
     with open(path, "wb") as file:
         file.write(whole)
+    sql("PRAGMA user_version=4")()  # the same tables
+    d.refhist(f"open {path}")
     sql("UPDATE event_pages SET data=x'00112233'")()
     d.refhist(f"open {path}")  # events are read when they are asked for
     contains(d.refhist_error("objects --json"), "damaged", "a damaged page")

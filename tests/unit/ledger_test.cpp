@@ -139,6 +139,31 @@ TEST_CASE("a counter that moved without a probe is recorded as an event of its o
   CHECK(f.newest().ledger == 5);
 }
 
+TEST_CASE("what moved a counter behind a loss of events may have been one of them") {
+  Fixture f;
+  f.init();
+  CHECK_FALSE(f.history.lost());
+  CHECK_FALSE(f.history.lost_since(EventId(0U)));
+  f.get(3);  // before the loss: #1 is unobserved, #2 the get
+  f.history.note_lost();
+  f.get(7);
+  CHECK(f.history.lost());
+  CHECK(f.history.lost_from() == EventId(3U));
+  std::vector<bool> unobserved;
+  std::vector<bool> behind;
+  for (const auto& [id, event] : f.history.life_of(f.newest_id())) {
+    unobserved.push_back(event.unobserved);
+    behind.push_back(f.history.lost_before(id));
+  }
+  CHECK(unobserved == std::vector<bool>{false, true, false, true, false});
+  CHECK(behind == std::vector<bool>{false, false, false, true, true});
+  CHECK(f.history.lost_since(EventId(3U)));
+  CHECK_FALSE(f.history.lost_since(EventId(4U)));
+  f.history.note_lost();
+  CHECK(f.history.lost_from() == EventId(3U));
+  CHECK(f.history.lost_since(EventId(5U)));
+}
+
 TEST_CASE("what another thread has in flight is no unobserved change") {
   Fixture f;
   f.init();
