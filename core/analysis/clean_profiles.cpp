@@ -23,8 +23,7 @@ FoldedKind CleanProfiles::kind_of(ObjectId id) {
     const Owner& owner = owners_.of(event);
     counts[folded_.owner(FoldedOwner{family, gives_back(event), owner.place, owner.frame})] += times;
   };
-  for (const auto& [event, what] : history_.life_of(id)) count(what, 1);
-  for (const auto& [event, times] : history_.folded_life_of(id)) count(event, times);
+  for (const auto& [event, times] : history_.kinds_of(id)) count(event, times);
   return FoldedKind{{counts.begin(), counts.end()}, 0};
 }
 

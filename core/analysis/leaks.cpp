@@ -91,8 +91,7 @@ LeakFinder::Profile LeakFinder::read_profile(ObjectId id) {
     (put ? result.put : result.acquired)[owner.place] += times;
     (put ? put_places_ : get_places_).try_emplace({family.value, owner.place}, owner.frame);
   };
-  for (const auto& [number, event] : history_.life_of(id)) count(event, 1);
-  for (const auto& [event, times] : history_.folded_life_of(id)) count(event, static_cast<int>(times));
+  for (const auto& [event, times] : history_.kinds_of(id)) count(event, static_cast<int>(times));
   return result;
 }
 
@@ -151,13 +150,17 @@ std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Pro
   };
   std::vector<EventId> all;
   std::vector<EventId> chosen;
-  for (const EventId id : history_.events_of(object)) {
-    const Event& event = history_.event(id);
-    if (!acquires(event)) continue;
-    all.push_back(id);
-    if (may_be(owners_.of(event).place)) chosen.push_back(id);
-  }
-  return chosen.empty() || clean.looked_at == 0 ? all : chosen;
+  std::unordered_map<std::uint32_t, bool> by_origin;
+  history_.read_back(object, [&](const EventLog::Entry& entry) {
+    if (!acquires(entry.event)) return;
+    all.push_back(entry.id);
+    const auto [known, added] = by_origin.try_emplace(entry.origin);
+    if (added) known->second = may_be(owners_.of(entry.event).place);
+    if (known->second) chosen.push_back(entry.id);
+  });
+  if (chosen.empty() || clean.looked_at == 0) chosen = std::move(all);
+  std::reverse(chosen.begin(), chosen.end());
+  return chosen;
 }
 
 void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean) {

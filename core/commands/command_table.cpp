@@ -106,6 +106,8 @@ std::vector<Command> report_commands() {
         {"--generation", "N", "the Nth object that lived at this address"},
         {"--all", "", "every object that lived at this address"},
         {"--at", "N", "the object as it stood when event #N had happened"},
+        {"--events", "N|all",
+         "list N events at most, the first and the last ones; those between are counted by place (10000)"},
         kJson},
        run_history},
       {"objects",

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "analysis/lifetime.h"
@@ -67,6 +68,13 @@ EventId moment_of(const CommandContext& context) {
 Stacks stacks_of(const Arguments& arguments) {
   if (!arguments.has("--stacks")) return Stacks::none;
   return arguments.value("--stacks") == "full" ? Stacks::full : Stacks::folded;
+}
+
+std::size_t most_events(const Arguments& arguments) {
+  if (arguments.value("--events") == "all") return std::numeric_limits<std::size_t>::max();
+  const std::int64_t most = arguments.number("--events", kListedEvents);
+  if (most < 0) fail("--events needs a number of events, or all, not {}", most);
+  return static_cast<std::size_t>(most);
 }
 
 /// A smart pointer's variable: what one of its two words points at.
@@ -261,10 +269,11 @@ void run_history(CommandContext& context) {
   const std::string expression = join(context.arguments.words(), " ");
   const Address address = address_of(context, expression);
   const EventId moment = moment_of(context);
+  const std::size_t most = most_events(context.arguments);
   look_at_managed(context.state, context.port);
   const std::vector<ObjectId> chosen = choose(context, objects_at(context, address), address);
   if (context.arguments.has("--json")) {
-    context.text = objects_json(context.state, chosen, moment);
+    context.text = objects_json(context.state, chosen, most, moment);
     return;
   }
   const std::vector<ReportedFinding> findings = collect_findings(context.state, FindingFilter{{}, true});
@@ -276,7 +285,7 @@ void run_history(CommandContext& context) {
       context.text += fmt::format("{:#x} is {} bytes into\n", address, address - object.address);
     }
     context.text += history_report(context.state, id, findings,
-                                   HistoryReportOptions{stacks_of(context.arguments), moment});
+                                   HistoryReportOptions{stacks_of(context.arguments), moment, most});
   }
   const std::size_t others = context.state.history.all_at(address).size();
   if (others > chosen.size())
@@ -296,7 +305,7 @@ void run_objects(CommandContext& context) {
     if (wanted && filter.wants(context.state.family_name(object.family))) chosen.push_back(id);
   }
   if (context.arguments.has("--json")) {
-    context.text = objects_json(context.state, chosen);
+    context.text = objects_json(context.state, chosen, kListedEvents);
     return;
   }
   for (const ObjectId id : chosen) {

@@ -254,9 +254,9 @@ EventId Recorder::oldest_watched() {
 
 // Not by a function of the family's own: that may keep the memory for the next object.
 bool Recorder::freed_by_allocator(ObjectId id) const {
-  const std::vector<EventId> events = history_.events_of(id);
-  return std::any_of(events.begin(), events.end(), [this](EventId of) {
-    const Event& event = history_.event(of);
+  const auto kinds = history_.kinds_of(id);
+  return std::any_of(kinds.begin(), kinds.end(), [this](const auto& kind) {
+    const Event& event = kind.first;
     return event.role == Role::free && event.site.valid() &&
            families_[sites_.get(event.site).family.index()].family.allocator;
   });

@@ -191,8 +191,22 @@ EventLog::Entry EventLog::at(EventId id) const {
       reader.pass();
     }
   }
-  fail("event #{} has been folded", id.value);
+  refuse_missing(id);
 }
+
+void EventLog::Reader::read_block(EventId id) {
+  entries_.clear();
+  const std::size_t number = log_.block_of(id);
+  if (number < log_.blocks_.places.size()) {
+    const EventBlock block = log_.block(number);
+    EventReader reader(log_.origins_, block);
+    for (std::size_t i = 0; i < block.count && (entries_.empty() || entries_.back().id < id); ++i)
+      entries_.push_back(reader.next());
+  }
+  if (entries_.empty() || entries_.back().id != id) refuse_missing(id);
+}
+
+void EventLog::refuse_missing(EventId id) { fail("event #{} has been folded", id.value); }
 
 void EventLog::expect_place(EventId id) const {
   const std::size_t number = block_of(id);

@@ -44,6 +44,24 @@ class EventLog {
   /// Reads up to kBlock entries to get there. Throws Error when the event was left out.
   [[nodiscard]] Entry at(EventId id) const;
   [[nodiscard]] bool contains(EventId id) const;
+  /// Reads one event after another, soonest from the last to the first: what `at` passes by is kept.
+  class Reader {
+   public:
+    explicit Reader(const EventLog& log) : log_(log) { entries_.reserve(kBlock); }
+    /// Valid until the next call. Throws Error when the event was left out.
+    const Entry& at(EventId id) {
+      if (entries_.empty() || id < entries_.front().id || id > entries_.back().id) read_block(id);
+      while (entries_.back().id > id) entries_.pop_back();
+      if (entries_.back().id != id) refuse_missing(id);
+      return entries_.back();
+    }
+
+   private:
+    void read_block(EventId id);
+
+    const EventLog& log_;
+    std::vector<Entry> entries_;  // of one block, from its beginning to the event that was asked for last
+  };
   /// Has the processor fetch what `at` is going to read: first where the event lies, then what is there.
   void expect_place(EventId id) const;
   void expect(EventId id) const;
@@ -125,6 +143,7 @@ class EventLog {
   [[nodiscard]] std::size_t block_of(EventId id) const;
   [[nodiscard]] std::size_t events_in(std::size_t block) const;
   [[noreturn]] void refuse_more() const;
+  [[noreturn]] static void refuse_missing(EventId id);
   void begin_block(Blocks& blocks, EventId id, bool sparse);
   void write(Blocks& blocks, const EventLinks& links, const Event& event, bool sparse) {
     const std::size_t before = sparse ? blocks.sparse_events : links.id.index() - blocks.dense_from;

@@ -1,5 +1,6 @@
 // History: objects and events that are left out, so that memory follows what lives and not what happened.
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "history/history.h"
@@ -19,15 +20,48 @@ const History::FoldedEvents* History::folded_events(ObjectId id) const {
 }
 
 std::vector<std::pair<Event, std::uint32_t>> History::folded_life_of(ObjectId id) const {
-  std::vector<std::pair<Event, std::uint32_t>> life;
   const FoldedEvents* folded = folded_events(id);
-  if (folded == nullptr) return life;
-  for (const auto& [origin, times] : folded->by_origin) {
+  return folded == nullptr ? std::vector<std::pair<Event, std::uint32_t>>() : kinds_of(*folded, id);
+}
+
+std::vector<std::pair<Event, std::uint32_t>> History::kinds_of(const FoldedEvents& counted,
+                                                               ObjectId id) const {
+  std::vector<std::pair<Event, std::uint32_t>> kinds;
+  for (const auto& [origin, times] : counted.by_origin) {
     Event event = event_of(events_.origins()[origin]);
     event.object = id;
-    life.emplace_back(event, times);
+    kinds.emplace_back(event, times);
   }
-  return life;
+  return kinds;
+}
+
+std::vector<std::pair<Event, std::uint32_t>> History::kinds_of(ObjectId id) const {
+  std::vector<std::pair<Event, std::uint32_t>> kinds = kinds_of(some_events_of(id, 0).others, id);
+  for (auto& folded : folded_life_of(id)) kinds.push_back(std::move(folded));
+  return kinds;
+}
+
+History::SomeEvents History::some_events_of(ObjectId id, std::size_t most, EventId until) const {
+  SomeEvents some;
+  std::map<std::uint32_t, std::uint32_t> by_origin;
+  std::size_t left = listed_events(id);  // that are still to be told, the current one among them
+  std::size_t all = 0;                   // before `until`
+  read_back(id, [&](const EventLog::Entry& entry) {
+    const std::size_t index = --left;
+    if (entry.id >= until) return;
+    all = std::max(all, index + 1);
+    const bool listed = all <= most || index < most / 2 || index >= all - (most - most / 2);
+    if (listed) {
+      some.listed.push_back(entry.id);
+      return;
+    }
+    some.others.first = entry.id;
+    if (!some.others.last.valid()) some.others.last = entry.id;
+    ++by_origin[entry.origin];
+  });
+  std::reverse(some.listed.begin(), some.listed.end());
+  some.others.by_origin.assign(by_origin.begin(), by_origin.end());
+  return some;
 }
 
 void History::count_folded(const EventLog::Entry& entry) {

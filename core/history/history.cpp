@@ -63,16 +63,19 @@ void History::set_born(ObjectId id, EventId event) {
 }
 
 std::vector<std::pair<EventId, Event>> History::life_of(ObjectId id) const {
-  const Object& of = object(id);
-  const FoldedEvents* folded = folded_events(id);
-  std::vector<std::pair<EventId, Event>> life(of.events - (folded == nullptr ? 0 : folded->count()));
-  EventId next = of.last_event;
-  for (std::size_t i = life.size(); i-- > 0;) {
-    const EventLog::Entry entry = next.valid() ? events_.at(next) : EventLog::Entry{};
-    if (entry.event.object != id) fail("the file is damaged: an object's events do not belong to it");
-    life[i] = {std::exchange(next, entry.previous), entry.event};
-  }
+  std::vector<std::pair<EventId, Event>> life(listed_events(id));
+  auto place = life.rbegin();
+  read_back(id, [&](const EventLog::Entry& entry) { *place++ = {entry.id, entry.event}; });
   return life;
+}
+
+std::size_t History::listed_events(ObjectId id) const {
+  const FoldedEvents* folded = folded_events(id);
+  return object(id).events - (folded == nullptr ? 0 : folded->count());
+}
+
+const EventLog::Entry& History::damaged_chain() {
+  fail("the file is damaged: an object's events do not belong to it");
 }
 
 // Where the objects lie far apart, nearly all of the time is waiting for memory: several are waited for at
@@ -96,8 +99,7 @@ void History::read_lives(std::span<const ObjectId> ids,
       for (const Reading& one : reading) events_.expect(one.next);
       for (Reading& one : reading) {
         const EventLog::Entry entry = events_.at(one.next);
-        if (entry.event.object != ids[one.index])
-          fail("the file is damaged: an object's events do not belong to it");
+        if (entry.event.object != ids[one.index]) damaged_chain();
         told(one.index, entry);
         one.next = entry.previous;
       }
@@ -106,8 +108,9 @@ void History::read_lives(std::span<const ObjectId> ids,
 }
 
 std::vector<EventId> History::events_of(ObjectId id) const {
-  std::vector<EventId> ids;
-  for (const auto& [event, what] : life_of(id)) ids.push_back(event);
+  std::vector<EventId> ids(listed_events(id));
+  auto place = ids.rbegin();
+  read_back(id, [&](const EventLog::Entry& entry) { *place++ = entry.id; });
   return ids;
 }
 

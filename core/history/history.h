@@ -113,10 +113,24 @@ class History {
   [[nodiscard]] std::vector<EventId> events_of(ObjectId id) const;
   /// The same with what they are.
   [[nodiscard]] std::vector<std::pair<EventId, Event>> life_of(ObjectId id) const;
+  /// Calls `told(entry)` for them from the last to the first.
+  template <class Told>
+  void read_back(ObjectId id, Told&& told) const {
+    EventLog::Reader reader(events_);
+    EventId next = object(id).last_event;
+    for (std::size_t left = listed_events(id); left != 0; --left) {
+      const EventLog::Entry& entry = next.valid() ? reader.at(next) : damaged_chain();
+      if (entry.event.object != id) damaged_chain();
+      next = entry.previous;
+      told(entry);
+    }
+  }
+  /// How many they are.
+  [[nodiscard]] std::size_t listed_events(ObjectId id) const;
   /// The events of many objects, those of one from the last to the first: `told(index in ids, entry)`.
   void read_lives(std::span<const ObjectId> ids,
                   const std::function<void(std::size_t, const EventLog::Entry&)>& told) const;
-  /// The kinds of its events that were folded, without time and counts, and how many there were.
+  /// kinds_of its events that were folded.
   [[nodiscard]] std::vector<std::pair<Event, std::uint32_t>> folded_life_of(ObjectId id) const;
   /// How many ids were given, to events that have been folded as well.
   [[nodiscard]] std::size_t event_count() const { return events_.size(); }
@@ -144,6 +158,18 @@ class History {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> by_origin;  ///< and how many
     [[nodiscard]] std::size_t count() const;
   };
+  /// Some of the events that are left: where there are more than `most`, the first half and the last half.
+  struct SomeEvents {
+    std::vector<EventId> listed;  ///< oldest first
+    FoldedEvents others;          ///< those between
+  };
+  /// Of those before `until`. Throws Error as events_of does.
+  [[nodiscard]] SomeEvents some_events_of(ObjectId id, std::size_t most, EventId until = EventId()) const;
+  /// The kinds of events of this object that were counted, without time and counts, and how many of each.
+  [[nodiscard]] std::vector<std::pair<Event, std::uint32_t>> kinds_of(const FoldedEvents& counted,
+                                                                      ObjectId id) const;
+  /// Of all its events, folded ones too.
+  [[nodiscard]] std::vector<std::pair<Event, std::uint32_t>> kinds_of(ObjectId id) const;
   /// None for most objects.
   [[nodiscard]] const FoldedEvents* folded_events(ObjectId id) const;
   [[nodiscard]] const std::unordered_map<ObjectId, FoldedEvents>& all_folded_events() const {
@@ -170,6 +196,7 @@ class History {
   void clear();
 
  private:
+  [[noreturn]] static const EventLog::Entry& damaged_chain();
   bool keeps(EventLog::Entry& entry, EventId recent, std::unordered_map<ObjectId, EventId>& latest);
   void count_folded(const EventLog::Entry& entry);
   [[nodiscard]] ObjectId not_gone(ObjectId id) const;

@@ -12,17 +12,19 @@ namespace refhist {
 
 namespace {
 
-struct FoldedAt {
+struct CountedAt {
   std::uint64_t times = 0;
   NamedFrame frame;
 };
 
 /// By role and place.
-std::map<std::pair<Role, std::string>, FoldedAt> folded_by_place(SessionState& state, ObjectId id) {
-  std::map<std::pair<Role, std::string>, FoldedAt> places;
-  for (const auto& [event, times] : state.history.folded_life_of(id)) {
+std::map<std::pair<std::string, std::string>, CountedAt> counted_by_place(
+    SessionState& state, ObjectId id, const History::FoldedEvents& counted) {
+  std::map<std::pair<std::string, std::string>, CountedAt> places;
+  for (const auto& [event, times] : state.history.kinds_of(counted, id)) {
     const NamedFrame frame = state.namer.owner(event);
-    FoldedAt& at = places[{event.role, FrameNamer::text(frame)}];
+    const std::string role(event.unobserved ? "unobserved" : role_name(event.role));
+    CountedAt& at = places[{role, FrameNamer::text(frame)}];
     at.times += times;
     at.frame = frame;
   }
@@ -63,28 +65,32 @@ std::vector<std::string> fold_notes(const SessionState& state) {
 
 std::string folded_event_lines(SessionState& state, ObjectId id, const std::string& indent) {
   const History::FoldedEvents* folded = state.history.folded_events(id);
-  if (folded == nullptr) return {};
-  std::string text = fmt::format("{}... {} between #{} and #{} counted only:\n", indent,
-                                 plural(folded->count(), "event"), folded->first.value, folded->last.value);
-  for (const auto& [place, at] : folded_by_place(state, id))
-    text += fmt::format("{}    {} {} in {}\n", indent, at.times, role_name(place.first), place.second);
+  return folded == nullptr ? std::string() : counted_event_lines(state, id, *folded, "counted only", indent);
+}
+
+std::string counted_event_lines(SessionState& state, ObjectId id, const History::FoldedEvents& counted,
+                                const std::string& how, const std::string& indent) {
+  std::string text =
+      fmt::format("{}... {} between #{} and #{} {}:\n", indent, plural(counted.count(), "event"),
+                  counted.first.value, counted.last.value, how);
+  for (const auto& [place, at] : counted_by_place(state, id, counted))
+    text += fmt::format("{}    {} {} in {}\n", indent, at.times, place.first, place.second);
   return text;
 }
 
-nlohmann::ordered_json folded_events_json(SessionState& state, ObjectId id) {
-  const History::FoldedEvents* folded = state.history.folded_events(id);
-  if (folded == nullptr) return nullptr;
+nlohmann::ordered_json counted_events_json(SessionState& state, ObjectId id,
+                                           const History::FoldedEvents& counted) {
   nlohmann::ordered_json places = nlohmann::ordered_json::array();
-  for (const auto& [place, at] : folded_by_place(state, id)) {
-    places.push_back({{"role", role_name(place.first)},
+  for (const auto& [place, at] : counted_by_place(state, id, counted)) {
+    places.push_back({{"role", place.first},
                       {"times", at.times},
                       {"function", at.frame.function},
                       {"file", at.frame.file},
                       {"line", at.frame.line}});
   }
-  return {{"events", folded->count()},
-          {"first", folded->first.value},
-          {"last", folded->last.value},
+  return {{"events", counted.count()},
+          {"first", counted.first.value},
+          {"last", counted.last.value},
           {"by_place", std::move(places)}};
 }
 

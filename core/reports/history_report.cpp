@@ -100,22 +100,52 @@ std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::
   return text;
 }
 
+std::vector<std::pair<EventId, std::size_t>> apart(const SessionState& state,
+                                                   const std::vector<EventId>& events) {
+  std::map<std::pair<SiteId, StackId>, std::pair<EventId, std::size_t>> places;
+  EventLog::Reader reader(state.history.log());
+  for (auto id = events.rbegin(); id != events.rend(); ++id) {
+    const Event& event = reader.at(*id).event;
+    auto& [first, count] = places[{event.site, event.stack}];
+    first = *id;
+    ++count;
+  }
+  std::vector<std::pair<EventId, std::size_t>> different;
+  for (const auto& [place, of] : places) different.push_back(of);
+  std::sort(different.begin(), different.end());
+  return different;
+}
+
 std::string reference_lines(SessionState& state, const std::vector<EventId>& events, Stacks how,
                             const std::string& indent) {
-  std::map<std::pair<SiteId, StackId>, std::size_t> alike;
-  for (const EventId id : events) {
-    const Event event = state.history.event(id);
-    ++alike[{event.site, event.stack}];
-  }
   std::string text;
-  for (const EventId id : events) {
-    const Event event = state.history.event(id);
-    const std::size_t count = std::exchange(alike[{event.site, event.stack}], 0);
-    if (count == 0) continue;
+  for (const auto& [id, count] : apart(state, events)) {
     text += indent + event_line(state, id);
     if (count > 1) text += fmt::format(", and {} more from there", count - 1);
     text += "\n" + stack_lines(state, id, how, indent + "       ");
   }
+  return text;
+}
+
+/// The events, and between those of the beginning and those of the end what is counted only.
+static std::string event_lines(SessionState& state, ObjectId id, const HistoryReportOptions& options) {
+  const History::SomeEvents events = state.history.some_events_of(id, options.most, options.moment);
+  std::string others = events.others.count() == 0
+                           ? std::string()
+                           : counted_event_lines(state, id, events.others, "not listed (--events all)", "  ");
+  const History::FoldedEvents* folded = state.history.folded_events(id);
+  std::string text;
+  for (const EventId event : events.listed) {
+    if (event > events.others.first) text += std::exchange(others, {});
+    if (folded != nullptr && event > folded->last) {
+      text += folded_event_lines(state, id, "  ");
+      folded = nullptr;
+    }
+    text += "  " + event_line(state, event) + "\n";
+    text += stack_lines(state, event, options.stacks, "         ");
+  }
+  text += others;
+  if (folded != nullptr) text += folded_event_lines(state, id, "  ");
   return text;
 }
 
@@ -130,15 +160,9 @@ static std::string past_report(SessionState& state, ObjectId id, const HistoryRe
   const Count count = count_at(state.history, id, options.moment);
   const std::string known = count ? fmt::format("count {}", *count) : "count unknown";
   text += life.covers(options.moment) ? "live, " + known : "its life was over";
-  std::size_t shown = 0;
-  std::string lines;
-  for (const EventId event : state.history.events_of(id)) {
-    if (event >= options.moment) break;
-    ++shown;
-    lines += "  " + event_line(state, event) + "\n" + stack_lines(state, event, options.stacks, "         ");
-  }
-  lines += folded_event_lines(state, id, "  ");
-  return text + fmt::format("; {} of {} so far\n", shown, plural(object.events, "event")) + lines;
+  const History::SomeEvents so_far = state.history.some_events_of(id, 0, options.moment);
+  text += fmt::format("; {} of {} so far\n", so_far.others.count(), plural(object.events, "event"));
+  return text + event_lines(state, id, options);
 }
 
 std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
@@ -150,16 +174,7 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
   if (!object.complete) text += "; incomplete";
   if (!object.complete && state.history.note(id).empty()) text += ": it lived before it was first seen";
   text += "\n";
-  const History::FoldedEvents* folded = state.history.folded_events(id);
-  for (const EventId event : state.history.events_of(id)) {
-    if (folded != nullptr && event > folded->last) {
-      text += folded_event_lines(state, id, "  ");
-      folded = nullptr;
-    }
-    text += "  " + event_line(state, event) + "\n";
-    text += stack_lines(state, event, options.stacks, "         ");
-  }
-  if (folded != nullptr) text += folded_event_lines(state, id, "  ");
+  text += event_lines(state, id, options);
   if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));
   text += outstanding_line(state.history, id);
   for (const ReportedFinding& finding : findings) {

@@ -1,7 +1,9 @@
 // The life of one object as people read it.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reports/findings.h"
@@ -12,9 +14,14 @@ namespace refhist {
 /// What stands under each event: `folded` leaves out the innermost frames that the family folds.
 enum class Stacks : std::uint8_t { none, folded, full };
 
+/// How many events of one object a report lists: those between its first and its last ones are counted by
+/// place.
+inline constexpr std::size_t kListedEvents = 10'000;
+
 struct HistoryReportOptions {
   Stacks stacks = Stacks::none;
   EventId moment;  ///< as it stood when all events before this one had happened; invalid: as it is
+  std::size_t most = kListedEvents;
 };
 
 /// `findings`: all of the session, reachable objects included; the object's own are told.
@@ -23,8 +30,10 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
 
 /// "#12  0.003s  thread 1 "main"  get  1 -> 2  json_object_get  conn_open (client.c:40)".
 std::string event_line(SessionState& state, EventId id);
-/// A line for each of the events, under `indent`, with its stack. Those at the same place with the same stack
-/// as one before are only counted.
+/// The events without those at the same place with the same stack as one before; how many there are of each.
+std::vector<std::pair<EventId, std::size_t>> apart(const SessionState& state,
+                                                   const std::vector<EventId>& events);
+/// A line for each of those that `apart` tells, under `indent`, with its stack.
 std::string reference_lines(SessionState& state, const std::vector<EventId>& events, Stacks how,
                             const std::string& indent);
 std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::string& indent);

@@ -109,9 +109,11 @@ class Page {
     std::vector<std::string> objects;
     for (const ObjectId id : finding.alike)
       objects.push_back(fmt::format("{:#x}", state_->history.object(id).address));
+    const History::SomeEvents events = state_->history.some_events_of(finding.object, kMostEvents);
     std::vector<std::uint32_t> references;
-    for (const EventId id : finding.references) references.push_back(id.value);
-    const std::vector<EventId> events = state_->history.events_of(finding.object);
+    for (const EventId id : finding.references) {
+      if (std::binary_search(events.listed.begin(), events.listed.end(), id)) references.push_back(id.value);
+    }
     return {{"verdict", verdict_name(finding.verdict)},
             {"title", finding_title(*state_, finding)},
             {"family", state_->family_name(state_->history.object(finding.object).family)},
@@ -127,16 +129,13 @@ class Page {
             {"suspects", std::move(suspects)},
             {"sources", sources_json(finding)},
             {"references", std::move(references)},
-            {"events", events_json(events)},
-            {"events_left", events.size() > kMostEvents ? events.size() - kMostEvents : 0}};
+            {"events", events_json(events.listed)},
+            {"events_left", events.others.count()}};
   }
 
   Json events_json(const std::vector<EventId>& events) {
     Json list = Json::array();
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      if (events.size() > kMostEvents && i == kMostEvents / 2) i = events.size() - kMostEvents / 2;
-      list.push_back(event_json(events[i]));
-    }
+    for (const EventId id : events) list.push_back(event_json(id));
     return list;
   }
 

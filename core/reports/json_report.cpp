@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "refhist/1";
+constexpr std::size_t kMostOfFinding = 1'000;  // events of its object, and references: half from each end
 
 std::string hex(Address address) { return fmt::format("{:#x}", address); }
 
@@ -54,7 +55,22 @@ Json event_json(SessionState& state, EventId id) {
   return json;
 }
 
-Json object_json(SessionState& state, ObjectId id, bool with_events) {
+/// The first and the last of them.
+Json events_json(SessionState& state, std::vector<EventId> events) {
+  if (events.size() > kMostOfFinding) {
+    constexpr std::ptrdiff_t kHalf = kMostOfFinding / 2;
+    events.erase(events.begin() + kHalf, events.end() - kHalf);
+  }
+  Json json = Json::array();
+  for (const EventId id : events) json.push_back(event_json(state, id));
+  return json;
+}
+
+std::size_t not_listed(const std::vector<EventId>& events) {
+  return events.size() - std::min(events.size(), kMostOfFinding);
+}
+
+Json object_json(SessionState& state, ObjectId id) {
   const Object& object = state.history.object(id);
   const char* states[] = {"live", "dead", "unknown"};
   Json json{{"address", hex(object.address)},
@@ -71,19 +87,25 @@ Json object_json(SessionState& state, ObjectId id, bool with_events) {
     json["managed"] = {{"address", managed->address == 0 ? Json(nullptr) : Json(hex(managed->address))},
                        {"type", managed->type}};
   if (!state.history.note(id).empty()) json["note"] = state.history.note(id);
-  if (!with_events) return json;
+  return json;
+}
+
+/// With its events, those before `until`.
+Json life_json(SessionState& state, ObjectId id, std::size_t most, EventId until = EventId()) {
+  Json json = object_json(state, id);
+  const History::SomeEvents some = state.history.some_events_of(id, most, until);
   Json events = Json::array();
-  for (const EventId event : state.history.events_of(id)) events.push_back(event_json(state, event));
+  for (const EventId event : some.listed) events.push_back(event_json(state, event));
   json["events"] = std::move(events);
-  if (state.history.folded_events(id) != nullptr) json["folded"] = folded_events_json(state, id);
+  if (some.others.count() != 0) json["events_not_listed"] = counted_events_json(state, id, some.others);
+  if (const auto* folded = state.history.folded_events(id); folded != nullptr)
+    json["folded"] = counted_events_json(state, id, *folded);
   return json;
 }
 
 /// The object at an earlier moment.
-Json past_json(SessionState& state, ObjectId id, EventId moment) {
-  Json json = object_json(state, id, true);
-  std::erase_if(json["events"].get_ref<Json::array_t&>(),
-                [&](const Json& event) { return event["seq"].get<std::uint32_t>() >= moment.value; });
+Json past_json(SessionState& state, ObjectId id, EventId moment, std::size_t most) {
+  Json json = life_json(state, id, most, moment);
   const Lifetime life = lifetime_of(state.history.object(id));
   json["count"] = count_json(count_at(state.history, id, moment));
   json["state"] = life.covers(moment) ? "live" : life.first >= moment ? "unborn" : "dead";
@@ -100,14 +122,13 @@ Json suspect_json(const Suspect& suspect) {
 }
 
 Json finding_json(SessionState& state, const ReportedFinding& finding) {
-  Json references = Json::array();
-  for (const EventId id : finding.references) references.push_back(event_json(state, id));
   Json suspects = Json::array();
   for (const Suspect& suspect : finding.suspects) suspects.push_back(suspect_json(suspect));
   return {{"verdict", verdict_name(finding.verdict)},
           {"why", finding.why},
-          {"object", object_json(state, finding.object, true)},
-          {"references", std::move(references)},
+          {"object", life_json(state, finding.object, kMostOfFinding)},
+          {"references", events_json(state, finding.references)},
+          {"references_not_listed", not_listed(finding.references)},
           {"suspects", std::move(suspects)},
           {"fingerprint", finding.fingerprint},
           {"alike", finding.alike.size() + finding.elsewhere},
@@ -218,10 +239,11 @@ Json modules_json(const std::vector<UnreadModule>& modules) {
 
 }  // namespace
 
-std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, EventId moment) {
+std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, std::size_t most,
+                         EventId moment) {
   Json array = Json::array();
   for (const ObjectId id : objects)
-    array.push_back(moment.valid() ? past_json(state, id, moment) : object_json(state, id, true));
+    array.push_back(moment.valid() ? past_json(state, id, moment, most) : life_json(state, id, most));
   return finish({{"schema", kSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
 }
 
@@ -262,12 +284,10 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
   const ListedLeaks listed = list_leaks(state, filter, suppressions);
   for (const LeakGroup& group : listed.groups) {
     Json objects = Json::array();
-    for (const ObjectId id : group.objects) objects.push_back(object_json(state, id, false));
+    for (const ObjectId id : group.objects) objects.push_back(object_json(state, id));
     Json cycle = Json::array();
     for (const auto& [id, word] : group.cycle)
       cycle.push_back({{"object", hex(state.history.object(id).address)}, {"pointer", hex(word)}});
-    Json references = Json::array();
-    for (const EventId id : group.references) references.push_back(event_json(state, id));
     Json suspects = Json::array();
     for (const Suspect& suspect : group.suspects) suspects.push_back(suspect_json(suspect));
     groups.push_back(
@@ -279,8 +299,8 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
          {"clean_siblings", group.clean_siblings},
          {"cycle", std::move(cycle)},
          {"suspects", std::move(suspects)},
-         {"references", std::move(references)},
-         {"references_not_listed", group.folded_references},
+         {"references", events_json(state, group.references)},
+         {"references_not_listed", group.folded_references + not_listed(group.references)},
          {"why", group.why},
          {"objects", std::move(objects)}});
   }

@@ -10,8 +10,10 @@
 
 namespace refhist {
 
-/// `moment`: as they stood when all events before this one had happened; invalid: as they are.
-std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, EventId moment = {});
+/// `most`: events of each that are listed. `moment`: as they stood when all events before this one had
+/// happened; invalid: as they are.
+std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, std::size_t most,
+                         EventId moment = {});
 std::string check_json(const Check& check);
 /// The whole session: the program, what was armed, the findings; its last key says whether it is complete.
 std::string session_json(const Check& check);

@@ -73,21 +73,22 @@ Json location_json(const NamedFrame& frame, const SourcePlaces& places, const st
   return location;
 }
 
-Json stack_json(SessionState& state, EventId id, const SourcePlaces& places) {
+/// Of the first of some events with the same stack.
+Json stack_json(SessionState& state, EventId id, std::size_t times, const SourcePlaces& places) {
   Json frames = Json::array();
   for (const NamedFrame& frame : state.namer.stack(state.history.event(id).stack)) {
     Json entry{{"location", location_json(frame, places)}};
     if (!frame.module.empty()) entry["module"] = file_name(frame.module);
     frames.push_back(std::move(entry));
   }
-  return {{"message", {{"text", event_line(state, id)}}}, {"frames", std::move(frames)}};
+  const std::string more = times == 1 ? std::string() : fmt::format(", and {} more from there", times - 1);
+  return {{"message", {{"text", event_line(state, id) + more}}}, {"frames", std::move(frames)}};
 }
 
 /// The life of the object, step by step.
 Json flow_json(SessionState& state, const ReportedFinding& finding, const SourcePlaces& places) {
   Json steps = Json::array();
-  for (const EventId id : state.history.events_of(finding.object)) {
-    if (steps.size() == kMostSteps) break;
+  for (const EventId id : state.history.some_events_of(finding.object, kMostSteps).listed) {
     const Event event = state.history.event(id);
     if (!event.stack.valid()) continue;
     steps.push_back({{"location", location_json(state.namer.owner(event), places, event_line(state, id))}});
@@ -122,8 +123,9 @@ Json result_json(const Check& check, const ReportedFinding& finding, const Sourc
   if (!flow.empty())
     result["codeFlows"] = Json::array({{{"threadFlows", Json::array({{{"locations", std::move(flow)}}})}}});
   Json stacks = Json::array();
-  for (const EventId id : finding.references) {
-    if (state.history.event(id).stack.valid()) stacks.push_back(stack_json(state, id, places));
+  for (const auto& [id, times] : apart(state, finding.references)) {
+    if (stacks.size() == kMostSteps) break;
+    if (state.history.event(id).stack.valid()) stacks.push_back(stack_json(state, id, times, places));
   }
   if (!stacks.empty()) result["stacks"] = std::move(stacks);
   if (check.processes.size() > 1) result["provenance"] = {{"invocationIndex", finding.process}};

@@ -175,7 +175,7 @@ void read_all(const std::string& path) {
   const SourcePlaces places("/");
   std::vector<ObjectId> objects;
   for (const auto& [id, object] : state.history.objects()) objects.push_back(id);
-  attempt([&] { objects_json(state, objects); });
+  attempt([&] { objects_json(state, objects, 1000); });
   attempt([&] { leaks_json(state, FindingFilter{{}, true}, {}); });
   attempt([&] { leak_report(state, LeakReportOptions{{}, Stacks::folded, {}}); });
   attempt([&] {

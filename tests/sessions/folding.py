@@ -2,7 +2,7 @@
 
 import os
 
-from harness.checks import check, contains, equal, lacks
+from harness.checks import check, contains, equal, lacks, matches
 from harness.shapes import leaks, only
 
 FOLDED = "that died clean"
@@ -82,6 +82,29 @@ def test_suspect(d):
     contains(text, "put in use (folding.c", "history")
     early = d.object("shared", options=f"--at {folded['last'] - 1}")
     equal(early["count"], None, "the count among events that are not listed")
+
+
+def test_more_events_than_are_listed(d):
+    begin(d)
+    whole = d.object("shared")
+    seqs = [event["seq"] for event in whole["events"]]
+    check(len(seqs) > 20 and "events_not_listed" not in whole, "all events of 10,000 at most are listed")
+    some = d.object("shared", "--events 5")
+    equal([event["seq"] for event in some["events"]], seqs[:2] + seqs[-3:], "listed")
+    others = some["events_not_listed"]
+    equal((others["events"], others["first"], others["last"]), (len(seqs) - 5, seqs[2], seqs[-4]), "not listed")
+    equal(sum(place["times"] for place in others["by_place"]), len(seqs) - 5, "by place")
+    lines = d.refhist("shared --events 5").splitlines()
+    gap = next(i for i, line in enumerate(lines) if "not listed (--events all)" in line)
+    contains(lines[gap], f"... {len(seqs) - 5} events between #{seqs[2]} and #{seqs[-4]} not listed", "text")
+    matches(lines[gap - 1], f"#{seqs[1]} ", "the event before")
+    contains("\n".join(lines[gap + 1:gap + 3]), "get in use (folding.c", "places")
+    matches(lines[gap + 3], f"#{seqs[-3]} ", "the event behind")
+    equal(d.refhist("shared --events all"), d.refhist("shared"), "all")
+    then = d.object("shared", f"--events 2 --at {seqs[6]}")
+    equal([event["seq"] for event in then["events"]], [seqs[0], seqs[6]], "listed of an earlier moment")
+    contains(d.refhist_error("shared --events some"), "--events needs a whole number, not some", "error")
+    contains(d.refhist_error("shared --events -1"), "--events needs a number of events, or all", "error")
 
 
 def test_mistakes_after_folding(d):

@@ -102,6 +102,19 @@ TEST_CASE("events that are left out leave the others as they were") {
       REQUIRE(log.contains(EventId(i)) == events.contains(EventId(i)));
       if (events.contains(EventId(i))) REQUIRE(log.at(EventId(i)).event == events[EventId(i)]);
     }
+    EventLog::Reader reader(log);
+    for (std::uint32_t n = 0; n < 2 * log.size(); ++n) {  // backward, then anywhere
+      const EventId id(n < log.size() ? static_cast<std::uint32_t>(log.size()) - 1 - n
+                                      : static_cast<std::uint32_t>(random() % log.size()));
+      if (!events.contains(id)) {
+        if (n % 16 == 0) CHECK_THROWS_AS((void)reader.at(id), Error);
+        continue;
+      }
+      const EventLog::Entry& entry = reader.at(id);
+      REQUIRE(entry.id == id);
+      REQUIRE(entry.event == events[id]);
+      REQUIRE(entry.previous == previous[id]);
+    }
     if (log.size() != 0 && !log.contains(EventId(0U))) CHECK_THROWS_AS((void)log.at(EventId(0U)), Error);
   }
   CHECK(log.size() > 5000);

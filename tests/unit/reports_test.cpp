@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include "analysis/lifetime.h"
 #include "base/error.h"
@@ -84,6 +85,34 @@ TEST_CASE("an object at earlier moments") {
   CHECK(count_at(history, one, EventId(std::size_t{3})) == 2);
   CHECK(count_at(history, one, EventId(std::size_t{5})) == 1);
   CHECK(count_at(history, one, EventId(std::size_t{0})) == std::nullopt);
+}
+
+TEST_CASE("of many events the first and the last are listed, those between are counted") {
+  const History history = history_of_two();
+  const ObjectId one(std::size_t{0});  // its events are 0, 2, 3 and 5
+  const auto shown = [&](std::size_t most, EventId until = EventId()) {
+    const History::SomeEvents some = history.some_events_of(one, most, until);
+    std::string text;
+    for (const EventId id : some.listed) text += fmt::format("{} ", id.value);
+    const bool any = some.others.count() != 0;
+    CHECK(any == some.others.first.valid());
+    return any ? text + fmt::format("and {} in {}-{}", some.others.count(), some.others.first.value,
+                                    some.others.last.value)
+               : text;
+  };
+  CHECK(shown(4) == "0 2 3 5 ");
+  CHECK(shown(100) == "0 2 3 5 ");
+  CHECK(shown(3) == "0 3 5 and 1 in 2-2");
+  CHECK(shown(2) == "0 5 and 2 in 2-3");
+  CHECK(shown(1) == "5 and 3 in 0-3");
+  CHECK(shown(0) == "and 4 in 0-5");
+  CHECK(shown(2, EventId(5U)) == "0 3 and 1 in 2-2");
+  CHECK(shown(2, EventId(1U)) == "0 ");
+  CHECK(shown(2, EventId(0U)).empty());
+  std::vector<std::pair<Role, std::uint32_t>> kinds;
+  for (const auto& [event, times] : history.kinds_of(history.some_events_of(one, 1).others, one))
+    kinds.emplace_back(event.role, times);
+  CHECK(kinds.size() == 3);
 }
 
 TEST_CASE("births at one place have one origin") {
