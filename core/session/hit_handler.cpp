@@ -142,6 +142,18 @@ HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
   return firings;
 }
 
+void HitHandler::tell_slow(DebuggerPort& port, SiteId id) {
+  constexpr std::uint64_t kMany = 1'000;  // a second in LLDB, a tenth of one in GDB
+  const Site& site = state_.sites.get(id);
+  const TrackedFamily& tracked = state_.families[site.family.index()];
+  if (site.hits != kMany || tracked.backend == Backend::breakpoint) return;
+  const std::string& why = site.why_breakpoint.empty() ? state_.agent.why_not() : site.why_breakpoint;
+  port.print(fmt::format(
+      "refhist: {} calls of {} have stopped the program for a moment each: it has a breakpoint (not "
+      "in the agent: {}), and the program runs much slower; refhist untrack {} ends that\n",
+      kMany, site.function, why, tracked.family.name));
+}
+
 void HitHandler::judge_watched(const PendingCall& call, long tid) {
   const auto found = std::find_if(state_.rules.all().begin(), state_.rules.all().end(),
                                   [&](const StopRule& rule) { return rule.number == call.watch; });
@@ -357,6 +369,7 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
   state_.recorder.on_entry(access, tid, registers, site, seen, arm_return);
   if (arm_return) tracker_.arm_return(port, *arm_return);
   for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
+  tell_slow(port, site);
 }
 
 bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {

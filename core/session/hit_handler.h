@@ -48,6 +48,8 @@ class HitHandler {
   bool arrive(long tid, Address pc);
   void seen_by_breakpoint(const Recorded& recorded, long tid);
   void record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers);
+  /// Once, where breakpoints that nobody asked for slow the program down.
+  void tell_slow(DebuggerPort& port, SiteId id);
   void judge_watched(const PendingCall& call, long tid);
   void judge_exit(DebuggerPort& port, long raw_exit_thread);  ///< 0: in _exit
   void stop_for(StopRule& rule, const std::string& what);
