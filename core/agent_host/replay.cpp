@@ -169,11 +169,11 @@ bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& recor
   const TrackedFamily& family = families_[site.family.index()];
   if (!ordinary || !family.counter || family.family.allocator) return false;
   Recorder::OrdinaryCall call;
-  call.site = SiteId(record.site);
-  call.object = counted_object(site, record);
-  call.sp = record.sp;
-  call.return_pc = site.counter ? site.address + 1 : way.return_pc;
-  call.before = ProgramAccess::count_from(record.count, *family.counter, family.family.counter);
+  call.call.site = SiteId(record.site);
+  call.call.object = counted_object(site, record);
+  call.call.sp = record.sp;
+  call.call.return_pc = site.counter ? site.address + 1 : way.return_pc;
+  call.call.before = ProgramAccess::count_from(record.count, *family.counter, family.family.counter);
   call.tid = batch.tid;
   call.thread = batch.thread;
   call.time_ns = clock_.nanoseconds(record.time);

@@ -48,14 +48,6 @@ bool covers(const Site& site, Address return_pc) {
 }
 }  // namespace
 
-struct Recorder::Call {
-  SiteId site;
-  Address object = 0;
-  Address sp = 0;
-  Address return_pc = 0;
-  Count before;
-};
-
 class Recorder::Surroundings final : public Circumstances {
  public:
   Surroundings(Recorder& recorder, const ProgramView& access, long tid)
@@ -443,29 +435,30 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
   recorded.push_back(Recorded{call.site, call.object, call.before, std::move(outcome)});
 }
 
-bool Recorder::on_ordinary_entry(const OrdinaryCall& call) {
+bool Recorder::on_ordinary_entry(const OrdinaryCall& ordinary) {
   if (!options_.excluded.empty()) return false;
   static const RecordedStack kNoStack;
-  const RecordedStack& stack = options_.stacks ? *call.stack : kNoStack;
+  const RecordedStack& stack = options_.stacks ? *ordinary.stack : kNoStack;
+  const Call& call = ordinary.call;
   Site& site = sites_.get(call.site);
+  const ObjectId object = history_.newest_at(site.family, call.object);
+  if (!object.valid()) return false;
+  ThreadCalls& thread = calls_.thread(ordinary.tid);
+  if (part_of_outer_call(thread, call)) return false;
   Event event;
-  event.object = history_.newest_at(site.family, call.object);
-  if (!event.object.valid()) return false;
-  ThreadCalls& thread = calls_.thread(call.tid);
-  if (part_of_outer_call(thread, Call{call.site, call.object, call.sp, call.return_pc, call.before}))
-    return false;
-  event.time_ns = call.time_ns;
+  event.time_ns = ordinary.time_ns;
+  event.object = object;
   event.site = call.site;
-  event.thread = call.thread;
+  event.thread = ordinary.thread;
   event.stack = stack.id;
   event.role = site.role;
-  event.before = call.before;
-  if (!ledger_.apply_ordinary(event, *call.origin)) return false;
+  event.before = *call.before;  // the value alone: both words at once would wait for the stores
+  if (!ledger_.apply_ordinary(event, *ordinary.origin)) return false;
   ++site.hits;
   if (stack.truncated) ++truncated_;
   OpenCall& open = CallTracker::open_next(thread, call.sp, stack);
   open.site = call.site;
-  open.object = event.object;
+  open.object = object;
   open.address = call.object;
   open.sp = call.sp;
   open.return_pc = call.return_pc;

@@ -69,13 +69,17 @@ class Recorder {
   /// site there.
   void on_counter_change(const ProgramView& access, long tid, const Registers& registers,
                          const CounterStep& step, std::vector<Recorded>& recorded);
-  /// The entry of a get or put, with all that is known of it.
-  struct OrdinaryCall {
+  /// What is known at an entry.
+  struct Call {
     SiteId site;
     Address object = 0;
     Address sp = 0;
     Address return_pc = 0;
-    std::int64_t before = 0;
+    Count before;
+  };
+  /// The entry of a get or put, with all that is known of it.
+  struct OrdinaryCall {
+    Call call;  ///< with `before`
     long tid = 0;
     ThreadIndex thread;
     std::uint64_t time_ns = 0;
@@ -83,7 +87,7 @@ class Recorder {
     std::uint32_t* origin = nullptr;  ///< of the last one with the same site, thread and stack; or kNoOrigin
   };
   /// The same as on_entry, sooner, for a call that is nothing special. False, and nothing done, for others.
-  bool on_ordinary_entry(const OrdinaryCall& call);
+  bool on_ordinary_entry(const OrdinaryCall& ordinary);
   /// A thread enters a function watched with --after: its return must be seen.
   void on_watched_entry(const ProgramView& access, long tid, const Registers& registers, int watch,
                         std::optional<Address>& arm_return);
@@ -132,7 +136,6 @@ class Recorder {
   [[nodiscard]] std::uint64_t now() const;
 
  private:
-  struct Call;         // what is known at an entry
   class Surroundings;  // of an event: the program, and the calls that have begun
   void on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers, Call& call,
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
