@@ -107,13 +107,6 @@ void History::read_lives(std::span<const ObjectId> ids,
   }
 }
 
-std::vector<EventId> History::events_of(ObjectId id) const {
-  std::vector<EventId> ids(listed_events(id));
-  auto place = ids.rbegin();
-  read_back(id, [&](const EventLog::Entry& entry) { *place++ = entry.id; });
-  return ids;
-}
-
 const std::string& History::note(ObjectId id) const {
   static const std::string kNone;
   const auto found = notes_.find(id);

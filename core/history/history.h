@@ -110,8 +110,6 @@ class History {
   [[nodiscard]] EventId previous(EventId id) const { return events_.at(id).previous; }
   /// The events of an object, oldest first, but for those that were folded. Throws Error when they come from
   /// a damaged file.
-  [[nodiscard]] std::vector<EventId> events_of(ObjectId id) const;
-  /// The same with what they are.
   [[nodiscard]] std::vector<std::pair<EventId, Event>> life_of(ObjectId id) const;
   /// Calls `told(entry)` for them from the last to the first.
   template <class Told>
@@ -163,7 +161,7 @@ class History {
     std::vector<EventId> listed;  ///< oldest first
     FoldedEvents others;          ///< those between
   };
-  /// Of those before `until`. Throws Error as events_of does.
+  /// Of those before `until`. Throws Error as life_of does.
   [[nodiscard]] SomeEvents some_events_of(ObjectId id, std::size_t most, EventId until = EventId()) const;
   /// The kinds of events of this object that were counted, without time and counts, and how many of each.
   [[nodiscard]] std::vector<std::pair<Event, std::uint32_t>> kinds_of(const FoldedEvents& counted,

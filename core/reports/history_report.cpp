@@ -128,8 +128,8 @@ std::string reference_lines(SessionState& state, const std::vector<EventId>& eve
 }
 
 /// The events, and between those of the beginning and those of the end what is counted only.
-static std::string event_lines(SessionState& state, ObjectId id, const HistoryReportOptions& options) {
-  const History::SomeEvents events = state.history.some_events_of(id, options.most, options.moment);
+static std::string event_lines(SessionState& state, ObjectId id, const History::SomeEvents& events,
+                               Stacks stacks) {
   std::string others = events.others.count() == 0
                            ? std::string()
                            : counted_event_lines(state, id, events.others, "not listed (--events all)", "  ");
@@ -142,7 +142,7 @@ static std::string event_lines(SessionState& state, ObjectId id, const HistoryRe
       folded = nullptr;
     }
     text += "  " + event_line(state, event) + "\n";
-    text += stack_lines(state, event, options.stacks, "         ");
+    text += stack_lines(state, event, stacks, "         ");
   }
   text += others;
   if (folded != nullptr) text += folded_event_lines(state, id, "  ");
@@ -160,9 +160,10 @@ static std::string past_report(SessionState& state, ObjectId id, const HistoryRe
   const Count count = count_at(state.history, id, options.moment);
   const std::string known = count ? fmt::format("count {}", *count) : "count unknown";
   text += life.covers(options.moment) ? "live, " + known : "its life was over";
-  const History::SomeEvents so_far = state.history.some_events_of(id, 0, options.moment);
-  text += fmt::format("; {} of {} so far\n", so_far.others.count(), plural(object.events, "event"));
-  return text + event_lines(state, id, options);
+  const History::SomeEvents so_far = state.history.some_events_of(id, options.most, options.moment);
+  text += fmt::format("; {} of {} so far\n", so_far.listed.size() + so_far.others.count(),
+                      plural(object.events, "event"));
+  return text + event_lines(state, id, so_far, options.stacks);
 }
 
 std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
@@ -174,7 +175,7 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
   if (!object.complete) text += "; incomplete";
   if (!object.complete && state.history.note(id).empty()) text += ": it lived before it was first seen";
   text += "\n";
-  text += event_lines(state, id, options);
+  text += event_lines(state, id, state.history.some_events_of(id, options.most), options.stacks);
   if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));
   text += outstanding_line(state.history, id);
   for (const ReportedFinding& finding : findings) {

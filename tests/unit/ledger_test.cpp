@@ -131,7 +131,7 @@ TEST_CASE("a counter that moved without a probe is recorded as an event of its o
   f.init();
   f.get(4);
   REQUIRE(f.newest().events == 3);
-  const Event& unseen = f.history.event(f.history.events_of(f.newest_id())[1]);
+  const Event unseen = f.history.life_of(f.newest_id())[1].second;
   CHECK(unseen.unobserved);
   CHECK(unseen.before == Count(1));
   CHECK(unseen.after == Count(4));
