@@ -55,15 +55,19 @@ Json event_json(SessionState& state, EventId id) {
   return json;
 }
 
-/// The first and the last of them.
-Json events_json(SessionState& state, std::vector<EventId> events) {
-  if (events.size() > kMostOfFinding) {
-    constexpr std::ptrdiff_t kHalf = kMostOfFinding / 2;
-    events.erase(events.begin() + kHalf, events.end() - kHalf);
-  }
+Json events_json(SessionState& state, const std::vector<EventId>& events) {
   Json json = Json::array();
   for (const EventId id : events) json.push_back(event_json(state, id));
   return json;
+}
+
+/// The first and the last of them.
+Json references_json(SessionState& state, std::vector<EventId> references) {
+  if (references.size() > kMostOfFinding) {
+    constexpr std::ptrdiff_t kHalf = kMostOfFinding / 2;
+    references.erase(references.begin() + kHalf, references.end() - kHalf);
+  }
+  return events_json(state, references);
 }
 
 std::size_t not_listed(const std::vector<EventId>& events) {
@@ -94,9 +98,7 @@ Json object_json(SessionState& state, ObjectId id) {
 Json life_json(SessionState& state, ObjectId id, std::size_t most, EventId until = EventId()) {
   Json json = object_json(state, id);
   const History::SomeEvents some = state.history.some_events_of(id, most, until);
-  Json events = Json::array();
-  for (const EventId event : some.listed) events.push_back(event_json(state, event));
-  json["events"] = std::move(events);
+  json["events"] = events_json(state, some.listed);
   if (some.others.count() != 0) json["events_not_listed"] = counted_events_json(state, id, some.others);
   if (const auto* folded = state.history.folded_events(id); folded != nullptr)
     json["folded"] = counted_events_json(state, id, *folded);
@@ -127,7 +129,7 @@ Json finding_json(SessionState& state, const ReportedFinding& finding) {
   return {{"verdict", verdict_name(finding.verdict)},
           {"why", finding.why},
           {"object", life_json(state, finding.object, kMostOfFinding)},
-          {"references", events_json(state, finding.references)},
+          {"references", references_json(state, finding.references)},
           {"references_not_listed", not_listed(finding.references)},
           {"suspects", std::move(suspects)},
           {"fingerprint", finding.fingerprint},
@@ -299,7 +301,7 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
          {"clean_siblings", group.clean_siblings},
          {"cycle", std::move(cycle)},
          {"suspects", std::move(suspects)},
-         {"references", events_json(state, group.references)},
+         {"references", references_json(state, group.references)},
          {"references_not_listed", group.folded_references + not_listed(group.references)},
          {"why", group.why},
          {"objects", std::move(objects)}});
