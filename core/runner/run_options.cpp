@@ -132,7 +132,7 @@ const std::vector<Option>& option_table() {
   return table;
 }
 
-const Option& find_option(const std::string& name) {
+Option find_option(const std::string& name) {
   std::vector<std::string> names;
   for (const Option& option : option_table()) {
     if (name == option.name) return option;
@@ -158,7 +158,7 @@ RunOptions parse_run_options(const std::vector<std::string>& words) {
   std::size_t i = 0;
   for (; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
     const std::size_t equals = words[i].starts_with("--") ? words[i].find('=') : std::string::npos;
-    const Option& option = find_option(words[i].substr(0, equals));
+    const Option option = find_option(words[i].substr(0, equals));
     std::string value;
     if (option.value == nullptr) {
       if (equals != std::string::npos) throw UsageError(fmt::format("{} takes no value", option.name));
