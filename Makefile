@@ -1,5 +1,5 @@
 # make        build into ./build (installs missing Debian packages first)
-# make demo   the demo programs in GDB and in LLDB
+# make demo   the demo programs in GDB and in LLDB; builds no more than they need
 # make test   unit and session tests; ends with ctest's summary
 # make install builds and installs below PREFIX (default: /usr/local)
 # make docs    writes docs/commands.md from the command table
@@ -9,27 +9,35 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+# CI says -DREFHIST_WERROR=ON.
+CMAKE_OPTIONS ?=
 
-.PHONY: all packages build demo test install bench docs format clean
+configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
+
+.PHONY: all build demo tests test install bench docs format clean
 
 all: build
 
-packages:
-	@tests/install.sh
-
-build: packages
-	@cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING
+build:
+	@tests/install.sh build
+	@$(configure)
 	@cmake --build $(BUILD) -j $(JOBS)
 
-demo: build
+demo:
+	@tests/install.sh build demo
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS) --target refhist_demo
 	@tests/demo/run $(BUILD)
 
-# LLDB 14 cannot be installed beside LLDB 19; a test run without it says so.
-test: packages
-	@tests/lldb14.sh $(BUILD)/lldb-14
+tests:
+	@tests/install.sh build demo test
+	@tests/other_lldb.sh $(BUILD)/other-lldb
 	@tests/libcxx.sh $(BUILD)/libcxx
 	@tests/qt.sh $(BUILD)/qt
-	@$(MAKE) --no-print-directory build
+	@$(configure) -DREFHIST_TESTS=ON
+	@cmake --build $(BUILD) -j $(JOBS)
+
+test: tests
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
 
 install: build
@@ -40,7 +48,8 @@ docs: build
 	python3 -B docs/generate_commands.py $(BUILD)/core/librefhist.so > docs/commands.md.new
 	mv docs/commands.md.new docs/commands.md
 
-bench: build
+bench: tests
+	@tests/install.sh bench
 	@python3 -B tests/bench/run.py $(BUILD)
 	@python3 -B tests/bench/agent.py $(BUILD)
 	@python3 -B tests/bench/programs.py $(BUILD)
@@ -49,6 +58,7 @@ bench: build
 	@$(BUILD)/tests/bench/bench_store --bounded 30000000
 
 format:
+	@tests/install.sh format
 	git ls-files '*.c' '*.cpp' '*.h' | xargs clang-format-14 -i
 
 clean:

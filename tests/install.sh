@@ -1,38 +1,43 @@
 #!/bin/sh
-# Installs the Debian 12 packages that building and testing need. Does nothing, quickly, when none is missing.
+# Installs the packages of the named sets of tests/packages. usage: install.sh SET…
+# Does nothing, quickly, when none is missing. Where there is no apt, the build itself says what it lacks.
 set -eu
 
-packages="
-  g++ cmake ninja-build pkg-config git ca-certificates
-  gdb gdbserver lldb-19 liblldb-19-dev python3-lldb-19 python3 python3-dev python3-six python3-yaml
-  libfmt-dev libdw-dev libelf-dev libtomlplusplus-dev libzydis-dev libsqlite3-dev libzstd-dev libxxhash-dev nlohmann-json3-dev doctest-dev
-  libjson-c-dev libglib2.0-dev libgstreamer1.0-dev libdbus-1-dev libssl-dev libudev-dev libkmod-dev libsystemd-dev
-  libjemalloc-dev
-  binutils check clang-14 clang-format-14 libboost-dev
-"
+. "$(dirname "$0")/packages.sh"
+command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || {
+  echo "no apt here: install what $(dirname "$0")/packages lists under the names of this distribution" >&2
+  exit 0
+}
 
 missing=""
-for package in $packages; do
-  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$state" = installed ] || missing="$missing $package"
+for set in "$@"; do
+  for choice in $(packages_of "$set"); do
+    is_installed "$choice" || missing="$missing $choice"
+  done
 done
 [ -n "$missing" ] || exit 0
 
 as_root=""
 if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || { echo "missing packages (install them as root):$missing" >&2; exit 1; }
+  command -v sudo >/dev/null || { echo "install these packages as root, then try again:$missing" >&2; exit 1; }
   as_root=sudo
 fi
-echo "installing:$missing"
 log=$(mktemp)
-install() {
-  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $missing
-}
-# The package lists of a fresh system are empty or old: fetch them first, but only once a package is missing.
-if ! { $as_root apt-get -qq update && install; } >"$log" 2>&1; then
-  cat "$log" >&2
-  rm -f "$log"
-  echo "could not install:$missing" >&2
+trap 'rm -f "$log"' EXIT
+stop() {
+  grep -E '^(E|W|Err):?' "$log" | head -n 5 >&2 || true
+  echo "$1" >&2
   exit 1
-fi
-rm -f "$log"
+}
+# The package lists of a fresh system are empty or old.
+$as_root apt-get -qq update >"$log" 2>&1 ||
+  stop "the package lists cannot be fetched: without a network, install these packages first:$missing"
+wanted=""
+for choice in $missing; do
+  package=$(first_offered "$choice")
+  [ -n "$package" ] || stop "no package source offers $choice: add one to /etc/apt/sources.list"
+  wanted="$wanted $package"
+done
+echo "installing:$wanted"
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $wanted >"$log" 2>&1 </dev/null ||
+  stop "these packages could not be installed:$wanted"

@@ -1,8 +1,12 @@
 #!/bin/sh
-# Unpacks Debian's Qt 5 core library and headers into a folder, for the test of its smart pointers. usage: qt.sh FOLDER
-# Its development package asks for those of OpenGL and X.
+# Unpacks the headers of Qt 5 and Qt 6 into a folder, for the tests of their smart pointers. usage: qt.sh FOLDER
+# Their development packages ask for those of OpenGL and X. The libraries themselves are installed (tests/packages).
 set -eu
 
 folder=$1
-[ ! -e "$folder/usr/include/x86_64-linux-gnu/qt5/QtCore/qsharedpointer.h" ] || exit 0
-"$(dirname "$0")"/unpack.sh "$folder" "Qt 5" qtbase5-dev libqt5core5a libdouble-conversion3 libicu72 libpcre2-16-0 || exit 0
+command -v apt-get >/dev/null || exit 0
+for number in 5 6; do
+  package=qtbase5-dev
+  [ $number = 5 ] || package=qt6-base-dev
+  [ -e "$folder/$number" ] || "$(dirname "$0")"/unpack.sh "$folder/$number" "Qt $number" $package || true
+done

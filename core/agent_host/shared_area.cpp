@@ -13,7 +13,6 @@
 namespace refhist {
 
 namespace {
-constexpr std::uint64_t kPage = agent::kPage;
 
 constexpr std::uint64_t pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 

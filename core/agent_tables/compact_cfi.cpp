@@ -15,12 +15,6 @@ using agent::FrameRule;
 using agent::RuleKind;
 using agent::RuleRow;
 
-constexpr Address kPage = 4096;
-
-/// As the core's unwinder: code so near to the entry point that no description covers it is the outermost
-/// frame.
-constexpr Address kStartSize = 64;
-
 /// Without section headers, .eh_frame is found through its search table; it goes on to the end of its
 /// segment.
 std::optional<SectionBytes> eh_frame_by_segment(const ElfFile& file) {

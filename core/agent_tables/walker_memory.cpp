@@ -12,7 +12,6 @@ namespace {
 
 using agent::WalkerShared;
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kFirstLevel = 10;
 constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 

@@ -19,7 +19,6 @@ constexpr std::uint64_t kOtherArena = 4;
 constexpr std::uint64_t kFlags = 7;
 constexpr std::uint64_t kAlignment = 16;
 constexpr std::uint64_t kSmallest = 32;
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kFencepost = 16;  // the size that ends a heap
 
 // struct malloc_state: one arena.

@@ -6,8 +6,6 @@ namespace refhist {
 
 namespace {
 
-constexpr Address kPage = 4096;
-
 // A debugger that reads no path (a core file, a remote target) still knows which module lies where. The
 // memory behind a module's .data is anonymous for the kernel, and .bss for us.
 Backing backing_of(const MemoryRegion& region, const ModuleMap& modules) {

@@ -54,7 +54,6 @@ class ScanMemory {
 
  private:
   static constexpr std::size_t kPiece = 1 << 20;
-  static constexpr std::size_t kPage = 4096;
   bool page_flags(Address page, std::size_t count);
   /// The readable beginning of the range, in bytes; `range` moves behind it or behind the unreadable page.
   std::size_t next_piece(AddressRange& range, Backing backing);

@@ -8,7 +8,6 @@ namespace refhist {
 
 namespace {
 
-constexpr Address kPage = 4096;
 constexpr std::uint64_t kSmallestSlab = 1024;
 constexpr std::uint64_t kSmallestAligned = 256;
 constexpr std::uint64_t kSmallestSlot = 16;

@@ -17,7 +17,6 @@ constexpr Address kTid = 720;
 constexpr Address kStackFrom = 1536;  // stackblock, stackblock_size lie in here, where differs
 constexpr Address kStackTo = 1920;
 constexpr Address kControlAlignment = 64;
-constexpr Address kPage = 4096;
 constexpr std::size_t kMostModules = 4096;
 // In the dynamic linker three list heads follow each other: stacks in use, the main thread's, the cache.
 constexpr Address kCacheListBehindMain = 16;

@@ -11,6 +11,9 @@ namespace refhist {
 /// An address in the debugged program (or in a file, where the name says so).
 using Address = std::uint64_t;
 
+/// The bytes of a page of x86-64.
+constexpr std::uint64_t kPage = 4096;
+
 /// An index that cannot be mixed up with an index of another kind.
 template <class Tag>
 struct Id {

@@ -7,7 +7,6 @@
 namespace refhist {
 
 namespace {
-constexpr Address kPage = 4096;
 constexpr Address kReach = 16384;  // bytes below the stack pointer that a frame lies within
 constexpr Address kStackLimit = 256 << 10;
 

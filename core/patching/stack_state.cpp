@@ -5,15 +5,16 @@ namespace {
 
 using Kind = StackPointer::Kind;
 
-constexpr int kRsp = 4;
-constexpr int kRbp = 5;
+// As instructions encode them.
+constexpr int kRspNumber = 4;
+constexpr int kRbpNumber = 5;
 
 /// 0 to 15 for a whole general register, otherwise -1.
 int number(ZydisRegister reg) {
   return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_GPR64 ? ZydisRegisterGetId(reg) : -1;
 }
 
-bool survives_call(int reg) { return reg == 3 || reg == kRsp || reg == kRbp || reg >= 12; }
+bool survives_call(int reg) { return reg == 3 || reg == kRspNumber || reg == kRbpNumber || reg >= 12; }
 
 bool is_immediate(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE; }
 bool is_register(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_REGISTER; }
@@ -75,9 +76,9 @@ void StackState::execute(const DecodedInstruction& instruction) {
 }
 
 void StackState::leave() {
-  registers_[kRsp] = registers_[kRbp];
+  registers_[kRspNumber] = registers_[kRbpNumber];
   move_rsp(8);
-  registers_[kRbp] = {};
+  registers_[kRbpNumber] = {};
 }
 
 void StackState::add(const DecodedInstruction& instruction, int sign) {
@@ -86,7 +87,7 @@ void StackState::add(const DecodedInstruction& instruction, int sign) {
   StackPointer& changed = reg(operands[0].reg.value);
   if (changed.kind != Kind::none && is_immediate(operands[1])) {
     changed.offset += sign * static_cast<std::int32_t>(operands[1].imm.value.s);
-  } else if (changed.kind != Kind::none && sign < 0 && &changed == &registers_[kRsp]) {
+  } else if (changed.kind != Kind::none && sign < 0 && &changed == &registers_[kRspNumber]) {
     changed.kind = Kind::at_most;  // room for an array of variable length
   } else {
     forget_written(instruction);

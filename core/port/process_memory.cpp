@@ -12,7 +12,6 @@
 namespace refhist {
 
 namespace {
-constexpr std::size_t kPage = 4096;
 
 // The debugger reads all or nothing: ask page by page so that the readable beginning is not lost.
 std::size_t read_by_pages(DebuggerPort& port, Address address, char* out, std::size_t size) {

@@ -7,7 +7,7 @@
 namespace refhist {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -29,9 +29,9 @@ std::string array_of(const std::vector<std::string>& elements) {
   return fmt::format("[\n  {},\n]", join(elements, ",\n  "));
 }
 
-std::string quoted_array(const std::vector<std::string>& words) {
+std::string toml_array(const std::vector<std::string>& words) {
   std::vector<std::string> elements;
-  for (const std::string& word : words) elements.push_back(quoted(word));
+  for (const std::string& word : words) elements.push_back(toml_string(word));
   return array_of(elements);
 }
 
@@ -41,26 +41,26 @@ std::string element(const ProbeSpec& probe) {
       probe.role == Role::alloc || probe.role == Role::init || probe.role == Role::pool_create;
   const std::string usual_object = from_result ? "return" : "1";
   const Success usual_success = probe.role == Role::try_get ? Success::nonzero : Success::always;
-  std::vector<std::string> keys{fmt::format("function = {}", quoted(probe.function))};
+  std::vector<std::string> keys{fmt::format("function = {}", toml_string(probe.function))};
   if (const std::string object = to_string(probe.object); object != usual_object) {
-    keys.push_back(fmt::format("object = {}", quoted(object)));
+    keys.push_back(fmt::format("object = {}", toml_string(object)));
   }
   if (probe.success != usual_success) {
-    keys.push_back(fmt::format("success = {}", quoted(success_name(probe.success))));
+    keys.push_back(fmt::format("success = {}", toml_string(success_name(probe.success))));
   }
   if (probe.pool_argument != 0) keys.push_back(fmt::format("pool = {}", probe.pool_argument));
   if (probe.size_argument != 0) keys.push_back(fmt::format("size = {}", probe.size_argument));
   if (probe.times_argument != 0) keys.push_back(fmt::format("times = {}", probe.times_argument));
   if (probe.inside) keys.emplace_back("event = \"change\"");
-  if (keys.size() == 1) return quoted(probe.function);
+  if (keys.size() == 1) return toml_string(probe.function);
   return fmt::format("{{ {} }}", join(keys, ", "));
 }
 
 std::string counter_lines(const CounterSpec& counter) {
   const CounterSpec usual;
   std::string lines;
-  if (!counter.type.empty()) lines += fmt::format("type = {}\n", quoted(counter.type));
-  if (!counter.path.empty()) lines += fmt::format("count = {}\n", quoted(counter.path));
+  if (!counter.type.empty()) lines += fmt::format("type = {}\n", toml_string(counter.type));
+  if (!counter.path.empty()) lines += fmt::format("count = {}\n", toml_string(counter.path));
   if (counter.offset) lines += fmt::format("count_offset = {}\n", static_cast<std::int64_t>(*counter.offset));
   if (counter.size != usual.size) lines += fmt::format("count_size = {}\n", counter.size);
   if (counter.shift != usual.shift) lines += fmt::format("count_shift = {}\n", counter.shift);
@@ -80,9 +80,9 @@ std::string role_line(const Family& family, Role role) {
 }  // namespace
 
 std::string to_toml(const Family& family) {
-  std::string text = fmt::format("[[family]]\nname = {}\n", quoted(family.name));
-  if (!family.description.empty()) text += fmt::format("description = {}\n", quoted(family.description));
-  if (!family.modules.empty()) text += fmt::format("modules = {}\n", quoted_array(family.modules));
+  std::string text = fmt::format("[[family]]\nname = {}\n", toml_string(family.name));
+  if (!family.description.empty()) text += fmt::format("description = {}\n", toml_string(family.description));
+  if (!family.modules.empty()) text += fmt::format("modules = {}\n", toml_array(family.modules));
   if (family.allocator) text += "allocator = true\n";
   text += counter_lines(family.counter);
   if (family.born != 1) text += fmt::format("born = {}\n", family.born);
@@ -90,10 +90,10 @@ std::string to_toml(const Family& family) {
                           Role::realloc, Role::pool_create, Role::pool_destroy}) {
     text += role_line(family, role);
   }
-  if (!family.part_of.empty()) text += fmt::format("part_of = {}\n", quoted(family.part_of));
-  if (!family.fold.empty()) text += fmt::format("fold = {}\n", quoted_array(family.fold));
-  if (!family.managed.empty()) text += fmt::format("managed = {}\n", quoted_array(family.managed));
-  if (!family.except.empty()) text += fmt::format("except = {}\n", quoted_array(family.except));
+  if (!family.part_of.empty()) text += fmt::format("part_of = {}\n", toml_string(family.part_of));
+  if (!family.fold.empty()) text += fmt::format("fold = {}\n", toml_array(family.fold));
+  if (!family.managed.empty()) text += fmt::format("managed = {}\n", toml_array(family.managed));
+  if (!family.except.empty()) text += fmt::format("except = {}\n", toml_array(family.except));
   return text;
 }
 

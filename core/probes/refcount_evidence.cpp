@@ -61,7 +61,7 @@ std::string describe(const CounterEvidence& counter) {
                      counter.place_known_in_put ? "" : " at a place that is computed");
 }
 
-struct Candidate {
+struct Match {
   CounterEvidence evidence;
   unsigned depth = 0;
 
@@ -69,8 +69,8 @@ struct Candidate {
   [[nodiscard]] auto rank() const { return std::make_pair(!evidence.place_known_in_put, depth); }
 };
 
-std::optional<Candidate> match(const WalkedFunction& get, const CounterChange& up, const WalkedFunction& put,
-                               const CounterChange& down, bool strong) {
+std::optional<Match> match(const WalkedFunction& get, const CounterChange& up, const WalkedFunction& put,
+                           const CounterChange& down, bool strong) {
   const std::int64_t step = plain_step(up);
   if (plain_step(down) != -step || !is_step(step) || !up.cell.exact) return std::nullopt;
   if (!strong && std::llabs(step) != 1) return std::nullopt;  // a stack or a buffer that is walked along
@@ -87,14 +87,14 @@ std::optional<Candidate> match(const WalkedFunction& get, const CounterChange& u
   evidence.size = counter_size(up, down);
   evidence.place_known_in_put = down.cell.exact;
   evidence.what = describe(evidence);
-  return Candidate{evidence, up.depth + down.depth};
+  return Match{evidence, up.depth + down.depth};
 }
 
 }  // namespace
 
 std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
                                             bool strong) {
-  std::optional<Candidate> best;
+  std::optional<Match> best;
   for (const CounterChange& up : get.facts.changes) {
     for (const CounterChange& down : put.facts.changes) {
       const auto candidate = match(get, up, put, down, strong);

@@ -4,6 +4,7 @@ add_executable(refhist-run runner/child_sessions.cpp runner/coloured.cpp runner/
                            runner/debugger_script.cpp runner/exec_watch.cpp runner/histories.cpp runner/launch_server.cpp runner/own_files.cpp runner/process_file.cpp runner/run_main.cpp
                            runner/run_options.cpp runner/run_session.cpp runner/waiting_child.cpp)
 target_link_libraries(refhist-run PRIVATE refhist_core)
+refhist_unity(refhist-run)
 target_compile_definitions(refhist-run PRIVATE REFHIST_LIBDIR="${CMAKE_INSTALL_LIBDIR}"
                                                REFHIST_LLDB_NAME="lldb-${REFHIST_LLDB_VERSION}")
 add_executable(refhist-exec runner/exec_main.cpp)

@@ -4,8 +4,6 @@ namespace refhist {
 
 namespace {
 
-constexpr std::uint8_t kNone = CounterInstruction::kNoRegister;
-
 std::uint64_t low_bytes(std::uint64_t value, unsigned size) {
   return size >= sizeof value ? value : value & ((std::uint64_t{1} << (8 * size)) - 1);
 }
@@ -29,7 +27,7 @@ bool set_operand(const DecodedInstruction& instruction, CounterInstruction& chan
   change.base = CounterInstruction::register_number(memory.base);
   change.index = CounterInstruction::register_number(memory.index);
   change.scale = memory.scale;
-  return change.base != kNone;
+  return change.base != CounterInstruction::kNoRegister;
 }
 
 void set_source(const DecodedInstruction& instruction, CounterInstruction& change) {
@@ -85,7 +83,8 @@ std::optional<CounterInstruction> CounterInstruction::of(const DecodedInstructio
       return std::nullopt;
   }
   const bool from_unknown = !change.opaque && instruction.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-                            instruction.raw.operand_count_visible > 1 && change.source == kNone;
+                            instruction.raw.operand_count_visible > 1 &&
+                            change.source == CounterInstruction::kNoRegister;
   if (from_unknown || !set_operand(instruction, change)) return std::nullopt;
   return change;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace refhist {
@@ -10,6 +11,8 @@ namespace refhist {
 inline constexpr int kFileVersion = 5;             ///< PRAGMA user_version
 inline constexpr int kOldestFileVersion = 4;       ///< that is read: it has `events_were_lost` 1 for any loss
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
+inline constexpr std::size_t kBetweenQuestions =
+    4096;  ///< rows read or written before one asks whether to go on
 inline constexpr std::string_view kFormat = "refhist history";
 
 /// families.shown

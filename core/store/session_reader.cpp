@@ -18,7 +18,6 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kBetweenQuestions = 4096;  // rows
 constexpr std::uint32_t kAny32 = 0xffffffffU;
 
 std::vector<std::string> lines_of(const std::string& text) {

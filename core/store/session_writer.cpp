@@ -17,8 +17,6 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kBetweenQuestions = 4096;  // rows
-
 std::string create_table(const Table& table) {
   return fmt::format("CREATE TABLE {}({});", table.name, table.columns);
 }

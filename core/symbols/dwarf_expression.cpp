@@ -10,7 +10,7 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kMaxSteps = 1000;  // a backward branch must not hang the debugger
-constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kStackDepth = 64;
 
 class Evaluation {
  public:
@@ -18,7 +18,7 @@ class Evaluation {
       : code_(code), registers_(registers), read_(read) {}
 
   void push(std::uint64_t value) {
-    if (stack_.size() >= kMaxDepth) good_ = false;
+    if (stack_.size() >= kStackDepth) good_ = false;
     stack_.push_back(value);
   }
 

@@ -11,7 +11,6 @@ namespace refhist {
 
 namespace {
 
-constexpr Address kPage = 4096;
 constexpr std::size_t kPiece = 64 * kPage;
 constexpr std::uint64_t kLargestImage = std::uint64_t{512} << 20;
 constexpr std::size_t kMostSymbols = std::size_t{1} << 24;

@@ -18,7 +18,6 @@ namespace refhist {
 namespace {
 
 constexpr std::string_view kVdso = "[vdso]";
-constexpr Address kPage = 4096;
 
 using Extent = std::pair<Address, Address>;
 

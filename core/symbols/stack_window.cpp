@@ -6,7 +6,6 @@ namespace {
 
 constexpr std::size_t kFirst = 8192;
 constexpr std::size_t kNext = 16384;
-constexpr std::size_t kPage = 4096;
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace refhist {
 
 namespace {
 
-constexpr int kMaxDepth = 16;  // of members in members; broken debug information can nest without end
+constexpr int kMemberDepth = 16;  // of members in members; broken debug information can nest without end
 
 struct Found {
   Dwarf_Die member;
@@ -44,7 +44,7 @@ std::optional<Dwarf_Die> struct_of(std::optional<Dwarf_Die> type) {
 
 std::optional<Found> find_member(const Dwarf_Die& type, std::string_view name, int depth = 0) {
   std::optional<Found> found;
-  if (depth > kMaxDepth || name.empty()) return found;
+  if (depth > kMemberDepth || name.empty()) return found;
   for_each_child(type, [&](const Dwarf_Die& child) {
     if (found) return;
     const int tag = die_tag(child);
@@ -112,7 +112,7 @@ std::string label(const Dwarf_Die& type, std::string_view asked) {
 
 /// A struct that wraps one scalar, as atomic_t and std::atomic<int> do, counts as that scalar.
 std::optional<Dwarf_Die> unwrapped(std::optional<Dwarf_Die> type) {
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
+  for (int depth = 0; depth < kMemberDepth; ++depth) {
     type = strip_typedefs(type);
     if (!type || !is_struct_like(*type)) return type;
     std::optional<Dwarf_Die> only;
@@ -147,7 +147,7 @@ std::optional<std::uint64_t> size_of(const Dwarf_Die& type) {
 /// "peer.conn": the innermost member that covers the offset.
 std::string path_at(const Dwarf_Die& type, std::uint64_t offset, int depth = 0) {
   std::string path;
-  if (depth > kMaxDepth) return path;
+  if (depth > kMemberDepth) return path;
   for_each_child(type, [&](const Dwarf_Die& child) {
     const int tag = die_tag(child);
     if (!path.empty() || (tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(child))

@@ -4,7 +4,7 @@ namespace refhist {
 
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kSpellingDepth = 32;
 
 std::string separated(std::string base, const std::string& declarator) {
   if (declarator.empty()) return base;
@@ -53,7 +53,7 @@ bool is_pointer_like(int tag) {
 std::string TypeSpelling::spell(const std::optional<Dwarf_Die>& type) const { return declare(type, {}, 0); }
 
 std::string TypeSpelling::declare(std::optional<Dwarf_Die> type, std::string declarator, int depth) const {
-  if (!type || depth > kMaxDepth) return separated(type ? "?" : "void", declarator);
+  if (!type || depth > kSpellingDepth) return separated(type ? "?" : "void", declarator);
   const int tag = die_tag(*type);
   const auto target = die_type(*type);
   if (const char* word = qualifier(tag)) {

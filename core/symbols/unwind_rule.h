@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/types.h"
 #include "port/registers.h"
 
 namespace refhist {
+
+/// How far from the entry point code may be and still be taken for the outermost frame where no rule says so
+/// (start files of C libraries that have no call frame information).
+constexpr Address kStartSize = 64;
 
 /// A register of the caller: where it is found. `expression` holds raw DWARF operation bytes.
 struct RegisterRule {

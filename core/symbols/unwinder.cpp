@@ -14,10 +14,6 @@ namespace {
 /// What a step can restore without evaluating anything: the callee-saved registers and the return address.
 constexpr std::array<unsigned, 7> kSaved = {kRbx, kRbp, kR12, kR13, kR14, kR15, kRip};
 
-/// How far from the entry point code may be and still be taken for the outermost frame where no rule says so
-/// (start files of C libraries that have no call frame information).
-constexpr Address kStartSize = 64;
-
 bool is_register_offset_saved(const RegisterRule& rule) {
   return rule.kind == RegisterRule::Kind::same || rule.kind == RegisterRule::Kind::undefined ||
          rule.kind == RegisterRule::Kind::at_cfa_offset;

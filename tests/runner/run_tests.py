@@ -9,7 +9,7 @@ import sys
 import time
 import xml.etree.ElementTree as xml
 
-from runner_harness import CONN, SESSIONS, check, contains, equal, in_a_browser, main, page_data, python
+from runner_harness import CONN, SESSIONS, check, contains, equal, main, many_objects, page_data, python
 
 # The exit status
 
@@ -354,7 +354,7 @@ def expect_sarif(r, finding):
     equal((run["invocations"][0]["executionSuccessful"], run["invocations"][0]["exitCode"]), (True, 0), "invocation")
 
 
-def test_page_for_a_browser(r):
+def test_page(r):
     r.run(["--track", CONN, "--html", "s.html", "--source-root", SESSIONS], [r.program("siblings_O1"), "</script><b>"])
     with open(r.file("s.html"), encoding="utf-8") as file:
         text = file.read()
@@ -367,27 +367,14 @@ def test_page_for_a_browser(r):
     contains(finding["sources"][0]["lines"][13 - finding["sources"][0]["first"]], "conn_put(conn);", "source line")
     equal((len(data["objects"]), data["objects_left"]), (23, 0), "objects")
     contains(data["title"], "</script><b>", "title")
-    shown = in_a_browser(r, r.file("s.html"))
-    if shown is not None:
-        contains(shown, "Findings: 1<", "page")
-        contains(shown, "missing put in close_conn", "page")
-        contains(shown, "Objects: 23<", "page")
-        equal(len(re.findall(r"<circle cx=\"[0-9]", shown)), 4, "events on the timeline")
 
 
 def test_page_with_many_objects(r):
-    """Ten thousand objects: the page has them all and shows the first."""
-    r.write("many.c", '#include "conn.h"\nstruct conn *kept[10000];\nint main(void) {\n  for (int i = 0; i < 10000; i++) kept[i] = conn_new(i);\n'
-            "  for (int i = 0; i < 10000; i += 2) kept[i] = 0;\n  return 0;\n}\n")
-    subprocess.run(["gcc", "-g", "-O1", "-I", SESSIONS, "many.c", os.path.join(SESSIONS, "conn.c"), "-o", "many"], cwd=r.folder, check=True)
-    r.run(["--track", CONN, "--html", "s.html"], [r.file("many")])
+    """Ten thousand objects: the page has them all."""
+    many_objects(r)
     with open(r.file("s.html"), encoding="utf-8") as file:
         data = page_data(file.read())
     equal((len(data["objects"]), len(data["findings"][0]["objects"])), (10000, 5000), "objects, leaked ones")
-    shown = in_a_browser(r, r.file("s.html"))
-    if shown is not None:
-        contains(shown, "Objects: 10000<", "page")
-        contains(shown, "show 1000 more", "page")
 
 
 def test_many_at_once(r):

@@ -1,12 +1,9 @@
 """Children made by fork, posix_spawn and clone in a program with threads: both sides go on, and the parent's history is
 whole."""
 
-import os
-
-from harness.checks import check, contains, equal
+from harness.checks import IN_AGENT, agent_only, check, contains, equal, only_where
 from harness.shapes import hits
 
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 COUNT = 10 if IN_AGENT else 2
 OF_ONE_CHILD = 5  # gets
 
@@ -34,17 +31,17 @@ def test_fork(d):
     contains(d.refhist("status"), f"the program forked {COUNT} times: what its children do is not seen", "status")
 
 
+# LLDB takes its breakpoints out of the parent's memory, too, until the child executes its program.
+@only_where(lambda name: IN_AGENT or name == "gdb", "LLDB takes its breakpoints out of the parent's memory")
 def test_posix_spawn(d):
-    # LLDB takes its breakpoints out of the parent's memory, too, until the child executes its program.
-    if IN_AGENT or d.name == "gdb":
-        run(d, "spawn", False)
+    run(d, "spawn", False)
 
 
+@agent_only("the debugger takes a breakpoint in memory that a child shares for its own")
 def test_clone_in_the_same_memory(d):
-    if IN_AGENT:
-        run(d, "clone", True)
+    run(d, "clone", True)
 
 
+@agent_only("the debugger takes a breakpoint in memory that a child shares for its own")
 def test_clone_as_vfork_does(d):
-    if IN_AGENT:
-        run(d, "clone-vfork", True)
+    run(d, "clone-vfork", True)

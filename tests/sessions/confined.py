@@ -1,12 +1,9 @@
 """Programs that filter their system calls (seccomp): recorded by breakpoints where the agent cannot be brought in
 without a forbidden call, and never ended by a system call of ours."""
 
-import os
-
-from harness.checks import check, contains, equal
+from harness.checks import IN_AGENT, check, contains, equal
 from harness.shapes import hits
 
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 PAIRS = 200000 if IN_AGENT else 20
 
 

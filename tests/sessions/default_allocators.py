@@ -1,12 +1,9 @@
 """malloc and operator new come along by default, inside the program; by breakpoints only when they are named."""
 
-import os
-
-from harness.checks import contains, equal, lacks, matches
+from harness.checks import IN_AGENT, agent_only, contains, equal, lacks, matches
 from harness.shapes import check_findings, objects, only, roles
 
 ITEM = "--init item_new --get item_get --put item_put --count refs"
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 
 
 def run_to_checkpoint(d, *settings):
@@ -49,10 +46,9 @@ def test_named(d):
     lacks(d.refhist("status"), "malloc (by default)", "status")
 
 
+@agent_only("no allocator is followed by breakpoints unless it is named")
 def test_not_wanted_any_more(d):
     run_to_checkpoint(d)
-    if not IN_AGENT:
-        return
     equal(allocators(d), ["malloc", "operator-new"], "by default")
     d.refhist("untrack malloc")
     d.refhist("track json_object")
@@ -67,13 +63,12 @@ def test_the_users_own_family_claims_malloc(d):
     lacks(allocators(d), "malloc", "by default")
 
 
+@agent_only("no allocator is followed by breakpoints unless it is named")
 def test_free_while_referenced(d):
     d.refhist("set allocators auto")
     d.track(ITEM)
     d.refhist("break-on-imbalance")
     d.run("early-free")
-    if not IN_AGENT:
-        return
     d.expect_stop(caller="main")
     status, findings = check_findings(d)
     equal((status, only(findings, "findings")["verdict"]), (23, "free-while-referenced"), "status, verdict")

@@ -1,11 +1,8 @@
 """Signal handlers that jump out of the agent, or of a probed function: what comes after is recorded as ever."""
 
-import os
-
-from harness.checks import check, equal
+from harness.checks import IN_AGENT, check, equal
 from harness.shapes import called_from, counts, roles
 
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 MANY = 20000 if IN_AGENT else 10  # more than a ring of the agent holds
 PAIRS = 50
 

@@ -1,11 +1,8 @@
 """Watched calls that end by an exception or are parked on another stack: what returned is seen, and nothing else."""
 
-import os
-
-from harness.checks import equal
+from harness.checks import IN_AGENT, equal
 from harness.shapes import check_findings, hits
 
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 ROUNDS = 500 if IN_AGENT else 4
 TRACK = "--name conn --init conn_make --init conn_new --get conn_get --put conn_put --free conn_free --count refs"
 

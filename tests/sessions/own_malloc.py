@@ -1,17 +1,13 @@
 """A program with its own allocator linked into it (jemalloc): every object has its birth, size and death."""
 
-import os
-
-from harness.checks import contains, equal, matches
+from harness.checks import agent_only, contains, equal, matches
 from harness.shapes import objects, roles
 
 ITEM = "--init item_new --get item_get --put item_put --count refs"
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 
 
+@agent_only("no allocator is followed by breakpoints unless it is named")
 def test_every_object_has_birth_size_and_death(d):
-    if not IN_AGENT:
-        return  # no allocator is followed by breakpoints unless it is named
     d.refhist("set allocators auto")
     d.track(ITEM)
     d.break_at("checkpoint")

@@ -1,11 +1,8 @@
 """Stop rules while threads take and give back the same objects: no stop that is not true, and no last put missed."""
 
-import os
-
-from harness.checks import check, equal
+from harness.checks import IN_AGENT, agent_only, check, equal
 
 TRACK = "--init node_new --try-get node_try_get --put node_put --count refs"
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 
 
 def count_true_stops(d):
@@ -30,9 +27,8 @@ def test_one_last_put_among_many(d):
     equal((d.printed("taken"), d.printed("died")), (2 * rounds, 1), "taken, died")
 
 
+@agent_only("breakpoints do not keep the other threads from the object")
 def test_get_unless_zero_against_the_last_put(d):
-    if not IN_AGENT:
-        return  # breakpoints do not keep the other threads from the object
     d.track(TRACK)
     d.refhist("break-on-put-to-zero")
     d.refhist("break-on-imbalance")

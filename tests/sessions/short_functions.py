@@ -1,12 +1,9 @@
 """A function with no room for a jump is followed by a breakpoint. When that slows the program down, the user is told,
 once."""
 
-import os
-
-from harness.checks import check, contains, equal
+from harness.checks import IN_AGENT, check, contains, equal
 from harness.shapes import hits
 
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 CALLS = 1_200
 TOLD = "1000 calls of tiny_get have stopped the program"
 

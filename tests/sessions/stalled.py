@@ -1,13 +1,11 @@
 """The debugger stands still for longer than the program waits for it, and the user presses Ctrl-C meanwhile: the program
 goes on to its end, what was lost is said, and nobody is accused for it."""
 
-import os
 import time
 
-from harness.checks import check, contains, equal
+from harness.checks import agent_only, check, contains, equal
 from harness.shapes import check_findings, hits
 
-IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
 PAIRS = 9_999_968  # a number of rounds
 STANDSTILL = 1.5  # seconds; the agent waits half a second
 
@@ -27,9 +25,8 @@ def stand_still(d):
     d.wait_for_stop()
 
 
+@agent_only("with breakpoints the program stands still with its debugger")
 def test_the_debugger_stands_still(d):
-    if not IN_AGENT:
-        return  # the program stands still with it
     begin(d)
     stand_still(d)
     d.expect_exit(9)
@@ -43,11 +40,10 @@ def test_the_debugger_stands_still(d):
     equal((status, findings), (1, []), "nobody is accused, and a check with losses proves nothing")
 
 
+@agent_only("with breakpoints the program stands still with its debugger")
 def test_rules_behind_a_loss(d):
     """The loss begins with another count than it ends with, and there are more gets than puts or the reverse among what
     was seen: neither is a mistake of the program."""
-    if not IN_AGENT:
-        return
     begin(d, "break-on-imbalance", "break-on-imbalance --after churn", "break-on-leak")
     stand_still(d)
     d.expect_exit(9)
@@ -57,9 +53,8 @@ def test_rules_behind_a_loss(d):
     contains(d.refhist("leaks"), "(break-on-imbalance --after churn) did not judge 1 call: events were lost", "report")
 
 
+@agent_only("with breakpoints the program stands still with its debugger")
 def test_control_c_meanwhile(d):
-    if not IN_AGENT:
-        return
     begin(d)
     d.terminal.stop()
     d.terminal.press_control_c()

@@ -4,6 +4,26 @@ import os
 import re
 
 
+IN_AGENT = os.environ.get("REFHIST_TEST_BACKEND") == "auto"
+
+
+def only_where(condition, reason):
+    """Marks a test that means something in some debuggers or backends. `condition(name)` gets "gdb" or "lldb"; elsewhere the
+    test is left out, which is printed with the reason. An entry of ctest whose tests are all left out fails: it should not
+    be registered."""
+
+    def mark(test):
+        test.means_something = condition
+        test.reason = reason
+        return test
+
+    return mark
+
+
+def agent_only(reason):
+    return only_where(lambda name: IN_AGENT, reason)
+
+
 class SessionFailure(AssertionError):
     pass
 
