@@ -26,7 +26,6 @@ constexpr std::array<std::uint8_t, 45> kCaller{
     0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
 };
 static_assert(sizeof(SystemCall) == 64, "the offsets above");
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kCallAt = 256;           // of the SystemCall behind the code
 constexpr std::uint32_t kTimeout = 5'000'000;  // microseconds
 
