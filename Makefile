@@ -3,8 +3,9 @@
 # make test   unit and session tests; ends with ctest's summary
 # make install builds and installs below PREFIX (default: /usr/local)
 # make docs    writes docs/commands.md from the command table
-# make bench  the cost of an event beside callbacks written by hand and other recorders; needs a quiet machine and
-#             3-4 minutes
+# make bench  prints the tables of docs/performance.md: what an event costs beside other recorders, whole programs, the
+#             history. It says first what it measures, how long that takes and what it leaves out. Needs a quiet machine
+# make bench-page does the same and writes the tables into docs/performance.md
 # make format rewrites the C and C++ sources by .clang-format
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -14,7 +15,7 @@ CMAKE_OPTIONS ?=
 
 configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
 
-.PHONY: all build demo tests test install bench docs format clean
+.PHONY: all build demo tests test install bench bench-page bench-programs docs format clean
 
 all: build
 
@@ -48,14 +49,16 @@ docs: build
 	python3 -B docs/generate_commands.py $(BUILD)/core/librefhist.so > docs/commands.md.new
 	mv docs/commands.md.new docs/commands.md
 
-bench: tests
-	@tests/install.sh bench
-	@python3 -B tests/bench/run.py $(BUILD)
-	@python3 -B tests/bench/agent.py $(BUILD)
-	@python3 -B tests/bench/programs.py $(BUILD)
-	@$(BUILD)/tests/bench/bench_stack_capture
-	@$(BUILD)/tests/bench/bench_store
-	@$(BUILD)/tests/bench/bench_store --bounded 30000000
+bench-programs:
+	@tests/install.sh build demo test bench
+	@$(configure) -DREFHIST_TESTS=ON
+	@cmake --build $(BUILD) -j $(JOBS) --target refhist_bench
+
+bench: bench-programs
+	@python3 -B tests/bench/page.py $(BUILD)
+
+bench-page: bench-programs
+	@python3 -B tests/bench/page.py $(BUILD) --write docs/performance.md
 
 format:
 	@tests/install.sh format

@@ -1,109 +1,108 @@
 """Times recording inside the program beside other recorders, and how its cost grows.
 
-usage: agent.py BUILD_DIR [--rounds N] [--plot FILE.svg]
-
 All rows of a table run the same program (agent_program.c), one after the other in each round, forwards and then
 backwards. The program itself measures nanoseconds per event; a figure is the median of the rounds. "added" is what is
 more than the program alone.
 """
 
-import argparse
-import os
 import statistics
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import agent_subjects as subjects
+import plot
+from agent_subjects import Load
+from report import Report
+from table import Column, Table
 
-import machine  # noqa: E402
-import plot  # noqa: E402
-from agent_subjects import (Load, Subject, by_hand_in_gdb, by_hand_in_lldb, heap_subjects, others, refhist_in_gdb,  # noqa: E402
-                            refhist_in_lldb)
-from run import cached  # noqa: E402
+ABOUT = "recording inside the program, beside other recorders"
+MINUTES = 3
+ROUNDS = 5
 
-_RULES = ("refhist break-on-imbalance", "refhist break-on-put-to-zero")
-
-
-def options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--events", type=int, help="of the fast rows, for each thread")
-    parser.add_argument("--plot", help="also measure how the cost grows, and draw it there")
-    return parser.parse_args()
+_COLUMNS = (Column("ns per event", 1), Column("added", 1), Column("ratio to native", 2))
+_TIMES = Column("times one thread's", 2)
+_PAIR = (subjects.NATIVE, subjects.AGENT)
 
 
-def measure(subjects, program, load, rounds):
+def _table(title, rows=_PAIR, target=None):
+    """`target`: nanoseconds that refhist may add."""
+    return Table(title, _COLUMNS, rows, {subjects.AGENT: target} if target else {}, ("added",))
+
+
+def _threads(title, target):
+    """`target`: what refhist adds, as a multiple of what it adds to one thread's event."""
+    return Table(title, (*_COLUMNS, _TIMES), _PAIR, {subjects.AGENT: target}, (_TIMES.name,))
+
+
+CHAIN = _table("32 frames, one chain",
+               (*_PAIR, subjects.WITH_RULES, subjects.IN_LLDB, subjects.INTERPOSER, subjects.UPROBES, subjects.UFTRACE,
+                subjects.MEMCHECK, subjects.BY_HAND_IN_GDB, subjects.BY_HAND_IN_LLDB), 60)
+HEAP = _table("32 frames, malloc and free", (*_PAIR, subjects.HEAPTRACK, subjects.MEMCHECK))
+INLINED = _table("32 frames, gets and puts inlined", target=70)
+CHAINS = _table("32 frames, 4,096 chains", target=130)
+OWN_OBJECTS = _threads("Two threads, each its own objects", 1.3)
+ONE_OBJECT = _threads("Two threads, one object", 3)
+TABLES = (CHAIN, HEAP, INLINED, CHAINS, OWN_OBJECTS, ONE_OBJECT)
+
+
+def left_out(setup, _options):
+    return subjects.left_out(setup)
+
+
+def measure(chosen, program, load, rounds):
     """{subject: median of the nanoseconds per event}"""
-    taken = {subject.title: [] for subject in subjects}
+    taken = {subject.title: [] for subject in chosen}
     for number in range(rounds):
-        for subject in subjects if number % 2 == 0 else reversed(subjects):
+        for subject in chosen if number % 2 == 0 else reversed(chosen):
             taken[subject.title].append(subject.run(program, load))
     return {title: statistics.median(values) for title, values in taken.items()}
 
 
-def table(title, medians, targets=None):
-    print(f"\n### {title}\n")
-    print("|  | ns per event | added | ratio to native | target (added) |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    native = medians["native"]
-    for name, value in medians.items():
-        target = (targets or {}).get(name, "")
-        print(f"| {name} | {value:.1f} | {value - native:.1f} | {value / native:.2f} | {target} |")
-    sys.stdout.flush()
+def _added(medians):
+    return medians[subjects.AGENT] - medians[subjects.NATIVE]
 
 
-def tell(missing):
-    for line in missing:
-        print(f"not measured: {line}")
+def _figures(medians):
+    native = medians[subjects.NATIVE]
+    return {title: (value, value - native, value / native) for title, value in medians.items()}
 
 
-def growth(program, native, recorded, rounds):
+def _of_threads(medians, one_thread):
+    """The program alone adds nothing: no figure."""
+    times = {subjects.NATIVE: None, subjects.AGENT: _added(medians) / one_thread}
+    return {title: (*values, times[title]) for title, values in _figures(medians).items()}
+
+
+def growth(program, pair, rounds):
     """How the added cost grows with the objects that live, and with threads."""
-    by_objects = {}
-    for count in (10_000, 200_000, 5_000_000):
-        load = Load(objects=count)
-        medians = measure([native, recorded], program, load, rounds)
-        by_objects[count] = medians[recorded.title] - medians["native"]
-    by_threads = {}
-    for threads in (1, 2, 4, 8, 16):
-        load = Load(threads=threads)
-        medians = measure([native, recorded], program, load, rounds)
-        by_threads[threads] = medians[recorded.title] - medians["native"]
+    by_objects = {count: _added(measure(pair, program, Load(objects=count), rounds)) for count in (10_000, 200_000, 5_000_000)}
+    by_threads = {count: _added(measure(pair, program, Load(threads=count), rounds)) for count in (1, 2, 4, 8, 16)}
     return by_objects, by_threads
 
 
-def main():
-    arguments = options()
-    build, rounds = os.path.abspath(arguments.build), arguments.rounds
-    gdb, lldb = cached(build, "REFHIST_GDB_PROGRAM"), cached(build, "REFHIST_LLDB_PROGRAM")
-    program = f"{build}/tests/bench/bench_agent_program"
-    events = arguments.events or 2_000_000
-    print(machine.line(gdb, lldb))
-    print(f"{rounds} rounds; load at the start: {machine.load()}")
-    native = Subject("native", ["env"], events)
-    agent = refhist_in_gdb(build, gdb, events=events)
-    with_rules = refhist_in_gdb(build, gdb, "refhist, agent, stop rules on imbalance and put to zero", *_RULES, events=events)
-    rest, missing = others(build)
-    slow = [by_hand_in_gdb(gdb)]
-    if lldb:
-        rest.insert(0, refhist_in_lldb(build, lldb))
-        slow.append(by_hand_in_lldb(build, lldb))
-    subjects = [native, agent, with_rules, *rest, *slow]
-    table("32 frames, one chain", measure(subjects, program, Load(), rounds), {agent.title: "<= 60"})
-    tell(missing)
-    heap, missing = heap_subjects(build, gdb, events)
-    table("32 frames, malloc and free", measure(heap, program, Load(heap=True), rounds))
-    tell(missing)
-    pair = [native, agent]
-    inlined = f"{program}_inlined"
-    table("32 frames, gets and puts inlined", measure([native, agent], inlined, Load(), rounds), {agent.title: "<= 70"})
-    table("32 frames, 4,096 chains", measure(pair, program, Load(chains=4096), rounds), {agent.title: "<= 130"})
-    table("Two threads, each its own objects", measure(pair, program, Load(threads=2), rounds))
-    table("Two threads, one object", measure(pair, program, Load(threads=2, objects=1, shared=True), rounds))
-    if arguments.plot:
-        plot.draw(arguments.plot, *growth(program, native, agent, rounds))
-    print(f"\nload at the end: {machine.load()}")
+def _everyone(setup, events):
+    return [subjects.native(events), subjects.refhist_in_gdb(setup, events), subjects.refhist_with_rules(setup, events),
+            subjects.refhist_in_lldb(setup, events), subjects.interposer(setup, events), subjects.uprobes(setup),
+            subjects.uftrace(), subjects.memcheck(), subjects.by_hand_in_gdb(setup), subjects.by_hand_in_lldb(setup)]
 
 
-if __name__ == "__main__":
-    main()
+def run(setup, options):
+    """`options.events`: of the fast rows, for each thread. `options.plot`: also measure how the cost grows, and draw it there."""
+    rounds, events = options.rounds or ROUNDS, options.events or 2_000_000
+    missing = left_out(setup, options)
+    report = Report(setup, missing, f"{rounds} rounds; ")
+    program = f"{setup.build}/tests/bench/bench_agent_program"
+    pair = [subjects.native(events), subjects.refhist_in_gdb(setup, events)]
+
+    def medians(load, chosen=pair, of=program):
+        return measure([subject for subject in chosen if subject.title not in missing], of, load, rounds)
+
+    chain = medians(Load(), _everyone(setup, events))
+    report.table(CHAIN, _figures(chain))
+    report.table(HEAP, _figures(medians(Load(heap=True), subjects.heap_subjects(setup, events))))
+    report.table(INLINED, _figures(medians(Load(), of=f"{program}_inlined")))
+    report.table(CHAINS, _figures(medians(Load(chains=4096))))
+    report.table(OWN_OBJECTS, _of_threads(medians(Load(threads=2)), _added(chain)))
+    report.table(ONE_OBJECT, _of_threads(medians(Load(threads=2, objects=1, shared=True)), _added(chain)))
+    if options.plot:
+        plot.draw(options.plot, *growth(program, pair, rounds))
+    report.finish()
+    return report.text()

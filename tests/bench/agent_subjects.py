@@ -8,6 +8,20 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
+from setup import not_installed
+
+NATIVE = "native"
+AGENT = "refhist, agent"
+WITH_RULES = "refhist, agent, stop rules on imbalance and put to zero"
+IN_LLDB = "refhist, agent, in LLDB"
+INTERPOSER = "LD_PRELOAD interposer, no stack"
+UPROBES = "uprobes (bpftrace), 32 frames"
+UFTRACE = "uftrace, no stack"
+MEMCHECK = "valgrind memcheck"
+HEAPTRACK = "heaptrack"
+BY_HAND_IN_GDB = "GDB Python breakpoints, no stack"
+BY_HAND_IN_LLDB = "LLDB C++ callbacks, no stack"
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TRACK = "refhist track --backend auto --init conn_new --get conn_get --put conn_put --count refs"
 _ALLOCATORS = "refhist set allocators off"
@@ -71,77 +85,90 @@ def _gdb(gdb, *commands):
     return [gdb, "-nx", "-q", "-batch", *(w for c in (*commands, "run", _STATUS) for w in ("-ex", c)), "--args"]
 
 
-def refhist_in_gdb(build, gdb, title="refhist, agent", *more, events=2_000_000):
+def native(events):
+    return Subject(NATIVE, ["env"], events)
+
+
+def refhist_in_gdb(setup, events, title=AGENT, *more):
     """`more`: commands before the run."""
-    return Subject(title, _gdb(gdb, f"source {build}/gdb/refhist.py", _ALLOCATORS, _TRACK, *more), events, events_told=True)
+    commands = (f"source {setup.build}/gdb/refhist.py", _ALLOCATORS, _TRACK, *more)
+    return Subject(title, _gdb(setup.gdb, *commands), events, events_told=True)
 
 
-def _add_installed(subjects, missing, subject):
-    tool = subject.argv[0]
-    if shutil.which(tool):
-        subjects.append(subject)
-    else:
-        missing.append(f"{tool}: not installed")
+def refhist_with_rules(setup, events):
+    return refhist_in_gdb(setup, events, WITH_RULES, "refhist break-on-imbalance", "refhist break-on-put-to-zero")
 
 
-def _memcheck():
-    return Subject("valgrind memcheck", ["valgrind", "-q"], 200_000)
+def left_out(setup):
+    """{subject: why it cannot run here}"""
+    missing = setup.without_lldb([IN_LLDB, BY_HAND_IN_LLDB])
+    for title, tool in ((UFTRACE, "uftrace"), (MEMCHECK, "valgrind"), (HEAPTRACK, "heaptrack")):
+        if not shutil.which(tool):
+            missing[title] = not_installed(tool)
+    why = _why_no_uprobes()
+    return {**missing, UPROBES: why} if why else missing
 
 
-def heap_subjects(build, gdb, events):
-    """Who follows malloc and free; and what is missing."""
-    commands = (f"source {build}/gdb/refhist.py", _TRACK)
-    subjects = [Subject("native", ["env"], events),
-                Subject("refhist, agent", _gdb(gdb, *commands), events, events_told=True)]
-    missing = []
+def _why_no_uprobes():
+    if not shutil.which("bpftrace"):
+        return not_installed("bpftrace")
+    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
+        with open("/proc/filesystems", encoding="ascii") as known:
+            mountable = "tracefs" in known.read().split()
+        return "first run `mount -t tracefs nodev /sys/kernel/tracing`" if mountable else "this kernel has no uprobes"
+    if subprocess.run(["bpftrace", "-q", "-e", "BEGIN { exit() }"], capture_output=True, check=False).returncode != 0:
+        return "bpftrace is not permitted here"
+    return ""
+
+
+def memcheck():
+    return Subject(MEMCHECK, ["valgrind", "-q"], 200_000)
+
+
+def heap_subjects(setup, events):
+    """Who follows malloc and free."""
+    commands = (f"source {setup.build}/gdb/refhist.py", _TRACK)
     output = os.path.join(tempfile.gettempdir(), "refhist-bench-heaptrack")
-    _add_installed(subjects, missing, Subject("heaptrack", ["heaptrack", "-o", output], events))
-    _add_installed(subjects, missing, _memcheck())
-    return subjects, missing
+    return [native(events), Subject(AGENT, _gdb(setup.gdb, *commands), events, events_told=True),
+            Subject(HEAPTRACK, ["heaptrack", "-o", output], events), memcheck()]
 
 
-def refhist_in_lldb(build, lldb):
-    commands = (f"plugin load {build}/lldb_plugin/librefhist_lldb.so", _ALLOCATORS, _TRACK, "run", _STATUS)
-    argv = [lldb, "-x", "-b", *(word for command in commands for word in ("-o", command)), "--"]
-    return Subject("refhist, agent, in LLDB", argv, 2_000_000, events_told=True)
+def refhist_in_lldb(setup, events):
+    commands = (f"plugin load {setup.build}/lldb_plugin/librefhist_lldb.so", _ALLOCATORS, _TRACK, "run", _STATUS)
+    argv = [setup.lldb, "-x", "-b", *(word for command in commands for word in ("-o", command)), "--"]
+    return Subject(IN_LLDB, argv, events, events_told=True)
 
 
-def by_hand_in_gdb(gdb):
+def by_hand_in_gdb(setup):
     place = "python [Naive(function) for function in ('*conn_get', '*conn_put')]"
     commands = (f"source {_HERE}/naive_gdb.py", "tbreak main", "run", place, "continue")
-    argv = [gdb, "-nx", "-q", "-batch", *(word for command in commands for word in ("-ex", command)), "--args"]
-    return Subject("GDB Python breakpoints, no stack", argv, 1000)
+    argv = [setup.gdb, "-nx", "-q", "-batch", *(word for command in commands for word in ("-ex", command)), "--args"]
+    return Subject(BY_HAND_IN_GDB, argv, 1000)
 
 
-def by_hand_in_lldb(build, lldb):
-    commands = ("settings set target.skip-prologue false", f"plugin load {build}/tests/bench/libbench_naive_lldb.so",
+def by_hand_in_lldb(setup):
+    commands = ("settings set target.skip-prologue false", f"plugin load {setup.build}/tests/bench/libbench_naive_lldb.so",
                 "naive record", "run")
-    argv = [lldb, "-x", "-b", *(word for command in commands for word in ("-o", command)), "--"]
-    return Subject("LLDB C++ callbacks, no stack", argv, 1000)
+    argv = [setup.lldb, "-x", "-b", *(word for command in commands for word in ("-o", command)), "--"]
+    return Subject(BY_HAND_IN_LLDB, argv, 1000)
 
 
-def others(build):
-    """What else this machine has; and what it has not, with the reason."""
-    library = "libbench_agent_library.so"
-    interposer = {"LD_PRELOAD": f"{build}/tests/bench/libbench_agent_interposer.so"}
-    subjects = [Subject("LD_PRELOAD interposer, no stack", ["env"], 2_000_000, interposer)]
-    missing = []
-    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
-        missing.append("uprobes (bpftrace): this kernel has none")
-    elif not shutil.which("bpftrace"):
-        missing.append("uprobes (bpftrace): not installed")
-    elif subprocess.run(["bpftrace", "-q", "-e", "BEGIN { exit() }"], capture_output=True, check=False).returncode != 0:
-        missing.append("uprobes (bpftrace): not permitted here")
-    else:
-        probes = f"uprobe:{build}/tests/bench/{library}:conn_get, uprobe:{build}/tests/bench/{library}:conn_put"
-        script = f"{probes} {{ @[arg0, ustack(32)] = count(); @all = count(); }} END {{ clear(@); }}"
-        subjects.append(QuotedSubject("uprobes (bpftrace), 32 frames", ["bpftrace", "-q", "-e", script, "-c"], 20_000,
-                                      events_told=True))
+def interposer(setup, events):
+    preloaded = {"LD_PRELOAD": f"{setup.build}/tests/bench/libbench_agent_interposer.so"}
+    return Subject(INTERPOSER, ["env"], events, preloaded)
+
+
+def uprobes(setup):
+    library = f"{setup.build}/tests/bench/libbench_agent_library.so"
+    probes = f"uprobe:{library}:conn_get, uprobe:{library}:conn_put"
+    script = f"{probes} {{ @[arg0, ustack(32)] = count(); @all = count(); }} END {{ clear(@); }}"
+    return QuotedSubject(UPROBES, ["bpftrace", "-q", "-e", script, "-c"], 20_000, events_told=True)
+
+
+def uftrace():
     folder = os.path.join(tempfile.gettempdir(), "refhist-bench-uftrace")
-    argv = ["uftrace", "record", "--force", "--no-pager", "-d", folder, "-P", f"conn_*@{library}"]
-    _add_installed(subjects, missing, Subject("uftrace, no stack", argv, 200_000))
-    _add_installed(subjects, missing, _memcheck())
-    return subjects, missing
+    return Subject(UFTRACE, ["uftrace", "record", "--force", "--no-pager", "-d", folder, "-P", "conn_*@libbench_agent_library.so"],
+                   200_000)
 
 
 class QuotedSubject(Subject):

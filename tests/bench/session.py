@@ -83,4 +83,4 @@ class Session:
         return self._log.read()
 
     def _fail(self, why):
-        raise SystemExit(f"{' '.join(self._argv)}\n{self._output()}{why}")
+        raise RuntimeError(f"{' '.join(self._argv)}\n{self._output()}{why}")

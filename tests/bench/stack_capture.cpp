@@ -2,15 +2,20 @@
 // different ones, beside the same calls with an empty function in the walker's place. Built without
 // optimization across calls; frames are on rsp, as in Debian's libraries.
 //
-//     bench_stack_capture [ROUNDS [PART OF A NAME]]
+//     bench_stack_capture ROUNDS FRAMES,CHAINS,EVENTS,tree|random…
+//
+// prints "captured empty" for each kind of chains, which stacks.py makes a table of.
 #include <fmt/core.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "agent/stack_walker.h"
@@ -149,12 +154,33 @@ double seconds_of(Probe probe, const std::vector<std::uint64_t>& choices, unsign
 }
 
 struct Subject {
-  const char* name;
-  unsigned frames;
-  unsigned chains;
-  unsigned often;
-  Order order;
+  unsigned frames = 0;
+  unsigned chains = 0;
+  unsigned often = 0;
+  Order order = Order::tree;
 };
+
+std::optional<Subject> subject_of(const char* word) {
+  Subject subject;
+  char order[8] = "";
+  const int read = std::sscanf(word, "%u,%u,%u,%7s", &subject.frames, &subject.chains, &subject.often, order);
+  const bool random = std::strcmp(order, "random") == 0;
+  if (read != 4 || subject.chains == 0 || subject.often == 0) return std::nullopt;
+  if (!random && std::strcmp(order, "tree") != 0) return std::nullopt;
+  subject.order = random ? Order::random : Order::tree;
+  return subject;
+}
+
+/// None when a word is no subject.
+std::vector<Subject> subjects_of(int argc, char** argv) {
+  std::vector<Subject> subjects;
+  for (int i = 2; i < argc; ++i) {
+    const auto subject = subject_of(argv[i]);
+    if (!subject) return {};
+    subjects.push_back(*subject);
+  }
+  return subjects;
+}
 
 double nanoseconds(const Subject& subject, Probe probe, unsigned rounds) {
   constexpr unsigned kTotal = 200'000;
@@ -178,7 +204,12 @@ class OwnProcess : public NoDebugger {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const unsigned rounds = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 15;
+  const int rounds = argc > 2 ? std::atoi(argv[1]) : 0;
+  const std::vector<Subject> subjects = subjects_of(argc, argv);
+  if (rounds <= 0 || subjects.empty()) {
+    fmt::print(stderr, "usage: bench_stack_capture ROUNDS FRAMES,CHAINS,EVENTS,tree|random…\n");
+    return 2;
+  }
   next_level = choose;
   const WalkerSizes sizes;
   void* memory = mmap(nullptr, WalkerMemory::bytes(sizes), PROT_READ | PROT_WRITE,
@@ -195,26 +226,13 @@ int main(int argc, char** argv) {
   walker.publish(placed);
   shared = walker.shared();
   thread = new agent::WalkerThread();
-  constexpr Subject kSubjects[] = {
-      {"12 frames, one chain, 100 events in it", 12, 1, 100, Order::tree},
-      {"32 frames, one chain, 100 events in it", 32, 1, 100, Order::tree},
-      {"32 frames, one chain, called anew each time", 32, 1, 1, Order::tree},
-      {"32 frames, 128 chains of a tree", 32, 128, 1, Order::tree},
-      {"32 frames, 500 chains of a tree", 32, 500, 1, Order::tree},
-      {"32 frames, 4,000 chains of a tree", 32, 4000, 1, Order::tree},
-      {"32 frames, 20,000 chains of a tree", 32, 20000, 1, Order::tree},
-      {"32 frames, 128 random chains", 32, 128, 1, Order::random},
-      {"32 frames, 4,000 random chains", 32, 4000, 1, Order::random},
-      {"32 frames, 4,000 random chains, 4 events in each", 32, 4000, 4, Order::random},
-  };
-  fmt::print("| ns per capture | captured | empty call | added |\n| --- | ---: | ---: | ---: |\n");
-  for (const Subject& subject : kSubjects) {
-    if (argc > 2 && std::string_view(subject.name).find(argv[2]) == std::string_view::npos) continue;
-    const double captured = nanoseconds(subject, bench_probe, rounds);
-    const double empty = nanoseconds(subject, bench_nothing, rounds);
-    fmt::print("| {} | {:.1f} | {:.1f} | {:.1f} |\n", subject.name, captured, empty, captured - empty);
+  for (const Subject& subject : subjects) {
+    const double captured = nanoseconds(subject, bench_probe, static_cast<unsigned>(rounds));
+    const double empty = nanoseconds(subject, bench_nothing, static_cast<unsigned>(rounds));
+    fmt::print("{} {}\n", captured, empty);
   }
   const StackNodes nodes(shared);
-  fmt::print("{} nodes, {} stacks lost\n", nodes.count(), nodes.lost());
-  return nodes.lost() == 0 ? 0 : 1;
+  if (nodes.lost() == 0) return 0;
+  fmt::print(stderr, "{} stacks lost\n", nodes.lost());
+  return 1;
 }

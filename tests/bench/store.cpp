@@ -1,6 +1,9 @@
-// What a history takes in memory and in a file, and how long questions take: store [EVENTS…] (default 1, 10
-// and 100 million), beside plain rows of SQLite (up to --rows EVENTS, default 10 million); with --bounded
-// EVENTS what `refhist set keep live` makes of so many.
+// What a history takes in memory and in a file, and how long questions take. Prints lines "name figure",
+// which store.py makes tables of:
+//
+//     bench_store EVENTS            the whole history
+//     bench_store --rows EVENTS     and the same as plain rows of SQLite
+//     bench_store --bounded EVENTS  what `refhist set keep live` makes of so many
 //
 // The history is made up (support/made_up_session.h), with a thousand objects at a time.
 #include <fmt/core.h>
@@ -14,6 +17,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/leaks.h"
@@ -30,6 +34,9 @@ using namespace refhist;
 
 constexpr std::size_t kAlive = 1000;
 constexpr std::size_t kQuestions = 1000;
+
+/// A line of the output.
+void tell(std::string_view name, double figure) { fmt::print("{} {:.9g}\n", name, figure); }
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -53,10 +60,13 @@ double ask_histories(const History& history) {
   return times[kQuestions / 2];
 }
 
-double ask_leaks(SessionState& state, std::size_t& groups) {
+void ask(SessionState& state) {
+  tell("history_us", ask_histories(state.history));
   const double begin = now();
-  groups = LeakFinder(state.history, state.sites, state.families, state.namer, state.folded).find({}).size();
-  return now() - begin;
+  const auto groups =
+      LeakFinder(state.history, state.sites, state.families, state.namer, state.folded).find({});
+  tell("leaks_s", now() - begin);
+  tell("leak_groups", static_cast<double>(groups.size()));
 }
 
 void insert_rows(Database& file, const History& history) {
@@ -77,7 +87,7 @@ void measure_rows(const History& history, const std::string& path) {
   insert_rows(file, history);
   file.run("CREATE INDEX by_object ON events(object)");
   file.close();
-  const double written = now() - begin;
+  tell("rows_s", now() - begin);
   const Database opened = Database::read(path);
   Statement ask = opened.prepare("SELECT * FROM events WHERE object=? ORDER BY seq");
   std::mt19937_64 random(2);
@@ -89,12 +99,9 @@ void measure_rows(const History& history, const std::string& path) {
     times.push_back(1e6 * (now() - from));
   }
   std::nth_element(times.begin(), times.begin() + kQuestions / 2, times.end());
-  const auto bytes = std::filesystem::file_size(path);
-  fmt::print(
-      "  plain rows with an index: written in {:.2f} s, {:.1f} bytes an event; one object's events {:.0f} "
-      "us\n",
-      written, static_cast<double>(bytes) / static_cast<double>(history.event_count()),
-      times[kQuestions / 2]);
+  tell("rows_bytes",
+       static_cast<double>(std::filesystem::file_size(path)) / static_cast<double>(history.event_count()));
+  tell("rows_history_us", times[kQuestions / 2]);
   std::filesystem::remove(path);
 }
 
@@ -102,29 +109,24 @@ void measure(std::size_t events, bool rows, const std::string& folder) {
   MadeUpSession session;
   const double begin = now();
   session.fill(events, kAlive);
-  const double filled = now() - begin;
+  tell("append_s", now() - begin);
   const History& history = session.state.history;
   const auto count = static_cast<double>(history.event_count());
-  fmt::print("{} million events of {} objects (appended in {:.2f} s)\n", count / 1e6,
-             history.objects().size(), filled);
-  fmt::print("  in memory {:.1f} bytes an event ({:.1f} of them events and stacks)\n",
-             static_cast<double>(history.bytes()) / count,
-             static_cast<double>(history.log().bytes() + history.stacks().bytes()) / count);
-  std::size_t groups = 0;
-  const double asked = ask_histories(history);
-  const double leaks = ask_leaks(session.state, groups);
-  fmt::print("  one object's history {:.0f} us, list of leaks {:.2f} s ({} groups)\n", asked, leaks, groups);
+  tell("objects", static_cast<double>(history.objects().size()));
+  tell("bytes", static_cast<double>(history.bytes()) / count);
+  tell("log_bytes", static_cast<double>(history.log().bytes() + history.stacks().bytes()) / count);
+  ask(session.state);
 
   const std::string path = folder + "/history.rh";
   const double save_begin = now();
   const auto written = SessionWriter(session.state, SessionWriter::Events::packed).write(path);
-  fmt::print("  saved in {:.2f} s, {:.1f} bytes an event", now() - save_begin,
-             static_cast<double>(written.bytes) / count);
+  tell("save_s", now() - save_begin);
+  tell("file_bytes", static_cast<double>(written.bytes) / count);
   SessionState opened;
   const double open_begin = now();
   SessionReader(path).open(opened);
-  fmt::print("; opened in {:.2f} s", now() - open_begin);
-  fmt::print(", then one object's history {:.0f} us\n", ask_histories(opened.history));
+  tell("open_s", now() - open_begin);
+  tell("opened_history_us", ask_histories(opened.history));
   std::filesystem::remove(path);
   if (rows) measure_rows(history, folder + "/rows.db");
 }
@@ -144,52 +146,43 @@ void measure_bounded(std::size_t events, const std::string& folder) {
     folder_of_history.fold_when_due();
     most = std::max(most, state.memory());
   });
-  fmt::print("{} million events on {} objects at a time, keep live (in {:.1f} s, {:.0f} ns an event)\n",
-             static_cast<double>(events) / 1e6, alive, now() - begin,
-             1e9 * (now() - begin) / static_cast<double>(events));
-  fmt::print(
-      "  at most {:.2f} GiB of memory, {:.2f} bytes an event; {} objects folded, {} of {} events listed\n",
-      static_cast<double>(most) / (1U << 30U), static_cast<double>(most) / static_cast<double>(events),
-      state.folded.objects(), state.history.log().kept(), state.history.event_count());
-  std::size_t groups = 0;
-  const double asked = ask_histories(state.history);
-  const double leaks = ask_leaks(state, groups);
-  fmt::print("  one object's history {:.0f} us, list of leaks {:.2f} s ({} groups)\n", asked, leaks, groups);
+  tell("event_ns", 1e9 * (now() - begin) / static_cast<double>(events));
+  tell("alive", static_cast<double>(alive));
+  tell("bytes", static_cast<double>(most) / static_cast<double>(events));
+  tell("folded", static_cast<double>(state.folded.objects()));
+  tell("listed", static_cast<double>(state.history.log().kept()));
+  ask(state);
   const std::string path = folder + "/bounded.rh";
   const double save_begin = now();
   const auto written = SessionWriter(state, SessionWriter::Events::packed).write(path);
-  fmt::print("  saved in {:.2f} s, {:.1f} MiB\n", now() - save_begin,
-             static_cast<double>(written.bytes) / 1048576);
+  tell("save_s", now() - save_begin);
+  tell("file_mib", static_cast<double>(written.bytes) / 1048576);
   std::filesystem::remove(path);
 }
 
-void print_most_memory() {
+void tell_most_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print("most memory of this process: {:.2f} GiB\n", static_cast<double>(usage.ru_maxrss) / (1 << 20));
+  tell("process_gib", static_cast<double>(usage.ru_maxrss) / (1 << 20));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::size_t> sizes;
-  std::size_t most_rows = 10'000'000;
-  std::size_t bounded = 0;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--rows" && i + 1 < argc) {
-      most_rows = std::strtoull(argv[++i], nullptr, 10);
-    } else if (std::string(argv[i]) == "--bounded" && i + 1 < argc) {
-      bounded = std::strtoull(argv[++i], nullptr, 10);
-    } else {
-      sizes.push_back(std::strtoull(argv[i], nullptr, 10));
-    }
+  const std::string_view how = argc == 3 ? argv[1] : "";
+  const std::size_t events = argc < 2 ? 0 : std::strtoull(argv[argc - 1], nullptr, 10);
+  if (argc > 3 || events == 0 || (argc == 3 && how != "--rows" && how != "--bounded")) {
+    fmt::print(stderr, "usage: bench_store [--rows | --bounded] EVENTS\n");
+    return 2;
   }
-  if (sizes.empty() && bounded == 0) sizes = {1'000'000, 10'000'000, 100'000'000};
   std::string folder = (std::filesystem::temp_directory_path() / "refhist-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
-  for (const std::size_t events : sizes) measure(events, events <= most_rows, folder);
-  if (bounded != 0) measure_bounded(bounded, folder);
-  print_most_memory();
+  if (how == "--bounded") {
+    measure_bounded(events, folder);
+  } else {
+    measure(events, how == "--rows", folder);
+  }
+  tell_most_memory();
   std::filesystem::remove_all(folder);
   return 0;
 }
