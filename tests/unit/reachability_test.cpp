@@ -2,6 +2,7 @@
 #include "analysis/reachability.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <array>
@@ -36,7 +37,7 @@ class Scene {
       : port_(command, std::move(options)), unwinder_(modules_) {}
 
   static std::string build(const std::string& source, const std::string& flags) {
-    return test::build_fixture(source, std::string(kFlags) + " " + flags);
+    return test::build_fixture(source, fmt::format("{} {}", kFlags, flags));
   }
 
   /// Runs to the scene's SIGSTOP.
