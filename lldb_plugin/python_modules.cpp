@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "host_program.h"
 #include "plugin_folder.h"
 
 namespace refhist {
@@ -27,9 +28,10 @@ void offer_python_modules(lldb::SBDebugger& debugger) {
   if (!std::filesystem::exists(folder / "refhist.py", error)) return;
   if (debugger.GetScriptLanguage() != lldb::eScriptLanguagePython) return;
   const std::string path = literal(folder.string());
+  const char* more = is_lldb_dap() ? "; import refhist_stop" : "";
   lldb::SBCommandReturnObject result;
   debugger.GetCommandInterpreter().HandleCommand(
-      fmt::format("script import sys; sys.path = [p for p in sys.path if p != {0}] + [{0}]", path)
+      fmt::format("script import sys; sys.path = [p for p in sys.path if p != {0}] + [{0}]{1}", path, more)
           .c_str(),
       result);
 }

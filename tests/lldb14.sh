@@ -19,7 +19,9 @@ export PYTHONPATH="$here/usr/lib/llvm-14/lib/python3.11/dist-packages${PYTHONPAT
 export LLDB_DEBUGSERVER_PATH="$here/usr/lib/llvm-14/bin/lldb-server"
 exec "$here/usr/lib/llvm-14/bin/lldb" "$@"
 END
-sed 's|bin/lldb"|bin/lldb-server"|' "$work/lldb" >"$work/lldb-server"
-chmod 755 "$work/lldb" "$work/lldb-server"
+for program in lldb-server lldb-vscode; do
+  sed "s|bin/lldb\"|bin/$program\"|" "$work/lldb" >"$work/$program"
+done
+chmod 755 "$work/lldb" "$work/lldb-server" "$work/lldb-vscode"
 rm -rf "$folder"
 mv "$work" "$folder"
