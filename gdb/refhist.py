@@ -1,4 +1,7 @@
-"""refhist for GDB: source this file, or put `source .../refhist.py` into ~/.gdbinit."""
+"""refhist for GDB: source this file, or put `source .../refhist.py` into ~/.gdbinit.
+
+After that `import refhist` gives GDB's Python what refhist knows: history(), leaks(), objects(), findings(), status().
+"""
 
 import os
 import sys
@@ -39,7 +42,18 @@ def _source():
     _load(os.path.dirname(file))
 
 
-try:
-    _source()
-except _Unusable as _problem:  # raised further, it would be shown as a traceback
-    gdb.write(f"refhist: not loaded: {_problem}\n", gdb.STDERR)
+if __name__ == "__main__":  # GDB runs what it sources under this name
+    try:
+        _source()
+    except _Unusable as _problem:  # raised further, it would be shown as a traceback
+        gdb.write(f"refhist: not loaded: {_problem}\n", gdb.STDERR)
+else:
+    try:
+        _source()
+    except _Unusable as _problem:
+        raise ImportError(f"refhist: {_problem}") from None
+    import refhist_gdb.scripting
+    from refhist_scripting import *  # noqa: F401, F403
+    from refhist_scripting import __all__  # noqa: F401
+
+    refhist_gdb.scripting.connect(refhist_gdb.loaded())

@@ -32,13 +32,21 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry instance;
+  static Registry& instance = *new Registry;  // sessions may end later than what is static here
   return instance;
 }
+
+void* baton_of(lldb::user_id_t debugger_id) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(debugger_id));
+}
+
+lldb::user_id_t id_in(void* baton) { return reinterpret_cast<std::uintptr_t>(baton); }
 }  // namespace
 
 DebuggerSessions::DebuggerSessions(lldb::SBDebugger& debugger)
-    : debugger_id_(debugger.GetID()), options_{families_folder()} {
+    : debugger_id_(debugger.GetID()),
+      options_{families_folder()},
+      first_launch_(&on_first_launch, baton_of(debugger_id_)) {
   {
     const std::lock_guard lock(registry().mutex);
     registry().sessions[debugger_id_] = this;
@@ -59,7 +67,10 @@ bool DebuggerSessions::exist(lldb::SBDebugger& debugger) {
 }
 
 CommandResult DebuggerSessions::execute(lldb::SBDebugger& debugger, const std::string& line) {
-  return selected(debugger).execute(debugger, line);
+  TargetSession& session = selected(debugger);
+  CommandResult result = session.execute(debugger, line);
+  if (session.waits_for_target() && session.tracking()) first_launch_.watch(debugger);
+  return result;
 }
 
 void DebuggerSessions::changed(lldb::user_id_t debugger_id, std::uint32_t process_id, lldb::tid_t tid,
@@ -72,7 +83,14 @@ void DebuggerSessions::changed(lldb::user_id_t debugger_id, std::uint32_t proces
 }
 
 TargetSession& DebuggerSessions::selected(lldb::SBDebugger& debugger) {
-  const lldb::SBTarget target = debugger.GetSelectedTarget();
+  lldb::SBTarget target = debugger.GetSelectedTarget();
+  TargetSession& session = session_of(target);
+  if (!session.waits_for_target()) first_launch_.forget(debugger, target);
+  return session;
+}
+
+TargetSession& DebuggerSessions::session_of(const lldb::SBTarget& target) {
+  const std::lock_guard lock(mutex_);
   for (const auto& session : sessions_) {
     if (session->is_for(target)) return *session;
   }
@@ -89,7 +107,7 @@ TargetSession& DebuggerSessions::selected(lldb::SBDebugger& debugger) {
 
 void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
-  void* id = reinterpret_cast<void*>(static_cast<std::uintptr_t>(debugger_id_));
+  void* id = baton_of(debugger_id_);
   for (const char* command : kResumingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_resume, id);
   interpreter.SetCommandOverrideCallback("process detach", &before_detach, id);
@@ -125,9 +143,17 @@ bool DebuggerSessions::before_expression(void* debugger_id, const char**) {
   return false;
 }
 
+bool DebuggerSessions::on_first_launch(void* debugger_id, lldb::SBProcess& process, lldb::SBThread& thread,
+                                       lldb::SBBreakpointLocation& location) {
+  FirstLaunch::retire(location);
+  DebuggerSessions* self = registry().find(id_in(debugger_id));
+  if (self != nullptr) self->session_of(process.GetTarget()).launched(FirstLaunch::is_before_entry(thread));
+  return false;
+}
+
 template <class Work>
 void DebuggerSessions::at_command(void* debugger_id, Work&& work) {
-  const lldb::user_id_t id = reinterpret_cast<std::uintptr_t>(debugger_id);
+  const lldb::user_id_t id = id_in(debugger_id);
   DebuggerSessions* self = registry().find(id);
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(id));
   if (self == nullptr || self->sessions_.empty() || !debugger.IsValid()) return;

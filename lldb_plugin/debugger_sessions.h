@@ -4,9 +4,11 @@
 #include <lldb/API/LLDB.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "first_launch.h"
 #include "session/session.h"
 #include "target_session.h"
 
@@ -41,11 +43,19 @@ class DebuggerSessions {
   template <class Work>
   static void at_command(void* debugger_id, Work&& work);
 
-  /// The session of the selected target. The first target takes over what was said before there was one.
+  /// The first program of this debugger is being launched, and nobody has met its target yet.
+  static bool on_first_launch(void* debugger_id, lldb::SBProcess& process, lldb::SBThread& thread,
+                              lldb::SBBreakpointLocation& location);
+
+  /// The session of the selected target.
   TargetSession& selected(lldb::SBDebugger& debugger);
+  /// The session of this target. The first target takes over what was said before there was one.
+  TargetSession& session_of(const lldb::SBTarget& target);
 
   lldb::user_id_t debugger_id_;
   SessionOptions options_;
+  FirstLaunch first_launch_;
+  std::mutex mutex_;  // of the list: a launch may be seen on LLDB's event thread
   std::vector<std::unique_ptr<TargetSession>> sessions_;
 };
 

@@ -1,20 +1,11 @@
 #include "families_folder.h"
 
-#include <dlfcn.h>
-
 #include <filesystem>
 #include <initializer_list>
 
-namespace refhist {
+#include "plugin_folder.h"
 
-namespace {
-std::filesystem::path plugin_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&families_folder), &info) == 0 || info.dli_fname == nullptr) return {};
-  std::error_code error;
-  return std::filesystem::canonical(info.dli_fname, error).parent_path();
-}
-}  // namespace
+namespace refhist {
 
 std::string families_folder() {
   const std::filesystem::path folder = plugin_folder();

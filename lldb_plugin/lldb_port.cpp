@@ -1,10 +1,12 @@
 #include "lldb_port.h"
 
 #include <array>
+#include <cstdio>
 
 #include "expression.h"
 #include "file_path.h"
 #include "hidden_name.h"
+#include "host_program.h"
 #include "memory_writer.h"
 #include "program_calls.h"
 #include "register_reader.h"
@@ -175,7 +177,9 @@ Address LldbPort::evaluate(const std::string& expression) {
   return evaluate_address(target_, process_, expression);
 }
 
-void LldbPort::print(std::string_view text) { write_line(debugger_.GetOutputFile(), text); }
+void LldbPort::print(std::string_view text) {
+  write_line(is_lldb_vscode() ? lldb::SBFile(stderr, false) : debugger_.GetOutputFile(), text);
+}
 
 bool LldbPort::interrupted() {
 #if REFHIST_LLDB_VERSION >= 17

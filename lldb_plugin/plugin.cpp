@@ -4,6 +4,7 @@
 #include <string>
 
 #include "debugger_sessions.h"
+#include "python_modules.h"
 #include "refhist_command.h"
 #include "session/session.h"
 #include "version.h"
@@ -38,5 +39,6 @@ bool lldb::PluginInitialize(SBDebugger debugger) {
       "refhist", new refhist::RefhistCommand(debugger), "Reference counts: who took, who gave back.",
       "refhist ADDRESS | VERB [ARGUMENTS]");
   command.SetHelpLong(refhist::Session({}).help("").c_str());
+  refhist::offer_python_modules(debugger);
   return command.IsValid();
 }

@@ -38,6 +38,14 @@ void TargetSession::adopt(const lldb::SBTarget& target) {
   adopted_ = true;
 }
 
+void TargetSession::launched(bool before_entry) {
+  guarded([&] {
+    launch_.arm(target_);
+    if (!before_entry) catch_up(ProcessObserver::Occasion::breakpoint);
+    return false;
+  });
+}
+
 CommandResult TargetSession::execute(lldb::SBDebugger& debugger, const std::string& line) {
   const std::lock_guard lock(mutex_);
   catch_up(ProcessObserver::Occasion::command);
@@ -89,8 +97,9 @@ bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
   if (!observer_.knows(process)) catch_up(ProcessObserver::Occasion::breakpoint);
   LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_, watchpoints_);
   if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;
-  port.print(session_.stop_reason());
-  return true;
+  const std::string reason = session_.stop_reason();
+  port.print(reason);
+  return !stop_text_.give(target_, process, thread, reason);
 }
 
 // LLDB is no place for an exception. What failed is said, and the program goes on.

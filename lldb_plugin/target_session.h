@@ -14,6 +14,7 @@
 #include "process_observer.h"
 #include "session/session.h"
 #include "site_breakpoints.h"
+#include "stop_text.h"
 
 namespace refhist {
 
@@ -26,6 +27,9 @@ class TargetSession {
   TargetSession& operator=(const TargetSession&) = delete;
 
   void adopt(const lldb::SBTarget& target);
+  /// The target's program begins: it has its entry point ahead of it or, if not, just behind it.
+  void launched(bool before_entry);
+  [[nodiscard]] bool tracking() const { return session_.tracking(); }
   [[nodiscard]] bool waits_for_target() const { return !adopted_; }
   [[nodiscard]] bool lost_target() const { return adopted_ && !target_.IsValid(); }
   [[nodiscard]] bool is_for(const lldb::SBTarget& target) const { return adopted_ && target_ == target; }
@@ -69,6 +73,7 @@ class TargetSession {
   CounterWatchpoints watchpoints_;
   ExpressionLeftovers leftovers_;
   LaunchBreakpoint launch_;
+  StopText stop_text_{access_};
   Session session_;
 };
 

@@ -25,8 +25,10 @@ export PYTHONPATH="\$here/usr/lib/llvm-$number/lib/$python/dist-packages\${PYTHO
 export LLDB_DEBUGSERVER_PATH="\$here/usr/lib/llvm-$number/bin/lldb-server"
 exec "\$here/usr/lib/llvm-$number/bin/lldb" "\$@"
 END
-sed 's|bin/lldb"|bin/lldb-server"|' "$work/lldb" >"$work/lldb-server"
-chmod 755 "$work/lldb" "$work/lldb-server"
+for program in lldb-server lldb-vscode lldb-dap; do
+  [ ! -e "$work/usr/lib/llvm-$number/bin/$program" ] || sed "s|bin/lldb\"|bin/$program\"|" "$work/lldb" >"$work/$program"
+done
+chmod 755 "$work"/lldb*
 echo "$number" >"$work/version"
 rm -rf "$folder"
 mv "$work" "$folder"

@@ -94,7 +94,7 @@ void run_check(CommandContext& context) {
   scan_if_alive(context.state, context.port);
   const Check check = check_session(context.state, options);
   context.text = context.arguments.has("--json") ? check_json(check) : check_report(check);
-  context.quit_status = check.status();
+  if (!context.arguments.has("--stay")) context.quit_status = check.status();
 }
 
 }  // namespace refhist

@@ -200,7 +200,7 @@ std::vector<Command> report_commands() {
        "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, "
        "undecidable;\n"
        "imbalance stands for all but leak, unobserved-change and undecidable. Default: leak,imbalance.",
-       check_options({kJson}), run_check},
+       check_options({{"--stay", "", "print only: the debugger goes on"}, kJson}), run_check},
   };
 }
 

@@ -5,7 +5,9 @@
   session.py        the core's session and the process that it follows
   port.py           what the core asks of the debugger
   mappings.py       what is loaded where on targets that the core cannot read itself (elf.py: in their files)
-  breakpoints.py    breakpoints of ours: internal, silent, one for each address
+  front_end.py      who reads what GDB says: a terminal, GDB/MI
+  dap.py            ... a client of GDB's DAP server
+  breakpoints.py    breakpoints of ours: internal, one for each address
   exit_catch.py     the catchpoint of break-on-leak --raw-exit
   code_symbols.py   symbols of the code that the core puts into the program
   repeated_hits.py  one hit that GDB reports twice

@@ -1,4 +1,4 @@
-"""Breakpoints of ours: internal and silent, one for each address.
+"""Breakpoints of ours: internal, one for each address, and silent where a person is to be shown the stop by us.
 
 They are made at raw addresses, which GDB would try to insert again into the next process (and fail). So
 all of them are deleted when the process ends or executes another program; the core arms anew.
@@ -8,10 +8,10 @@ import gdb
 
 
 class OurBreakpoint(gdb.Breakpoint):
-    def __init__(self, address, hit):
+    def __init__(self, address, hit, silent=True):
         """`hit(address)` tells whether the program shall stop; it raises nothing."""
         super().__init__(f"*{address:#x}", internal=True)
-        self.silent = True
+        self.silent = silent
         self.address = address
         self._hit = hit
 
@@ -27,8 +27,9 @@ class OurBreakpoint(gdb.Breakpoint):
 
 
 class Breakpoints:
-    def __init__(self, hit):
+    def __init__(self, hit, silent):
         self._hit = hit
+        self._silent = silent
         self._placed = {}
         self._retired = {}
 
@@ -37,7 +38,7 @@ class Breakpoints:
             return
         kept = self._retired.pop(address, None)
         if kept is None or not kept.is_valid():
-            kept = OurBreakpoint(address, self._hit)
+            kept = OurBreakpoint(address, self._hit, self._silent)
         elif not kept.enabled:
             kept.enabled = True
         self._placed[address] = kept

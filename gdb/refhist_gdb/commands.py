@@ -44,10 +44,10 @@ def run(session, line):
         fail(text.rstrip("\n"))
     gdb.write(text)
     if status >= 0:
-        _quit(status)
+        quit_with(status)
 
 
-def _quit(status):
+def quit_with(status):
     gdb.flush()
     gdb.execute("set confirm off")  # the script has said that it wants to leave, whatever still runs
     gdb.execute(f"quit {status}")

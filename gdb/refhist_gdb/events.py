@@ -92,7 +92,7 @@ class _Handlers:
         except OSError as error:
             self._session.tell_error(error)
         if self._lost:
-            gdb.write(
+            self._session.front_end.tell(
                 "refhist: GDB takes the dynamic linker for unloaded, because a namespace of dlmopen was closed: "
                 "libraries that are loaded from now on may be unseen\n"
             )
@@ -134,7 +134,7 @@ class _Handlers:
         pid = session.pid
         if self._executed:
             self._executed = False
-            gdb.write("refhist: the program executed last could not be followed: nothing of it is known\n")
+            session.front_end.tell("refhist: the program executed last could not be followed: nothing of it is known\n")
         self._link_map.remove()
         killed_by = gdb.convenience_variable("_exitsignal")
         if hasattr(event, "exit_code"):
@@ -184,11 +184,10 @@ class _Handlers:
         if session.pid and gdb.selected_inferior() == session.inferior:
             session.notify(abi.NOTICE_STOPPED, _signal_number(event))
         session.code_symbols.apply()
-        reason = session.take_stop_reason()
+        reason, session.stop_reason = session.stop_reason, ""
         if reason:
-            gdb.write(reason + "\n")
-            if not any(self._is_users(breakpoint) for breakpoint in getattr(event, "breakpoints", ())):
-                gdb.execute("frame")  # breakpoints of ours are silent: nobody has shown the place yet
+            users = any(self._is_users(breakpoint) for breakpoint in getattr(event, "breakpoints", ()))
+            session.front_end.show_stop(reason, place_is_shown=users)
 
     def _is_users(self, breakpoint):
         return breakpoint.is_valid() and breakpoint.visible and not self._session.exit_catch.is_ours(breakpoint)

@@ -10,7 +10,8 @@ CONDITION = "_refhist_raw_exit"
 
 
 class ExitCatch:
-    def __init__(self):
+    def __init__(self, silent):
+        self._silent = silent
         self._catchpoint = None
 
     def place(self):
@@ -19,7 +20,7 @@ class ExitCatch:
             number = int(gdb.convenience_variable("bpnum"))
             self._catchpoint = next(b for b in gdb.breakpoints() if b.number == number)
             self._catchpoint.condition = f"${CONDITION}()"
-            self._catchpoint.silent = True
+            self._catchpoint.silent = self._silent
         self._catchpoint.enabled = True
 
     def remove(self):

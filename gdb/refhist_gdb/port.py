@@ -213,7 +213,8 @@ class Port:
 
     def _print(self, text):
         text = text.decode(errors="replace")
-        gdb.write(text if text.endswith("\n") else text + "\n")
+        tell = self._session.front_end.tell if self._session.in_event else gdb.write
+        tell(text if text.endswith("\n") else text + "\n")
         gdb.flush()
 
     def _interrupted(self):

@@ -16,6 +16,7 @@ from . import abi
 from .breakpoints import Breakpoints
 from .code_symbols import CodeSymbols
 from .exit_catch import ExitCatch
+from . import front_end
 from .port import Port
 from .watchpoints import Watchpoints
 
@@ -28,9 +29,11 @@ class Session:
         self._rh_hit = library.rh_hit
         self.families_folder = families_folder
         self._handle = self._new_handle(families_folder)
-        self.breakpoints = Breakpoints(self.hit)
+        self.front_end = front_end.find(self)
+        silent = not self.front_end.describes_stops
+        self.breakpoints = Breakpoints(self.hit, silent)
         self.watchpoints = Watchpoints(self.changed)
-        self.exit_catch = ExitCatch()
+        self.exit_catch = ExitCatch(silent)
         self.code_symbols = CodeSymbols()
         self.port = Port(self)
         self.inferior = None  # the followed one, if a process was met
@@ -39,7 +42,7 @@ class Session:
         self.standing_at = None  # address of the breakpoint whose hit is being handled
         self.in_event = False  # GDB has stopped the program for an event, though the user sees it running
         self._inside = False  # the core is at work: it must not be entered again
-        self._stop_reason = ""
+        self.stop_reason = ""  # why the program was stopped on our account, until that is shown
         self._errors_told = set()
 
     def _new_handle(self, families_folder):
@@ -156,7 +159,7 @@ class Session:
             self.standing_at = None
         if asked:
             reason = self._text(self._library.rh_stop_reason(self._handle))
-            self._stop_reason = reason or "refhist: stopped by Ctrl-C"
+            self.stop_reason = reason or "refhist: stopped by Ctrl-C"
         return asked != 0
 
     def changed(self, address):
@@ -195,13 +198,8 @@ class Session:
         finally:
             self.in_event = False
         if asked:
-            self._stop_reason = self._text(self._library.rh_stop_reason(self._handle))
+            self.stop_reason = self._text(self._library.rh_stop_reason(self._handle))
         return asked != 0
-
-    def take_stop_reason(self):
-        """Why the program was stopped on our account, once for each stop; "" when it was not."""
-        reason, self._stop_reason = self._stop_reason, ""
-        return reason
 
     # Around calls into the core
 
@@ -225,7 +223,7 @@ class Session:
         line = f"refhist: internal error: {type(error).__name__}: {error}"
         if line not in self._errors_told:
             self._errors_told.add(line)
-            gdb.write(line + "\n", gdb.STDERR)
+            self.front_end.tell(line + "\n")
 
     @staticmethod
     def _text(text):

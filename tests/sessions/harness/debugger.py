@@ -110,6 +110,18 @@ class Debugger:
         equal(len(text.splitlines()), 1, f"lines of the error {text!r}")
         return text
 
+    def python(self, expression):
+        """The value of an expression in the debugger's Python, where refhist is imported; refhist must not refuse."""
+        answer = self._ask(f"answer_python({expression!r})")
+        check("value" in answer, f"{expression}: {answer}")
+        return answer["value"]
+
+    def python_error(self, expression):
+        """The text of the refhist.Error that the expression raises."""
+        answer = self._ask(f"answer_python({expression!r})")
+        check("error" in answer, f"{expression} should raise refhist.Error, but is {answer}")
+        return answer["error"]
+
     def execute(self, line):
         """Runs any debugger command: {"ok", "text"}."""
         return self._ask(f"answer_execute({line!r})")

@@ -73,5 +73,15 @@ def answer_value(expression):
     _answer(int(gdb.parse_and_eval(f"(unsigned long)({expression})")))
 
 
+def answer_python(expression):
+    """An expression of GDB's Python, as a user would write it after `import refhist`."""
+    import refhist
+
+    try:
+        _answer({"value": eval(expression, {"refhist": refhist, "gdb": gdb})})
+    except refhist.Error as error:
+        _answer({"error": str(error)})
+
+
 def answer_threads():
     _answer([t.ptid[1] for t in gdb.selected_inferior().threads()])

@@ -88,5 +88,16 @@ def answer_value(expression):
     _answer(value.GetValueAsUnsigned())
 
 
+def answer_python(expression):
+    """An expression of LLDB's Python, as a user would write it after `import refhist`."""
+    import refhist
+
+    frame = _process().GetSelectedThread().GetSelectedFrame()
+    try:
+        _answer({"value": eval(expression, {"refhist": refhist, "frame": frame})})
+    except refhist.Error as error:
+        _answer({"error": str(error)})
+
+
 def answer_threads():
     _answer([t.GetThreadID() for t in _process()])
