@@ -2,6 +2,9 @@
 # make demo   the demo programs in GDB and in LLDB
 # make test   unit and session tests; ends with ctest's summary
 # make install builds and installs below PREFIX (default: /usr/local)
+# make uninstall takes away what make install has put below PREFIX
+# make deb    Debian packages of this suite in build/deb (LLDBS='14 19': plugins for these only)
+# make deb-test  installs, tries and removes them in a bare Debian of this suite; needs root
 # make docs    writes docs/commands.md from the command table
 # make bench  the cost of an event beside callbacks written by hand and other recorders; needs a quiet machine and
 #             3-4 minutes
@@ -10,7 +13,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all packages build demo test install bench docs format clean
+.PHONY: all packages build demo test install bench docs format clean uninstall deb deb-test
 
 all: build
 
@@ -33,8 +36,7 @@ test: packages
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
 
 install: build
-	@cmake --install $(BUILD) --prefix $(PREFIX) > /dev/null
-	@echo "installed below $(PREFIX)"
+	@python3 -B packaging/prefix.py install $(BUILD) $(PREFIX)
 
 docs: build
 	python3 -B docs/generate_commands.py $(BUILD)/core/librefhist.so > docs/commands.md.new
@@ -53,3 +55,12 @@ format:
 
 clean:
 	rm -rf $(BUILD)
+
+uninstall:
+	@python3 -B packaging/prefix.py uninstall $(PREFIX)
+
+deb:
+	@packaging/deb.sh $(BUILD) $(JOBS)
+
+deb-test: deb
+	@tests/deb/run $(BUILD)/deb

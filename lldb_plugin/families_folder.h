@@ -1,11 +1,15 @@
 // Where the shipped families are: found from where the plugin itself was loaded.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace refhist {
 
-/// The folder of the shipped families; the source tree's when there is none near the plugin.
+/// Where the plugin itself was loaded from.
+std::filesystem::path plugin_folder();
+
+/// The folder of the shipped families: beside the plugin in the build tree, else below the prefix.
 std::string families_folder();
 
 }  // namespace refhist

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian 12 packages that building and testing need. Does nothing, quickly, when none is missing.
+# Installs the Debian 12 packages that building and testing need, or those that are named. Does nothing, quickly, when
+# none is missing.
 set -eu
 
 packages="
@@ -11,6 +12,7 @@ packages="
   binutils check clang-14 clang-format-14 libboost-dev
 "
 
+[ $# -eq 0 ] || packages="$*"
 missing=""
 for package in $packages; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)

@@ -190,7 +190,7 @@ def test_files(r):
     if shown is not None:
         contains(shown, f"in process {with_leak[0]} ", "page")
         contains(shown, f">{pids[-1]} ", "choice of processes")
-    tool = os.path.join(r.build, "core", "refhist")
+    tool = os.path.join(r.build, "bin", "refhist")
     for pid in pids:
         saved = subprocess.run([tool, r.file(f"s.rh.{pid}"), "leaks"], text=True, capture_output=True, check=True).stdout
         (contains if pid in with_leak else lacks)(saved, "1 conn leaked", f"history of {pid}")
