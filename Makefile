@@ -2,6 +2,9 @@
 # make demo   the demo programs in GDB and in LLDB; builds no more than they need
 # make test   unit and session tests; ends with ctest's summary
 # make install builds and installs below PREFIX (default: /usr/local)
+# make uninstall takes away what make install has put below PREFIX
+# make deb    Debian packages of this suite in build/deb (LLDBS='14 19': plugins for these only)
+# make deb-test  installs, tries and removes them in a bare Debian of this suite; needs root
 # make docs    writes docs/commands.md from the command table
 # make bench  prints the tables of docs/performance.md: what an event costs beside other recorders, whole programs, the
 #             history. It says first what it measures, how long that takes and what it leaves out. Needs a quiet machine
@@ -15,7 +18,7 @@ CMAKE_OPTIONS ?=
 
 configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
 
-.PHONY: all build demo tests test install bench bench-page bench-programs docs format clean
+.PHONY: all build demo tests test install uninstall deb deb-test bench bench-page bench-programs docs format clean
 
 all: build
 
@@ -42,8 +45,7 @@ test: tests
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
 
 install: build
-	@cmake --install $(BUILD) --prefix $(PREFIX) > /dev/null
-	@echo "installed below $(PREFIX)"
+	@python3 -B packaging/prefix.py install $(BUILD) $(PREFIX)
 
 docs: build
 	python3 -B docs/generate_commands.py $(BUILD)/core/librefhist.so > docs/commands.md.new
@@ -66,3 +68,12 @@ format:
 
 clean:
 	rm -rf $(BUILD)
+
+uninstall:
+	@python3 -B packaging/prefix.py uninstall $(PREFIX)
+
+deb:
+	@packaging/deb.sh $(BUILD) $(JOBS)
+
+deb-test: deb
+	@tests/deb/run $(BUILD)/deb

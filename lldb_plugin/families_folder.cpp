@@ -1,7 +1,6 @@
 #include "families_folder.h"
 
 #include <filesystem>
-#include <initializer_list>
 
 #include "plugin_folder.h"
 
@@ -10,12 +9,9 @@ namespace refhist {
 std::string families_folder() {
   const std::filesystem::path folder = plugin_folder();
   std::error_code error;
-  for (const auto& candidate : {folder / "families", folder / REFHIST_INSTALLED_FAMILIES}) {
-    if (!folder.empty() && std::filesystem::is_directory(candidate, error)) {
-      return candidate.lexically_normal().string();
-    }
-  }
-  return REFHIST_SOURCE_FAMILIES;
+  const std::filesystem::path built = folder / "families";
+  if (std::filesystem::is_directory(built, error)) return built.string();
+  return (folder / REFHIST_INSTALLED_FAMILIES).lexically_normal().string();
 }
 
 }  // namespace refhist

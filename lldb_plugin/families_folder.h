@@ -5,7 +5,7 @@
 
 namespace refhist {
 
-/// The folder of the shipped families; the source tree's when there is none near the plugin.
+/// The folder of the shipped families: beside the plugin in the build tree, else below the prefix.
 std::string families_folder();
 
 }  // namespace refhist

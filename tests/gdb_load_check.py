@@ -23,7 +23,8 @@ class Checker:
         """A copy of the Python part, without the library."""
         place = os.path.join(self.scratch, name)
         os.mkdir(place)
-        shutil.copy(os.path.join(self.folder, "refhist.py"), place)
+        for file in ("refhist.py", "start.py", "help.txt"):
+            shutil.copy(os.path.join(self.folder, file), place)
         shutil.copytree(
             os.path.join(self.folder, "refhist_gdb"),
             os.path.join(place, "refhist_gdb"),
@@ -37,10 +38,15 @@ class Checker:
         subprocess.run(command, input=source, text=True, check=True)
 
     def load(self, script, *before):
+        return self.run(script, ("refhist help",), before)
+
+    def run(self, script, commands, before=()):
         command = [self.gdb, "-nx", "-batch"]
         for line in before:
             command += ["-ex", line]
-        command += ["-x", script, "-ex", "echo session goes on\\n", "-ex", "refhist help"]
+        command += ["-x", script, "-ex", "echo session goes on\\n"]
+        for line in commands:
+            command += ["-ex", line]
         environment = dict(os.environ, LC_ALL="C", PYTHONDONTWRITEBYTECODE="1")
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         return subprocess.run(command, env=environment, text=True, timeout=60, **streams).stdout
@@ -59,10 +65,38 @@ class Checker:
             print(f"{what}: more than one line:\n{output}")
 
 
+def check_start(checker, entry):
+    """start.py: GDB knows the commands, and loads refhist when one is used."""
+    start = os.path.join(checker.folder, "start.py")
+    loaded = 'python import sys; gdb.write("loaded: " + str("refhist_gdb" in sys.modules) + "\\n")'
+    help_before = checker.run(start, ("help refhist", "help break-on-leak", loaded))
+    help_after = checker.run(entry, ("help refhist", "help break-on-leak", loaded))
+    checker.expect("known from the start", help_before, "loaded: False", "refhist track", "refhist break-on-leak")
+    if help_before.replace("False", "True") != help_after:
+        checker.failures += 1
+        print(f"help before and after refhist is loaded:\n{help_before}\n{help_after}")
+    for command, answer in (
+        ("refhist help track", "--probes FILE"),
+        ("break-on-leak", "rule 1: break-on-leak"),
+        ("complete refhist sta", "refhist status"),
+        ("complete break-on-leak --rea", "break-on-leak --reachable"),
+        ("set refhist keep live", ""),
+        ("show refhist", "Families are read from"),
+        ("set refhist families-folder /nowhere", "/nowhere is not a folder"),
+        ("print $refhist_count(16)", "= -1"),
+        ("print $refhist_count()", "wants one argument"),
+        (f"source {entry}", ""),
+    ):
+        screen = checker.run(start, (command, loaded, "refhist help", command))
+        checker.expect(f"{command}, the first one", screen, answer, "loaded: True", "refhist track", absent=("Traceback", "Error"))
+
+
 def check_all(checker):
     entry = os.path.join(checker.folder, "refhist.py")
     checker.expect("as built", checker.load(entry), "refhist track")
     checker.expect("loaded twice", checker.load(entry, f"source {entry}"), "refhist track")
+
+    check_start(checker, entry)
 
     link = os.path.join(checker.scratch, "link.py")
     os.symlink(entry, link)
@@ -77,6 +111,8 @@ def check_all(checker):
     place = checker.copy("no-library")
     wanted = f"librefhist.so is neither in {place}"
     checker.expect_refused("no library", checker.load(place + "/refhist.py"), wanted)
+    checker.expect_refused("no library, known from the start", checker.load(place + "/start.py"), wanted,
+                           "refhist cannot be used in this GDB")
 
     place = checker.copy("other-version")
     checker.library(place, "int rh_abi_version(void) { return 4711; }")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the packages of the named sets of tests/packages. usage: install.sh SET…
-# Does nothing, quickly, when none is missing. Where there is no apt, the build itself says what it lacks.
+# Installs the packages of the named sets of tests/packages, and those named themselves. Does nothing, quickly, when none
+# is missing. Where there is no apt, the build itself says what it lacks. usage: install.sh SET… [-- PACKAGE…]
 set -eu
 
 . "$(dirname "$0")/packages.sh"
@@ -9,11 +9,15 @@ command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || {
   exit 0
 }
 
+wanted=""
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+  wanted="$wanted $(packages_of "$1")"
+  shift
+done
+[ $# -eq 0 ] || shift
 missing=""
-for set in "$@"; do
-  for choice in $(packages_of "$set"); do
-    is_installed "$choice" || missing="$missing $choice"
-  done
+for choice in $wanted "$@"; do
+  is_installed "$choice" || missing="$missing $choice"
 done
 [ -n "$missing" ] || exit 0
 

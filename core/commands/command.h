@@ -97,6 +97,8 @@ void run_break_on_count(CommandContext& context);
 void run_break_on_event(CommandContext& context);
 /// Throws Error when there is no such setting, or it cannot have that value.
 void apply_setting(SessionState& state, const std::string& name, const std::string& value);
+/// Words that may follow these behind `refhist set`: the names of settings, or the values of one.
+std::vector<std::string> setting_words(const std::vector<std::string>& before);
 void run_set(CommandContext& context);
 void run_show(CommandContext& context);
 void run_help(CommandContext& context);

@@ -121,6 +121,11 @@ const std::array<Setting, 9>& settings() {
   return table;
 }
 
+/// The last choice may stand for any word: FILE, SIZE.
+bool is_placeholder(const std::string& value) {
+  return std::isupper(static_cast<unsigned char>(value[0])) != 0;
+}
+
 const Setting& find_setting(const std::string& name) {
   std::vector<std::string> names;
   for (const Setting& setting : settings()) {
@@ -134,13 +139,23 @@ const Setting& find_setting(const std::string& name) {
 
 void apply_setting(SessionState& state, const std::string& name, const std::string& value) {
   const Setting& setting = find_setting(name);
-  const bool any_word = std::isupper(static_cast<unsigned char>(setting.values.back()[0])) != 0;
+  const bool any_word = is_placeholder(setting.values.back());
   const bool known =
       any_word ? !value.empty()
                : std::find(setting.values.begin(), setting.values.end(), value) != setting.values.end();
   if (!known)
     fail("{} is {}, not {}", setting.name, join(setting.values, " or "), value.empty() ? "empty" : value);
   setting.set(state, value);
+}
+
+std::vector<std::string> setting_words(const std::vector<std::string>& before) {
+  std::vector<std::string> words;
+  for (const Setting& setting : settings()) {
+    if (before.empty()) words.emplace_back(setting.name);
+    if (before.size() == 1 && before[0] == setting.name) words = setting.values;
+  }
+  std::erase_if(words, is_placeholder);
+  return words;
 }
 
 void run_set(CommandContext& context) {

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "runner/launch_message.h"
 
@@ -24,30 +22,11 @@ constexpr const char* kLldbGoOn =
     "if lldb.debugger.GetSelectedTarget().process.state == lldb.eStateStopped]";
 }  // namespace
 
-DebuggerScript::DebuggerScript(const RunOptions& options, OwnFiles files, std::string pipe)
-    : options_(options), files_(std::move(files)), pipe_(std::move(pipe)) {
-  const bool gdb_wanted = options.debugger.empty() || options.debugger == "gdb";
-  const bool lldb_wanted = options.debugger.empty() || options.debugger == "lldb";
-  if (gdb_wanted && choose("gdb", {"gdb"}, "REFHIST_GDB", files_.gdb_extension)) return;
-  if (lldb_wanted && choose("lldb", {REFHIST_LLDB_NAME, "lldb"}, "REFHIST_LLDB", files_.lldb_plugin)) return;
-  if (options.debugger.empty())
-    fail("neither GDB nor LLDB is there: install gdb, or name one in REFHIST_GDB");
-  fail("{} is not there, or refhist was built without it", options.debugger);
-}
-
-bool DebuggerScript::choose(const std::string& debugger, const std::vector<std::string>& names,
-                            const char* variable, const std::string& extension) {
-  if (extension.empty()) return false;
-  std::vector<std::string> candidates = names;
-  if (const char* named = std::getenv(variable)) candidates = {named};
-  for (const std::string& name : candidates) {
-    path_ = find_program(name);
-    if (path_.empty()) continue;
-    debugger_ = debugger;
-    return true;
-  }
-  return false;
-}
+DebuggerScript::DebuggerScript(const RunOptions& options, const OwnFiles& files, std::string pipe)
+    : options_(options),
+      choice_(choose_debugger(options.debugger, files)),
+      shell_(files.shell),
+      pipe_(std::move(pipe)) {}
 
 std::string DebuggerScript::orders(const std::string& history) const {
   std::string text = fmt::format("refhist set autosave '{}'\n", history);
@@ -57,7 +36,7 @@ std::string DebuggerScript::orders(const std::string& history) const {
 }
 
 std::string DebuggerScript::text(const std::string& program, const std::string& history) const {
-  return debugger_ == "gdb" ? gdb_text(program, orders(history)) : lldb_text(orders(history));
+  return choice_.name == "gdb" ? gdb_text(program, orders(history)) : lldb_text(orders(history));
 }
 
 std::string DebuggerScript::gdb_begin() const {
@@ -65,7 +44,7 @@ std::string DebuggerScript::gdb_begin() const {
       "set pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\n"
       "set startup-with-shell on\nsource {}\n"
       "handle all nostop noprint pass\nhandle SIGINT nostop noprint pass\n",
-      files_.gdb_extension);
+      choice_.extension);
 }
 
 // GDB needs SIGTRAP for itself: a program that raises it stops, and is given it then.
@@ -98,7 +77,7 @@ std::string DebuggerScript::lldb_text(const std::string& orders) const {
       "settings set symbols.auto-download off\nplugin load \"{}\"\ntarget create \"{}\"\n"
       "process handle --stop false --notify false --pass true{}\nprocess launch\n"
       "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
-      files_.lldb_plugin, files_.shell, signals, orders, kLldbGoOn);
+      choice_.extension, shell_, signals, orders, kLldbGoOn);
 }
 
 std::string DebuggerScript::child_log(long child, const std::string& otherwise) const {
@@ -106,8 +85,8 @@ std::string DebuggerScript::child_log(long child, const std::string& otherwise) 
 }
 
 std::vector<std::string> DebuggerScript::command(const std::string& script) const {
-  if (debugger_ == "gdb") return {path_, "-nx", "-q", "-batch", "-x", script};
-  return {path_, "--no-lldbinit", "--no-use-colors", "-b", "-s", script};
+  if (choice_.name == "gdb") return {choice_.path, "-nx", "-q", "-batch", "-x", script};
+  return {choice_.path, "--no-lldbinit", "--no-use-colors", "-b", "-s", script};
 }
 
 std::vector<std::string> DebuggerScript::environment(const std::string& socket) const {
@@ -121,7 +100,7 @@ std::vector<std::string> DebuggerScript::environment(const std::string& socket) 
                                       [&](std::string_view name) { return text.starts_with(name); });
     if (!left_out) environment.emplace_back(text);
   }
-  environment.push_back(fmt::format("SHELL={}", files_.shell));
+  environment.push_back(fmt::format("SHELL={}", shell_));
   if (!socket.empty()) environment.push_back(fmt::format("{}={}", kLaunchSocket, socket));
   environment.emplace_back("TERM=dumb");
   return environment;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/own_files.h"
+#include "runner/debugger_choice.h"
 #include "runner/run_options.h"
 #include "runner/waiting_child.h"
 
@@ -14,12 +14,12 @@ class DebuggerScript {
  public:
   /// Chooses the debugger. `pipe`: where it tells of children of fork, if they are to be followed. Throws
   /// Error when there is none.
-  DebuggerScript(const RunOptions& options, OwnFiles files, std::string pipe);
+  DebuggerScript(const RunOptions& options, const OwnFiles& files, std::string pipe);
 
   /// LLDB follows one side of a fork only.
-  [[nodiscard]] bool follows_children() const { return options_.children && debugger_ == "gdb"; }
+  [[nodiscard]] bool follows_children() const { return options_.children && choice_.name == "gdb"; }
   /// "gdb" or "lldb".
-  [[nodiscard]] const std::string& debugger() const { return debugger_; }
+  [[nodiscard]] const std::string& debugger() const { return choice_.name; }
   /// Commands that run the program at this path and save its history in a file.
   [[nodiscard]] std::string text(const std::string& program, const std::string& history) const;
   /// Commands that take over a child of fork that waits for it, and save its history in a file.
@@ -33,18 +33,15 @@ class DebuggerScript {
   [[nodiscard]] std::vector<std::string> environment(const std::string& socket) const;
 
  private:
-  [[nodiscard]] bool choose(const std::string& debugger, const std::vector<std::string>& names,
-                            const char* variable, const std::string& extension);
   [[nodiscard]] std::string gdb_begin() const;
   [[nodiscard]] std::string gdb_text(const std::string& program, const std::string& orders) const;
   [[nodiscard]] std::string lldb_text(const std::string& orders) const;
   [[nodiscard]] std::string orders(const std::string& history) const;
 
   const RunOptions& options_;
-  OwnFiles files_;
+  DebuggerChoice choice_;
+  std::string shell_;  ///< refhist-exec
   std::string pipe_;
-  std::string debugger_;
-  std::string path_;
 };
 
 }  // namespace refhist

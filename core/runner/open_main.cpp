@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "commands/command.h"
+#include "runner/completion.h"
 #include "runner/no_debugger.h"
 #include "session/session.h"
 
@@ -17,11 +19,44 @@ using namespace refhist;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
-const char* const kHelp =
-    "refhist FILE [COMMAND...]\n"
-    "  what the command (default: leaks) tells of a history that refhist save or refhist-run --save wrote:\n"
-    "  ADDR, status, objects, leaks, balance, usage, diff, check, export, help\n"
-    "  exit status: that of check; 0 for others, 1 for an error, 2 for wrong usage\n";
+/// Verbs that need no process.
+const std::vector<std::string>& verbs_of_a_file() {
+  static const std::vector<std::string> verbs = {"status", "objects", "leaks",  "balance", "usage",
+                                                 "diff",   "check",   "export", "help"};
+  return verbs;
+}
+
+std::string help() {
+  return fmt::format(
+      "refhist FILE [COMMAND...]\n"
+      "  what the command (default: leaks) tells of a history that refhist save or refhist-run --save "
+      "wrote:\n"
+      "  ADDR, {}\n"
+      "  exit status: that of check; 0 for others, 1 for an error, 2 for wrong usage\n",
+      join(verbs_of_a_file(), ", "));
+}
+
+/// What may stand at the end of the command line; asked by the shell.
+Completion complete(const std::vector<std::string>& words) {
+  if (words.empty()) return {};
+  const std::string& last = words.back();
+  if (words.size() == 1) {
+    if (last.starts_with('-')) return complete_options({{"--help", "", ""}, {"--version", "", ""}}, words);
+    return {{}, Completion::Also::files, {}};
+  }
+  if (words.size() == 2) {
+    std::vector<std::string> verbs = verbs_of_a_file();
+    std::erase_if(verbs, [&](const std::string& verb) { return !verb.starts_with(last); });
+    return {std::move(verbs), Completion::Also::nothing, {}};
+  }
+  const Command* command = find_command(words[1]);
+  if (command == nullptr) command = find_command("history");
+  // The word before may be an option that this one is the value of.
+  const bool is_value = words.size() > 3 && words[words.size() - 2].starts_with("--");
+  Completion completion = complete_options(command->options, {words.end() - (is_value ? 2 : 1), words.end()});
+  completion.command_at.reset();
+  return completion;
+}
 
 /// The words again as one line, each as it was.
 std::string line_of(const std::vector<std::string>& words) {
@@ -43,10 +78,12 @@ int run(Session& session, const std::string& line) {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty() || words.front() == "--help") {
-    fmt::print(words.empty() ? stderr : stdout, "{}", kHelp);
+    fmt::print(words.empty() ? stderr : stdout, "{}", help());
     return words.empty() ? kUsage : 0;
   }
   if (words.front() == "--version") return fmt::print("refhist {}\n", version()), 0;
+  if (words.front() == "--complete")
+    return fmt::print("{}", completion_text(complete({words.begin() + 1, words.end()}))), 0;
   Session session({});
   NoDebugger port;
   const CommandResult opened = session.execute(port, "open " + line_of({words.front()}));

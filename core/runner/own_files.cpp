@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +26,27 @@ std::string first_that_exists(const fs::path& folder, const std::vector<std::str
   return {};
 }
 
+fs::path own_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// Installed plugins, each in a folder that is named for its LLDB: lldb-19.
+std::vector<LldbPlugin> installed_plugins(const fs::path& folder) {
+  constexpr std::string_view kPrefix = "lldb-";
+  std::vector<LldbPlugin> plugins;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string path = first_that_exists(entry.path(), {"librefhist_lldb.so"});
+    if (!path.empty()) plugins.push_back({std::atoi(name.c_str() + kPrefix.size()), path});
+  }
+  std::sort(plugins.begin(), plugins.end(),
+            [](const LldbPlugin& a, const LldbPlugin& b) { return a.version > b.version; });
+  return plugins;
+}
+
 bool is_program(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
@@ -33,15 +55,26 @@ bool is_program(const fs::path& path) {
 }  // namespace
 
 OwnFiles find_own_files() {
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path folder = own_folder();
   OwnFiles files;
   files.gdb_extension = first_that_exists(folder, {"../gdb/refhist.py", "../share/refhist/refhist.py"});
-  files.lldb_plugin = first_that_exists(
-      folder, {"../lldb_plugin/librefhist_lldb.so", "../" REFHIST_LIBDIR "/refhist/librefhist_lldb.so"});
-  files.shell = first_that_exists(folder, {"refhist-exec", "../" REFHIST_LIBDIR "/refhist/refhist-exec"});
-  if (files.shell.empty()) fail("refhist-exec is missing beside {}: install refhist again", folder.string());
+  files.lldb_plugins = installed_plugins((folder / "../" REFHIST_LIBDIR "/refhist").lexically_normal());
+  const std::string built = first_that_exists(folder, {"../lldb_plugin/librefhist_lldb.so"});
+  if (!built.empty()) files.lldb_plugins = {{REFHIST_BUILT_FOR_LLDB, built}};
+  files.shell =
+      first_that_exists(folder, {"../core/refhist-exec", "../" REFHIST_LIBDIR "/refhist/refhist-exec"});
+  if (files.shell.empty())
+    fail("refhist-exec, a part of refhist-run in {}, is missing: install refhist again", folder.string());
   return files;
+}
+
+std::string find_families() {
+  std::error_code error;
+  for (const char* place : {"../gdb/families", "../share/refhist/families"}) {
+    const fs::path path = (own_folder() / place).lexically_normal();
+    if (fs::is_directory(path, error)) return path.string();
+  }
+  return {};
 }
 
 std::string runs_as(const std::string& program) {

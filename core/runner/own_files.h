@@ -2,14 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace refhist {
 
-struct OwnFiles {
-  std::string gdb_extension;  ///< refhist.py
-  std::string lldb_plugin;    ///< librefhist_lldb.so
-  std::string shell;          ///< refhist-exec
+struct LldbPlugin {
+  int version = 0;   ///< major version of the LLDB that it is built for
+  std::string path;  ///< librefhist_lldb.so
 };
+
+struct OwnFiles {
+  std::string gdb_extension;             ///< refhist.py
+  std::vector<LldbPlugin> lldb_plugins;  ///< the newest first
+  std::string shell;                     ///< refhist-exec
+};
+
+/// The folder of the shipped families; empty when it is missing.
+std::string find_families();
 
 /// Throws Error when the shell is missing; what a debugger needs may be empty.
 OwnFiles find_own_files();

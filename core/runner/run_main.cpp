@@ -18,6 +18,7 @@
 #include "reports/junit_report.h"
 #include "reports/sarif_report.h"
 #include "runner/coloured.h"
+#include "runner/completion.h"
 #include "runner/histories.h"
 #include "runner/run_session.h"
 
@@ -114,6 +115,10 @@ int run(const RunOptions& options) {
 
 int main_guarded(const std::vector<std::string>& words) {
   try {
+    if (!words.empty() && words.front() == "--complete") {  // asked by the shell: see completion/
+      const Completion found = complete_options(run_option_specs(), {words.begin() + 1, words.end()});
+      return fmt::print("{}", completion_text(found)), 0;
+    }
     const RunOptions options = parse_run_options(words);
     if (options.help) return fmt::print("{}", run_help()), 0;
     if (options.version) return fmt::print("refhist-run {}\n", version()), 0;

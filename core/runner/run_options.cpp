@@ -177,6 +177,13 @@ RunOptions parse_run_options(const std::vector<std::string>& words) {
   return options;
 }
 
+std::vector<OptionSpec> run_option_specs() {
+  std::vector<OptionSpec> specs;
+  for (const Option& option : option_table())
+    specs.push_back({option.name, option.value == nullptr ? "" : option.value, option.help});
+  return specs;
+}
+
 std::string run_help() {
   std::string text =
       "refhist-run [OPTIONS] -- PROGRAM [ARGS]\n"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "commands/command.h"
 #include "history/history.h"
 
 namespace refhist {
@@ -43,5 +44,7 @@ struct RunOptions {
 /// Throws UsageError.
 RunOptions parse_run_options(const std::vector<std::string>& words);
 std::string run_help();
+/// Name, placeholder and help of every option.
+std::vector<OptionSpec> run_option_specs();
 
 }  // namespace refhist

@@ -329,6 +329,11 @@ std::vector<std::string> Session::complete(std::string_view line) const {
     candidates = verbs();
   } else if (verb == "help") {
     candidates = verbs();
+  } else if (verb == "set" || verb == "show") {
+    std::vector<std::string> before;
+    for (std::string& said : split(line.substr(verb.size(), last_space - verb.size()), ' '))
+      if (!said.empty()) before.push_back(std::move(said));
+    if (verb == "set" || before.empty()) candidates = setting_words(before);
   } else {
     if (command == nullptr) command = find_command("history");
     for (const OptionSpec& option : command->options) candidates.push_back(option.name);

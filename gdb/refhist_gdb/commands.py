@@ -4,6 +4,8 @@ import gdb
 
 from .errors import fail
 
+registered = {}  # the commands by name
+
 _TOP_LEVEL = "break-on-"  # verbs of this kind are commands of their own as well
 
 
@@ -20,6 +22,7 @@ class Command(gdb.Command):
         self._verb = verb
         self.__doc__ = session.help(verb).rstrip("\n")
         super().__init__(name, gdb.COMMAND_DATA)
+        registered[name] = self
 
     def _line(self, arguments):
         return f"{self._verb} {arguments}" if self._verb else arguments

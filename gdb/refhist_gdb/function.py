@@ -33,9 +33,13 @@ class Count(gdb.Function):
         self._session = session
 
     def invoke(self, *values):
-        if len(values) != 1:
-            fail("refhist_count wants one argument, the address of an object")
-        try:
-            return self._session.count_of(address_of(values[0]))
-        except gdb.error as error:
-            fail(str(error))
+        return count(self._session, *values)
+
+
+def count(session, *values):
+    if len(values) != 1:
+        fail("refhist_count wants one argument, the address of an object")
+    try:
+        return session.count_of(address_of(values[0]))
+    except gdb.error as error:
+        fail(str(error))

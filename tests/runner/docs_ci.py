@@ -62,7 +62,7 @@ def main():
         os.mkdir(work)
         shim = os.path.join(tools, "refhist-run")
         with open(shim, "w", encoding="utf-8") as file:
-            file.write(f'#!/bin/sh\nexec {options.build}/core/refhist-run --debugger {options.debugger} "$@"\n')
+            file.write(f'#!/bin/sh\nexec {options.build}/bin/refhist-run --debugger {options.debugger} "$@"\n')
         os.chmod(shim, 0o755)
         environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}",
                            XDG_CACHE_HOME=os.path.join(options.build, "index-cache"))

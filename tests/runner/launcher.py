@@ -38,7 +38,7 @@ def kind(i):
 
 def write_suite(folder, options):
     lines = ["cmake_minimum_required(VERSION 3.20)", "project(suite C)", 'set(CMAKE_C_FLAGS "-g -O1 -no-pie -fno-pie")', "enable_testing()",
-             f'set(CMAKE_CROSSCOMPILING_EMULATOR "{options.build}/core/refhist-run;--debugger;{options.debugger};--track;'
+             f'set(CMAKE_CROSSCOMPILING_EMULATOR "{options.build}/bin/refhist-run;--debugger;{options.debugger};--track;'
              '--init thing_new --get thing_get --put thing_put --count refs;--propagate-exit;--allow-unarmed;--")']
     for i in range(options.tests):
         text = (WITHOUT if kind(i) == "without" else PROGRAM).replace("NUMBER", str(i))

@@ -186,7 +186,7 @@ def test_files(r):
         data = page_data(file.read())
     equal([process["pid"] for process in data["processes"]][1:], pids, "the page's processes")
     equal((data["findings"][0]["pids"], len(data["objects"])), (with_leak, 1 + 3 + 1), "the page's finding, objects")
-    tool = os.path.join(r.build, "core", "refhist")
+    tool = os.path.join(r.build, "bin", "refhist")
     for pid in pids:
         saved = subprocess.run([tool, r.file(f"s.rh.{pid}"), "leaks"], text=True, capture_output=True, check=True).stdout
         (contains if pid in with_leak else lacks)(saved, "1 conn leaked", f"history of {pid}")

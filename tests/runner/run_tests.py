@@ -387,7 +387,7 @@ def test_many_at_once(r):
 
 def test_without_a_debugger(r):
     """`refhist FILE` tells what the debuggers tell."""
-    tool = os.path.join(r.build, "core", "refhist")
+    tool = os.path.join(r.build, "bin", "refhist")
     r.run(["--track", CONN, "--quiet", "--save", "s.rh"], [r.program("siblings_O1")])
 
     def say(*words):

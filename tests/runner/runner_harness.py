@@ -23,7 +23,7 @@ class Runner:
 
     def __init__(self, debugger, build, folder):
         self.debugger, self.build, self.folder = debugger, build, folder
-        self.path = os.path.join(build, "core", "refhist-run")
+        self.path = os.path.join(build, "bin", "refhist-run")
 
     def program(self, name):
         return os.path.join(self.build, "tests", "sessions", f"session_{name}")
