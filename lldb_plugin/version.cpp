@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "families_folder.h"
+#include "plugin_folder.h"
 
 namespace refhist {
 

@@ -17,7 +17,7 @@ namespace refhist {
 namespace {
 
 /// A debugger that cannot be used has a reason, and no path.
-struct Candidate {
+struct DebuggerFound {
   DebuggerChoice choice;
   std::string why_not;
 };
@@ -45,7 +45,7 @@ std::string versions_of(const std::vector<LldbPlugin>& plugins) {
   return join(versions, ", ");
 }
 
-Candidate gdb_candidate(const OwnFiles& files) {
+DebuggerFound gdb_candidate(const OwnFiles& files) {
   if (files.gdb_extension.empty())
     return {{}, "refhist's part for GDB is not installed (Debian: the package refhist-gdb)"};
   const char* named = std::getenv("REFHIST_GDB");
@@ -65,7 +65,7 @@ const LldbPlugin* plugin_for(int version, const std::vector<LldbPlugin>& plugins
   return found == plugins.end() ? nullptr : &*found;
 }
 
-Candidate lldb_candidate(const OwnFiles& files) {
+DebuggerFound lldb_candidate(const OwnFiles& files) {
   const std::vector<LldbPlugin>& plugins = files.lldb_plugins;
   if (plugins.empty())
     return {{}, "refhist's part for LLDB is not installed (Debian: a package refhist-lldb-NN)"};
@@ -95,7 +95,7 @@ DebuggerChoice choose_debugger(const std::string& wanted, const OwnFiles& files)
   std::vector<std::string> why_not;
   for (const char* name : {"gdb", "lldb"}) {
     if (!wanted.empty() && wanted != name) continue;
-    Candidate candidate = std::string_view(name) == "gdb" ? gdb_candidate(files) : lldb_candidate(files);
+    DebuggerFound candidate = std::string_view(name) == "gdb" ? gdb_candidate(files) : lldb_candidate(files);
     if (candidate.why_not.empty()) return candidate.choice;
     why_not.push_back(std::move(candidate.why_not));
   }

@@ -17,14 +17,15 @@ namespace {
 constexpr std::string_view kJumpToItself = "\xeb\xfe";
 
 /// The memory of a process, as /proc has it.
-class Memory {
+class ChildMemory {
  public:
-  explicit Memory(long pid) : file_(open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC)) {}
-  ~Memory() {
+  explicit ChildMemory(long pid)
+      : file_(open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC)) {}
+  ~ChildMemory() {
     if (file_ >= 0) close(file_);
   }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
+  ChildMemory(const ChildMemory&) = delete;
+  ChildMemory& operator=(const ChildMemory&) = delete;
 
   [[nodiscard]] bool read(Address address, std::string& bytes) const {
     return pread(file_, bytes.data(), bytes.size(), static_cast<off_t>(address)) ==
@@ -45,11 +46,11 @@ bool put_code_back(const WaitingChild& child) {
   std::string code;
   for (std::size_t i = 0; i + 1 < child.code.size(); i += 2)
     code += static_cast<char>(std::stoi(child.code.substr(i, 2), nullptr, 16));
-  return Memory(child.pid).write(child.pc, code);
+  return ChildMemory(child.pid).write(child.pc, code);
 }
 
 WaitingChild make_wait(long pid, long parent, Address pc) {
-  const Memory memory(pid);
+  const ChildMemory memory(pid);
   std::string code(kJumpToItself.size(), '\0');
   if (!memory.read(pc, code) || !memory.write(pc, kJumpToItself))
     fail("its code cannot be written: {}", std::strerror(errno));
