@@ -21,6 +21,14 @@ __attribute__((noinline)) static void clear_traces(void) {
   char rest[4096];
   memset(rest, 0, sizeof rest);
   __asm__ volatile("" : : "r"(rest) : "memory");
+  // The dynamic linker puts these on the stack when a function is called for the first time.
+  __asm__ volatile(
+      "xor %%eax, %%eax\n xor %%ecx, %%ecx\n xor %%edx, %%edx\n xor %%esi, %%esi\n xor %%edi, %%edi\n"
+      "xor %%r8d, %%r8d\n xor %%r9d, %%r9d\n xor %%r10d, %%r10d\n xor %%r11d, %%r11d\n"
+      "pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n pxor %%xmm3, %%xmm3"
+      :
+      :
+      : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3");
 }
 
 static void *leave_thread(void *unused) {
