@@ -72,12 +72,15 @@ std::string DebuggerScript::lldb_text(const std::string& orders) const {
     const char* name = sigabbrev_np(signal);
     if (name != nullptr && signal != SIGKILL && signal != SIGSTOP) signals += fmt::format(" SIG{}", name);
   }
+  // Older ones have no such setting, and fetch nothing by themselves.
+  const char* const fetch_nothing =
+      choice_.lldb_version >= 19 ? "settings set symbols.auto-download off\n" : "";
   return fmt::format(
       "settings set auto-confirm true\nsettings set target.process.stop-on-exec true\n"
-      "settings set symbols.auto-download off\nplugin load \"{}\"\ntarget create \"{}\"\n"
+      "{}plugin load \"{}\"\ntarget create \"{}\"\n"
       "process handle --stop false --notify false --pass true{}\nprocess launch\n"
       "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
-      choice_.extension, shell_, signals, orders, kLldbGoOn);
+      fetch_nothing, choice_.extension, shell_, signals, orders, kLldbGoOn);
 }
 
 std::string DebuggerScript::child_log(long child, const std::string& otherwise) const {
@@ -102,6 +105,10 @@ std::vector<std::string> DebuggerScript::environment(const std::string& socket) 
   }
   environment.push_back(fmt::format("SHELL={}", shell_));
   if (!socket.empty()) environment.push_back(fmt::format("{}={}", kLaunchSocket, socket));
+  if (choice_.name == "lldb") {
+    const std::string modules = python_modules_of(choice_.path);
+    if (!modules.empty()) environment.push_back("PYTHONPATH=" + modules);
+  }
   environment.emplace_back("TERM=dumb");
   return environment;
 }
