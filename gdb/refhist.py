@@ -33,8 +33,9 @@ def _load(folder):
 
 
 def _source():
-    # The package lies beside this file, or beside what a symbolic link to this file points at.
-    file = here = os.path.abspath(__file__)
+    # The package lies beside this file, or beside what a symbolic link to this file points at. In a script of the user's
+    # that sources this file, __file__ is that script.
+    file = here = os.path.abspath(_source.__code__.co_filename)
     while not os.path.isdir(os.path.join(os.path.dirname(file), "refhist_gdb")):
         if not os.path.islink(file):
             raise _Unusable(f"the folder refhist_gdb is missing beside {here}; install refhist again")

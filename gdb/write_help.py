@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what start.py shows as help before refhist is loaded. usage: write_help.py LIBREFHIST > help.txt"""
+"""Writes what stand_ins.py shows as help before refhist is loaded. usage: write_help.py LIBREFHIST > help.txt"""
 
 import os
 import sys

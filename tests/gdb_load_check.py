@@ -23,7 +23,7 @@ class Checker:
         """A copy of the Python part, without the library."""
         place = os.path.join(self.scratch, name)
         os.mkdir(place)
-        for file in ("refhist.py", "start.py", "help.txt"):
+        for file in ("refhist.py", "start.py", "stand_ins.py", "help.txt"):
             shutil.copy(os.path.join(self.folder, file), place)
         shutil.copytree(
             os.path.join(self.folder, "refhist_gdb"),
@@ -98,9 +98,13 @@ def check_all(checker):
 
     check_start(checker, entry)
 
-    link = os.path.join(checker.scratch, "link.py")
-    os.symlink(entry, link)
-    checker.expect("through a link", checker.load(link), "refhist track")
+    for file in (entry, os.path.join(checker.folder, "start.py")):
+        link, script = (os.path.join(checker.scratch, f"{kind}_{os.path.basename(file)}") for kind in ("link", "script"))
+        os.symlink(file, link)
+        checker.expect("through a link", checker.load(link), "refhist track")
+        with open(script, "w", encoding="utf-8") as own:
+            own.write(f"import gdb\ngdb.execute('source {file}')\n_load = _source = FOLDER = None\n")
+        checker.expect("by a script of the user's", checker.load(script), "refhist track")
 
     without = 'python import sys; sys.modules["ctypes"] = None'
     checker.expect_refused("no ctypes", checker.load(entry, without), "no ctypes module")

@@ -54,7 +54,7 @@ DebuggerFound gdb_candidate(const OwnFiles& files) {
     return {{},
             fmt::format("{} is not there: install gdb, or name one in REFHIST_GDB",
                         named == nullptr ? "gdb" : "the gdb of REFHIST_GDB")};
-  return {{"gdb", path, files.gdb_extension}, {}};
+  return {{"gdb", path, files.gdb_extension, 0}, {}};
 }
 
 /// The plugin for this LLDB; null when there is none. One that does not tell its version is given the newest.
@@ -79,7 +79,7 @@ DebuggerFound lldb_candidate(const OwnFiles& files) {
     if (path.empty()) continue;
     const int version = lldb_version(path);
     const LldbPlugin* plugin = plugin_for(version, plugins);
-    if (plugin != nullptr) return {{"lldb", path, plugin->path}, {}};
+    if (plugin != nullptr) return {{"lldb", path, plugin->path, plugin->version}, {}};
     other = fmt::format("{} is LLDB {}, and refhist's part is there for LLDB {} only", path, version,
                         versions_of(plugins));
   }
@@ -100,6 +100,19 @@ DebuggerChoice choose_debugger(const std::string& wanted, const OwnFiles& files)
     why_not.push_back(std::move(candidate.why_not));
   }
   fail("{}", join(why_not, "; "));
+}
+
+std::string python_modules_of(const std::string& lldb) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path libraries = fs::canonical(lldb, error).parent_path().parent_path() / "lib";
+  for (const fs::directory_entry& entry : fs::directory_iterator(libraries, error)) {
+    if (!entry.path().filename().string().starts_with("python3")) continue;
+    for (const char* packages : {"dist-packages", "site-packages"})
+      if (fs::exists(entry.path() / packages / "lldb/__init__.py", error))
+        return (entry.path() / packages).string();
+  }
+  return {};
 }
 
 }  // namespace refhist

@@ -20,6 +20,16 @@ namespace {
 constexpr const char* kLldbGoOn =
     "script [lldb.debugger.HandleCommand('process continue') for _ in range(1000) "
     "if lldb.debugger.GetSelectedTarget().process.state == lldb.eStateStopped]";
+
+/// LLDB's command for signals that are the program's own business.
+std::string pass_all_signals() {
+  std::string line = "process handle --stop false --notify false --pass true";
+  for (int signal = 1; signal < SIGSYS + 1; ++signal) {
+    const char* name = sigabbrev_np(signal);
+    if (name != nullptr && signal != SIGKILL && signal != SIGSTOP) line += fmt::format(" SIG{}", name);
+  }
+  return line + "\n";
+}
 }  // namespace
 
 DebuggerScript::DebuggerScript(const RunOptions& options, const OwnFiles& files, std::string pipe)
@@ -67,17 +77,17 @@ std::string DebuggerScript::child_text(const WaitingChild& child, const std::str
 
 // LLDB knows no shell on Linux: it starts what becomes the program, and stops where that begins.
 std::string DebuggerScript::lldb_text(const std::string& orders) const {
-  std::string signals;
-  for (int signal = 1; signal < SIGSYS + 1; ++signal) {
-    const char* name = sigabbrev_np(signal);
-    if (name != nullptr && signal != SIGKILL && signal != SIGSTOP) signals += fmt::format(" SIG{}", name);
-  }
+  const std::string signals = pass_all_signals();
+  const bool before_launch = choice_.lldb_version >= 15;  // older ones need a process for that
+  // Older ones have no such setting, and fetch nothing by themselves.
+  const char* const fetch_nothing =
+      choice_.lldb_version >= 19 ? "settings set symbols.auto-download off\n" : "";
   return fmt::format(
       "settings set auto-confirm true\nsettings set target.process.stop-on-exec true\n"
-      "settings set symbols.auto-download off\nplugin load \"{}\"\ntarget create \"{}\"\n"
-      "process handle --stop false --notify false --pass true{}\nprocess launch\n"
+      "{}plugin load \"{}\"\ntarget create \"{}\"\n{}process launch\n{}"
       "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
-      choice_.extension, shell_, signals, orders, kLldbGoOn);
+      fetch_nothing, choice_.extension, shell_, before_launch ? signals : "", before_launch ? "" : signals,
+      orders, kLldbGoOn);
 }
 
 std::string DebuggerScript::child_log(long child, const std::string& otherwise) const {
@@ -102,6 +112,10 @@ std::vector<std::string> DebuggerScript::environment(const std::string& socket) 
   }
   environment.push_back(fmt::format("SHELL={}", shell_));
   if (!socket.empty()) environment.push_back(fmt::format("{}={}", kLaunchSocket, socket));
+  if (choice_.name == "lldb") {
+    const std::string modules = python_modules_of(choice_.path);
+    if (!modules.empty()) environment.push_back("PYTHONPATH=" + modules);
+  }
   environment.emplace_back("TERM=dumb");
   return environment;
 }

@@ -31,10 +31,9 @@ fs::path own_folder() {
   return fs::read_symlink("/proc/self/exe", error).parent_path();
 }
 
-/// Installed plugins, each in a folder that is named for its LLDB: lldb-19.
-std::vector<LldbPlugin> installed_plugins(const fs::path& folder) {
+/// Plugins in folders that are named for their LLDB: lldb-19.
+void add_plugins(const fs::path& folder, std::vector<LldbPlugin>& plugins) {
   constexpr std::string_view kPrefix = "lldb-";
-  std::vector<LldbPlugin> plugins;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
@@ -42,6 +41,15 @@ std::vector<LldbPlugin> installed_plugins(const fs::path& folder) {
     const std::string path = first_that_exists(entry.path(), {"librefhist_lldb.so"});
     if (!path.empty()) plugins.push_back({std::atoi(name.c_str() + kPrefix.size()), path});
   }
+}
+
+/// Those of the build folder, or installed ones.
+std::vector<LldbPlugin> find_plugins(const fs::path& own) {
+  std::vector<LldbPlugin> plugins;
+  const std::string built = first_that_exists(own, {"../lldb_plugin/librefhist_lldb.so"});
+  if (!built.empty()) plugins.push_back({REFHIST_BUILT_FOR_LLDB, built});
+  add_plugins((own / "../lldb_plugin").lexically_normal(), plugins);
+  add_plugins((own / "../" REFHIST_LIBDIR "/refhist").lexically_normal(), plugins);
   std::sort(plugins.begin(), plugins.end(),
             [](const LldbPlugin& a, const LldbPlugin& b) { return a.version > b.version; });
   return plugins;
@@ -58,9 +66,7 @@ OwnFiles find_own_files() {
   const fs::path folder = own_folder();
   OwnFiles files;
   files.gdb_extension = first_that_exists(folder, {"../gdb/refhist.py", "../share/refhist/refhist.py"});
-  files.lldb_plugins = installed_plugins((folder / "../" REFHIST_LIBDIR "/refhist").lexically_normal());
-  const std::string built = first_that_exists(folder, {"../lldb_plugin/librefhist_lldb.so"});
-  if (!built.empty()) files.lldb_plugins = {{REFHIST_BUILT_FOR_LLDB, built}};
+  files.lldb_plugins = find_plugins(folder);
   files.shell =
       first_that_exists(folder, {"../core/refhist-exec", "../" REFHIST_LIBDIR "/refhist/refhist-exec"});
   if (files.shell.empty())

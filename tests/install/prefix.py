@@ -60,15 +60,15 @@ def check_programs(prefix, program):
 
 def check_gdb(prefix, gdb):
     for script in ("refhist.py", "start.py"):
-        told = prefix.run(gdb, "-nx", "-batch", "-ex", f"source {prefix.path('share/refhist')}/{script}", "-ex", "refhist track")
-        wants(told, "json_object")
+        told = prefix.run(gdb, "-nx", "-batch", "-ex", f"source {prefix.path('share/refhist')}/{script}", "-ex", "refhist track json_object")
+        wants(told, "tracking json_object")
 
 
 def check_lldb(prefix, lldb, program):
     version = re.search(r"\d+", prefix.run(lldb, "--version"))[0]
     plugin = prefix.path(_PLUGIN.format(version))
     for line in (f'plugin load "{plugin}"', f'command script import "{os.path.dirname(plugin)}/refhist_lldb.py"'):
-        wants(prefix.run(lldb, "--no-lldbinit", "-b", "-o", line, "-o", "refhist track"), "json_object")
+        wants(prefix.run(lldb, "--no-lldbinit", "-b", "-o", line, "-o", "refhist track json_object"), "tracking json_object")
     options = ("--debugger", "lldb", "--track", "json_object", "--fail-on", "leak")
     wants(prefix.run("bin/refhist-run", *options, "--", program, status=23), "missing put in conn_close")
 

@@ -31,6 +31,8 @@ def test_completion_of_gdb(d):
     contains(d.command("complete refhist trac"), "refhist track", "completion of verbs")
     contains(d.command("complete refhist track json_obj"), "json_object", "completion of families")
     contains(d.command("complete refhist leaks --reach"), "--reachable", "completion of options")
+    contains(d.command("complete refhist set keep-"), "keep-history", "completion of settings")
+    contains(d.command("complete refhist set keep sus"), "refhist set keep suspect", "completion of a setting's values")
 
 
 def test_settings_of_gdb(d):
