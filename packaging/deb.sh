@@ -77,7 +77,7 @@ if ! (
   export DEB_BUILD_OPTIONS="parallel=$jobs noautodbgsym nocheck"
   dpkg-buildpackage --build=binary --unsigned-changes --no-pre-clean
 ) >"$log" 2>&1; then
-  tail -n 30 "$log" >&2
+  grep -v "^\[" "$log" | tail -n 30 >&2
   complain "the packages could not be built: $log"
 fi
 lintian --fail-on error --tag-display-limit 0 "$work"/*.changes >"$work/lintian" 2>&1 || {
