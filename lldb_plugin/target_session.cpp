@@ -90,6 +90,8 @@ bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
   LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_, watchpoints_);
   if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;
   port.print(session_.stop_reason());
+  // Others may stand at breakpoints of ours at the same time, and LLDB may show one of these.
+  process.SetSelectedThread(thread);
   return true;
 }
 
