@@ -93,6 +93,11 @@ std::vector<ThreadInfo> LldbPort::threads() {
   return threads;
 }
 
+long LldbPort::selected_thread() {
+  lldb::SBThread thread = process_.GetSelectedThread();
+  return thread.IsValid() ? static_cast<long>(thread.GetThreadID()) : 0;
+}
+
 std::vector<ModuleInfo> LldbPort::modules() {
   std::vector<ModuleInfo> modules;
   const std::uint32_t count = target_.GetNumModules();

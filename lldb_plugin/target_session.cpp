@@ -99,6 +99,8 @@ bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
   if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;
   const std::string reason = session_.stop_reason();
   port.print(reason);
+  // Others may stand at breakpoints of ours at the same time, and LLDB may show one of these.
+  process.SetSelectedThread(thread);
   return !stop_text_.give(target_, process, thread, reason);
 }
 

@@ -73,10 +73,10 @@ __attribute__((always_inline)) inline bool publish(ThreadSlot& thread, Record& r
 }
 
 // The debugger stops the program here and decides. 1: the thread shall go back to the function's beginning,
-// where a breakpoint waits for it.
-uint64_t ask_debugger(ThreadSlot& thread) {
-  reinterpret_cast<void (*)()>(config().stop)();
-  return __atomic_exchange_n(&thread.go_back, 0U, __ATOMIC_RELAXED);
+// where a breakpoint waits for it. Question and answer are in registers: a signal handler may come in between
+// and ask too.
+uint64_t ask_debugger(const Site& site, uint64_t sp, bool again) {
+  return reinterpret_cast<AskDebugger>(config().stop)(&site, sp, again ? 1 : 0);
 }
 
 WatchedCall watched_call(const AgentThread& thread, const Record& record, uint64_t object) {
@@ -86,10 +86,11 @@ WatchedCall watched_call(const AgentThread& thread, const Record& record, uint64
 // A thread that goes back makes its call once more, and until it stands there nobody else comes to the
 // object.
 uint64_t decide(AgentThread thread, const Site& site, const Record& record, bool published) {
-  const uint64_t back = published ? ask_debugger(*thread.slot) : 0;
   const WatchedCall call = watched_call(thread, record, record.object);
+  const uint64_t back = published ? ask_debugger(site, call.sp, false) : 0;
   RuleWatch watch(thread.shared, *thread.slot, site, call);
   if (back != 0) {
+    thread.slot->sent = {reinterpret_cast<uint64_t>(&site), call.sp};
     watch.ended();
   } else {
     watch.release();
@@ -162,17 +163,40 @@ __attribute__((always_inline)) inline uint64_t object_of(const Arrival& at, uint
   return site->pool_argument != 0 ? argument(*at.saved, site->pool_argument) : 0;
 }
 
+// At the entry of the function that the site is in.
+__attribute__((always_inline)) inline uint64_t function_sp_of(const Arrival& at) {
+  if (at.site->by_frame_pointer != 0) return at.rbp + sizeof(uint64_t);
+  const uint64_t stub_sp = reinterpret_cast<uint64_t>(at.saved) + sizeof(Saved);
+  return stub_sp + static_cast<uint64_t>(int64_t{at.site->sp_bias});
+}
+
+// A thread that went back was not stopped there, and makes the call that is recorded already. It is not sent
+// back again: whatever has become of the breakpoint, that would go on for ever.
+__attribute__((noinline)) bool is_again(AgentThread thread, const Arrival& at) {
+  const uint64_t sp = outermost_entry(function_sp_of(at));
+  if (sp != thread.slot->sent.sp) return false;
+  thread.slot->sent.site = 0;
+  uint64_t extra = 0;
+  const uint64_t object = object_of(at, extra);
+  const WatchedCall call{object, extra, sp, *reinterpret_cast<const uint64_t*>(sp), thread.number()};
+  RuleWatch watch(thread.shared, *thread.slot, *at.site, call);
+  watch.begun();
+  ask_debugger(*at.site, sp, true);
+  watch.release();
+  return true;
+}
+
+__attribute__((always_inline)) inline bool went_back(AgentThread thread, const Arrival& at) {
+  return thread.slot != nullptr && thread.slot->sent.site == reinterpret_cast<uint64_t>(at.site) &&
+         is_again(thread, at);
+}
+
 // All of the record but its publication. The flags are for decide.
 __attribute__((always_inline)) inline uint8_t fill(const Activation& activation, Record& record,
                                                    const Arrival& at) {
   const Site* site = at.site;
-  const uint64_t stub_sp = reinterpret_cast<uint64_t>(at.saved) + sizeof(Saved);
-  uint64_t function_sp = stub_sp + static_cast<uint64_t>(int64_t{site->sp_bias});
-  uint64_t rbp = at.rbp;
-  if (site->by_frame_pointer != 0) {
-    function_sp = rbp + sizeof(uint64_t);
-    rbp = load(rbp, sizeof(uint64_t));
-  }
+  const uint64_t function_sp = function_sp_of(at);
+  const uint64_t rbp = site->by_frame_pointer != 0 ? load(at.rbp, sizeof(uint64_t)) : at.rbp;
   const uint64_t entry_sp = outermost_entry(function_sp);
   record.kind = RecordKind::entry;
   uint64_t extra = 0;
@@ -204,10 +228,11 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, 
                                                               uint64_t rbp, uint64_t counter,
                                                               uint64_t operand) {
   Activation activation(config(), reinterpret_cast<uint64_t>(saved));
+  const Arrival at{site, saved, rbp, counter, operand};
   uint64_t index = 0;
-  if (!activation.begin_record(index)) return 0;
+  if (went_back(activation.thread(), at) || !activation.begin_record(index)) return 0;
   Record& record = activation.record(index);
-  const uint8_t flags = fill(activation, record, Arrival{site, saved, rbp, counter, operand});
+  const uint8_t flags = fill(activation, record, at);
   const bool published = publish(*activation.thread().slot, record, index);
   return (flags & kCandidate) != 0 ? decide(activation.thread(), *site, record, published) : 0;
 }
@@ -277,8 +302,8 @@ extern "C" __attribute__((used)) void refhist_agent_return(const Site* site, con
   record.stack = 0;
   record.depth = 0;
   record.flags = flags;
-  ThreadSlot& thread = *activation.thread().slot;
-  if (publish(thread, record, index) && (flags & kCandidate) != 0) ask_debugger(thread);
+  if (publish(*activation.thread().slot, record, index) && (flags & kCandidate) != 0)
+    ask_debugger(*site, entry_sp, false);
 }
 
 // The same place for a put that nothing is recorded of at its return.

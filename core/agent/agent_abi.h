@@ -123,9 +123,13 @@ struct Config {
     uint64_t begin;
     uint64_t size;   ///< bytes
   } code[4];         ///< the pieces of code memory
-  uint64_t stop;     ///< code that does nothing, where the debugger has a breakpoint
+  uint64_t stop;     ///< AskDebugger, with a breakpoint of the debugger's
   uint64_t nothing;  ///< stays 0: what `control` points at once the debugger is through with this memory
 };
+
+/// Asks the debugger about a call: its Site, the stack pointer at its function's entry, and whether the call
+/// has been here before. 1: the thread shall stand at the function again.
+using AskDebugger = uint64_t (*)(const Site* site, uint64_t sp, uint64_t again);
 
 struct Control {
   uint32_t enabled;  ///< 0: everything passes through unrecorded
@@ -146,6 +150,12 @@ struct OuterCall {
   uint64_t return_pc;
 };
 
+/// A call whose thread went back to its function, until the debugger has seen it arrive there.
+struct SentBack {
+  uint64_t site;  ///< address of the Site, of which every stub has its own; 0 none
+  uint64_t sp;    ///< at the function's entry
+};
+
 /// One thread. The agent owns it from `taken` on; the debugger gives it back once the thread is gone and its
 /// ring is empty.
 struct ThreadSlot {
@@ -161,13 +171,14 @@ struct ThreadSlot {
   uint64_t lost;       ///< events dropped because the ring stayed full
   uint64_t oldest_sp;  ///< stack pointer of the outermost activation
   uint32_t level;      ///< activations of the agent on this thread: more than one inside a signal handler
-  uint32_t go_back;  ///< the debugger's answer at Config::stop: the thread shall stand at the function again
-  uint64_t held;     ///< ObjectEntry, as an offset from Shared, that this thread holds; 0 none
-  uint64_t sole;     ///< Shared::sole when the thread last read the time stamp counter
+  uint32_t unused1;
+  uint64_t held;        ///< ObjectEntry, as an offset from Shared, that this thread holds; 0 none
+  uint64_t sole;        ///< Shared::sole when the thread last read the time stamp counter
   uint64_t last_stamp;  ///< time of its last event
   // The debugger's cache line.
   uint64_t consumed;
-  uint64_t unused3[7];
+  SentBack sent;
+  uint64_t unused3[5];
 };
 static_assert(sizeof(ThreadSlot) == 192);
 

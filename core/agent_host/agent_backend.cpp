@@ -293,7 +293,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
   const unsigned prefix = planned.patch->prefix;
   agent_->stubs.push_back(
-      Written{*stub, site.function, site.module, site.file_address - prefix, site.address - prefix});
+      Written{id, *stub, site.function, site.module, site.file_address - prefix, site.address - prefix});
   armed_[id] = Armed{*planned.patch, *stub, watch, described.tells_end != 0};
   return {};
 }
@@ -337,9 +337,10 @@ bool AgentBackend::still_fits(DebuggerPort& port, SiteId id, const Armed& armed)
   const auto inside = [&](Address address) { return address - patch.at < patch.length; };
   const std::vector<Address> others = others_near(id);
   const std::vector<Address> breakpoints = port.user_breakpoints();
-  const Address begin = context_.sites.get(id).address - patch.prefix;
+  const Address address = context_.sites.get(id).address;
+  const Address begin = address - patch.prefix;
   // One that begins further in made room for a breakpoint, which may be gone.
-  return patch.at == begin && std::none_of(others.begin(), others.end(), inside) &&
+  return patch.beginning() == address && std::none_of(others.begin(), others.end(), inside) &&
          std::none_of(breakpoints.begin(), breakpoints.end(),
                       [&](Address address) { return address != begin && inside(address); });
 }
@@ -408,6 +409,45 @@ std::optional<SiteId> AgentBackend::patched_at(Address pc) const {
   return found == armed_.end() ? std::nullopt : std::optional(found->first);
 }
 
+const AgentBackend::Written* AgentBackend::stub_with(Address stub_site) const {
+  if (!agent_) return nullptr;
+  const auto found = std::find_if(agent_->stubs.begin(), agent_->stubs.end(),
+                                  [&](const Written& written) { return written.stub.site == stub_site; });
+  return found == agent_->stubs.end() ? nullptr : &*found;
+}
+
+SiteId AgentBackend::site_of_stub(Address stub_site) const {
+  const Written* written = stub_with(stub_site);
+  return written == nullptr ? SiteId() : written->site;
+}
+
+Address AgentBackend::way_back(Address stub_site) const {
+  const Written* written = stub_with(stub_site);
+  return written == nullptr ? 0 : written->stub.back;
+}
+
+std::optional<SiteId> AgentBackend::jump_around(Address address) const {
+  const auto found = std::find_if(armed_.begin(), armed_.end(), [&](const auto& armed) {
+    const Address jump = armed.second.patch.at;
+    return jump < address && address - jump < kJumpSize;
+  });
+  return found == armed_.end() ? std::nullopt : std::optional(found->first);
+}
+
+Address AgentBackend::call_at(SiteId id, Address pc) const {
+  const auto found = armed_.find(id);
+  const bool at_jump = found != armed_.end() && found->second.patch.at == pc;
+  return at_jump && found->second.patch.prefix == 0 ? found->second.patch.beginning() : pc;
+}
+
+Address AgentBackend::stub_from(SiteId id, Address pc) const {
+  const auto found = armed_.find(id);
+  if (found == armed_.end()) return 0;
+  const Patch& patch = found->second.patch;
+  const bool at_call = patch.prefix == 0 && !patch.red_zone_live && pc == patch.function;
+  return pc == patch.at || at_call ? found->second.stub.begin : 0;
+}
+
 bool AgentBackend::begins_before(SiteId id) const {
   const auto rested = rested_.find(id);
   return rested != rested_.end() && rested->second.patch.prefix != 0;
@@ -461,8 +501,10 @@ void AgentBackend::work_off(std::vector<RecordBatch> batches) {
   RecordOrder(batches).for_each([&](const RecordBatch& batch, const agent::Record& record) {
     const std::vector<Recorded>& recorded = agent_->replay->apply(batch, record);
     if ((record.flags & agent::kCandidate) == 0) return;
-    on_candidate_(Candidate{batch.tid, SiteId(record.site), record.kind == agent::RecordKind::returned,
-                            (record.flags & agent::kLastPut) != 0, record.return_pc, recorded});
+    const Address return_pc = original(record.return_pc);
+    on_candidate_(Candidate{batch.tid, SiteId(record.site), record.sp,
+                            record.kind == agent::RecordKind::returned, (record.flags & agent::kLastPut) != 0,
+                            return_pc != 0 ? return_pc : record.return_pc, recorded});
   });
   agent_->drain->give_back(std::move(batches));
 }
@@ -470,6 +512,10 @@ void AgentBackend::work_off(std::vector<RecordBatch> batches) {
 void AgentBackend::replay() {
   forking_ = false;
   if (agent_) work_off(agent_->drain->take());
+}
+
+void AgentBackend::replay_interrupting(long tid) {
+  if (agent_) work_off(agent_->drain->take_interrupting(tid));
 }
 
 std::vector<AgentBackend::Fault> AgentBackend::replay_faults(bool ended) {
@@ -547,7 +593,7 @@ bool AgentBackend::hook(DebuggerPort& port, const std::string& name, Address han
       std::string why_not;
       const auto stub = write_hook(*piece, piece->in_agent(handler), *planned.patch, why_not);
       if (!stub || !write(port, planned.patch->at, jump_bytes(planned.patch->at, stub->begin))) return false;
-      agent_->stubs.push_back(Written{*stub, function.name, module->id, function.address, address});
+      agent_->stubs.push_back(Written{SiteId(), *stub, function.name, module->id, function.address, address});
       agent_->hooks.push_back(Hook{*planned.patch, stub->begin});
       return true;
     }

@@ -37,9 +37,10 @@ struct AgentContext {
 struct Candidate {
   long tid = 0;
   SiteId site;
+  Address sp = 0;         ///< at the entry of its call
   bool returned = false;  ///< told at the call's return
   bool last_put = false;  ///< nobody else could change the counter when it asked
-  Address return_pc = 0;
+  Address return_pc = 0;  ///< in the program's own code
   std::vector<Recorded> recorded;
 };
 
@@ -67,6 +68,14 @@ class AgentBackend {
   [[nodiscard]] Address stub_of(DebuggerPort& port, SiteId id, const AgentWatch& watch) const;
   /// The armed site whose patch begins there.
   [[nodiscard]] std::optional<SiteId> patched_at(Address pc) const;
+  /// Where the armed site's jump is.
+  [[nodiscard]] Address jump_of(SiteId id) const { return armed_.at(id).patch.at; }
+  /// A thread stands at the armed site's beginning or at its jump: where it would stand with the same
+  /// registers, had the function no endbr64.
+  [[nodiscard]] Address call_at(SiteId id, Address pc) const;
+  /// Where its stub begins, for a thread that stands at the beginning of a call; 0: the patch is further in,
+  /// or the thread.
+  [[nodiscard]] Address stub_from(SiteId id, Address pc) const;
   /// The stub that the site had begins with instructions in front of the site's own.
   [[nodiscard]] bool begins_before(SiteId id) const;
   /// What it was armed with.
@@ -74,6 +83,12 @@ class AgentBackend {
   [[nodiscard]] bool watches_any() const;
   /// Where threads ask for a decision; 0 when there is no agent.
   [[nodiscard]] Address stop_place() const { return agent_ ? agent_->loaded.stop : 0; }
+  /// The site of the stub that has its agent::Site there.
+  [[nodiscard]] SiteId site_of_stub(Address stub_site) const;
+  /// Where threads come from this stub that go back; 0 when it has no way back.
+  [[nodiscard]] Address way_back(Address stub_site) const;
+  /// The armed site that has this byte in its jump, not as the first one: no breakpoint can be there.
+  [[nodiscard]] std::optional<SiteId> jump_around(Address address) const;
   /// The program's side of the stop rules; null when there is no agent.
   [[nodiscard]] const RuleTable* rules() const { return agent_ ? agent_->rules.get() : nullptr; }
   /// Puts the function's bytes back.
@@ -90,6 +105,8 @@ class AgentBackend {
   void replay();
   /// The same while the program runs, as far as the order is certain. False when there was nothing.
   bool replay_settled();
+  /// The thread asks about a call of a signal handler, which has interrupted a record of the thread's.
+  void replay_interrupting(long tid);
   /// A call of a get or put whose counter could not be read in the agent: the program's fault.
   struct Fault {
     SiteId site;
@@ -141,6 +158,7 @@ class AgentBackend {
   };
   /// A stub stays in the program for good; threads may stand in it.
   struct Written {
+    SiteId site;
     Stub stub;
     std::string function;
     ModuleId module;
@@ -195,6 +213,7 @@ class AgentBackend {
   /// The same of the function that the dynamic linker puts into the slot.
   StackArguments imported_stack_arguments(DebuggerPort& port, const KnownCode& known, Address slot,
                                           unsigned depth);
+  [[nodiscard]] const Written* stub_with(Address stub_site) const;
   [[nodiscard]] bool in_own_code(Address pc) const;
   static bool stands_in(DebuggerPort& port, const Patch& patch);
   bool hook(DebuggerPort& port, const std::string& name, Address handler);

@@ -27,9 +27,13 @@ struct LoadedAgent {
   Address stop = 0;  ///< agent::Config::stop: kStopCode is to be written there
 };
 
-/// Does nothing, in more than one instruction: a debugger that has stopped at the first goes on with the
-/// next.
-constexpr std::array<std::uint8_t, 3> kStopCode{0x90, 0x90, 0xc3};  // nop; nop; ret
+/// agent::AskDebugger. The breakpoint is at the first instruction; the debugger answers by where the thread
+/// goes on.
+constexpr std::array<std::uint8_t, 10> kStopCode{0x90,                                 // nop
+                                                 0x31, 0xc0, 0xc3,                     // xor eax, eax; ret
+                                                 0xb8, 0x01, 0x00, 0x00, 0x00, 0xc3};  // mov eax, 1; ret
+constexpr Address kGoOn = 1;    ///< in there: the call goes on
+constexpr Address kGoBack = 4;  ///< the thread stands at the function again
 
 class AgentLoader {
  public:

@@ -132,12 +132,20 @@ bool EventDrain::drain_slot(unsigned index) {
     const agent::Record& record = area_.record(index, next);
     if (load(record.lap) != lap_of(next)) break;
     if (record.kind == agent::RecordKind::nothing || next + 1 == told_[index]) continue;
+    if (!early_.empty() && was_early(index, next)) continue;
     if (batch == nullptr || batch->size() == kBatch) batch = &batch_for(index);
     batch->add(record);
     ++waiting_;
   }
   if (batch != nullptr) settled_.taken(index, batch->newest);
   __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
+  return true;
+}
+
+bool EventDrain::was_early(unsigned index, std::uint64_t record) {
+  const auto found = early_.find(index);
+  if (found == early_.end() || found->second.erase(record) == 0) return false;
+  if (found->second.empty()) early_.erase(found);
   return true;
 }
 
@@ -158,6 +166,7 @@ void EventDrain::release_ended() {
     lost_of_released_ += slot.lost;
     settled_.ended(i);
     told_[i] = 0;
+    early_.erase(i);
     area_.forget_slot(i);
   }
 }
@@ -191,6 +200,27 @@ std::vector<RecordBatch> EventDrain::take_unread(
     batch.add(record);
   }
   return unread;
+}
+
+std::vector<RecordBatch> EventDrain::take_interrupting(long tid) {
+  const std::lock_guard lock(mutex_);
+  std::vector<RecordBatch> batches;
+  for (unsigned i = 0; i < highest_slot_; ++i) {
+    const agent::ThreadSlot& slot = area_.slot(i);
+    if (load(slot.taken) == 0 || slot.tid != tid) continue;
+    RecordBatch batch;
+    batch.tid = slot.tid;
+    batch.thread_name = name_of(i);
+    const std::uint64_t end = load(slot.reserved);
+    for (std::uint64_t next = slot.consumed; next != end; ++next) {
+      const agent::Record& record = area_.record(i, next);
+      const bool whole = load(record.lap) == lap_of(next) && record.kind != agent::RecordKind::nothing &&
+                         next + 1 != told_[i];
+      if (whole && early_[i].insert(next).second) batch.add(record);
+    }
+    if (!batch.empty()) batches.push_back(std::move(batch));
+  }
+  return batches;
 }
 
 // The program waits while its records are worked off, but not for long where nobody works.

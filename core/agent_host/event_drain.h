@@ -15,6 +15,8 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "agent_host/record_batch.h"
@@ -41,6 +43,9 @@ class EventDrain {
   /// Calls that a thread has begun to tell of, as far as it came, where `unreadable` says of the record that
   /// its look at the counter failed. Each is told once. Not while the program runs.
   std::vector<RecordBatch> take_unread(const std::function<bool(const agent::Record&)>& unreadable);
+  /// What signal handlers on the thread have recorded while they interrupt a record of its own, which is not
+  /// whole before they are through. Not while the thread runs.
+  std::vector<RecordBatch> take_interrupting(long tid);
   /// Room for records to come.
   void give_back(std::vector<RecordBatch> batches);
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
@@ -54,6 +59,8 @@ class EventDrain {
   std::vector<RecordBatch> split(std::uint64_t horizon);
   [[nodiscard]] bool all_traced(const std::vector<RecordBatch>& batches) const;
   bool drain_slot(unsigned index);
+  /// True when the record was taken before its turn.
+  bool was_early(unsigned index, std::uint64_t record);
   RecordBatch& batch_for(unsigned index);
   RecordBatch new_batch();
   void release_ended();
@@ -74,6 +81,7 @@ class EventDrain {
   };
   std::array<Named, agent::kThreadSlots> names_;           // of the slots' threads
   std::array<std::uint64_t, agent::kThreadSlots> told_{};  // of each slot: the last of take_unread, from 1
+  std::unordered_map<unsigned, std::unordered_set<std::uint64_t>> early_;  // by slot: of take_interrupting
   SettledTime settled_;
   SoleRecorder sole_;
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled

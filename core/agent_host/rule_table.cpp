@@ -12,11 +12,10 @@ void RuleTable::name_families(std::span<const FamilyId> families) const {
   shared.watched = static_cast<std::uint32_t>(families.size());
 }
 
-void RuleTable::send_back(long tid) const {
+void RuleTable::arrived(long tid) const {
   for (unsigned i = 0; i < agent::kThreadSlots; ++i) {
     agent::ThreadSlot& slot = area_.slot(i);
-    if (slot.taken == 0) continue;
-    if (slot.tid == tid) slot.go_back = 1;
+    if (slot.taken != 0 && slot.tid == tid) slot.sent.site = 0;
   }
 }
 

@@ -15,8 +15,8 @@ class RuleTable {
 
   /// The families whose objects are looked for in memory that is given back.
   void name_families(std::span<const FamilyId> families) const;
-  /// The thread that asks for a decision goes back to the beginning of the patched function.
-  void send_back(long tid) const;
+  /// The thread has come to where it went back to: its next call there is another one.
+  void arrived(long tid) const;
   /// The thread has come to where it was sent: others may go on with its object.
   void release(long tid) const;
   /// Puts among others that did not return: one of them may have been a last one that nobody stopped at.

@@ -247,7 +247,8 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
     code.code().bind(*back);
     code.set_cfa(kWord + patch.sp_delta + red_zone + kSavedBytes);
     leave();
-    code.code().jump(patch.at);
+    stub.back = whole.beginning();
+    code.code().jump(stub.back);
   }
   append(piece, descriptor, code, stub);
   return stub;

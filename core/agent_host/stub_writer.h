@@ -29,6 +29,7 @@ struct Stub {
   std::uint32_t relocated = 0;      ///< offset of the moved instructions
   std::uint32_t relocated_end = 0;  ///< first offset behind them and their jump back
   std::uint32_t returned = 0;       ///< offset where a watched call comes back; 0 none
+  Address back = 0;  ///< where threads go that shall stop before what is recorded; 0: they never ask
   /// Of the moved instructions: (offset from begin, offset from the function).
   std::vector<std::pair<std::uint32_t, std::uint32_t>> boundaries;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> early;  ///< the same of those before the probe

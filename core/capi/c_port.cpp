@@ -62,6 +62,11 @@ ProcessInfo CPort::process() {
   return info;
 }
 
+long CPort::selected_thread() {
+  std::int64_t tid = 0;
+  return callbacks_.selected_thread(&tid) != 0 ? static_cast<long>(tid) : 0;
+}
+
 std::optional<bool> CPort::is_hit_again(Address address) { return callbacks_.is_hit_again(address) != 0; }
 
 bool CPort::read_memory(Address address, void* out, std::size_t size) {

@@ -19,6 +19,7 @@ class CPort final : public DebuggerPort {
   std::optional<Registers> registers(long tid) override;
   std::vector<Address> vector_words(long tid) override;
   std::vector<ThreadInfo> threads() override;
+  long selected_thread() override;
   std::vector<ModuleInfo> modules() override;
   std::vector<MemoryRegion> regions() override;
   std::vector<Address> backtrace(long tid, std::size_t limit) override;

@@ -89,4 +89,9 @@ bool RepeatedHits::is_repeated(const ProgramAccess& access, long tid, const Regi
   return false;
 }
 
+void RepeatedHits::take_back(long tid) {
+  const auto thread = threads_.find(tid);
+  if (thread != threads_.end() && !thread->second.standing.empty()) thread->second.standing.pop_back();
+}
+
 }  // namespace refhist

@@ -25,6 +25,9 @@ class RepeatedHits {
  public:
   /// A thread stands at a breakpoint of ours. True when this was reported before.
   bool is_repeated(const ProgramAccess& access, long tid, const Registers& registers);
+  /// The thread makes the hit's call once more, where it is seen: the next report of it here is no
+  /// repetition.
+  void take_back(long tid);
   void forget() { threads_.clear(); }
 
  private:

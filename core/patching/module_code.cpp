@@ -25,47 +25,66 @@ struct FrameTableRow {
 constexpr std::uint8_t kUdata4 = 0x03;
 constexpr std::uint8_t kDatarelSdata4 = 0x3b;
 
-std::optional<Elf64_Phdr> frame_table_segment(const Module& module) {
+std::vector<Elf64_Phdr> program_headers(const Module& module) {
   for (const Segment& segment : module.segments()) {
     Elf64_Ehdr header;
     if (segment.file_offset != 0 || !module.read_code(segment.address, &header, sizeof header)) continue;
-    for (unsigned i = 0; i < header.e_phnum; ++i) {
-      Elf64_Phdr program;
-      const Address at = segment.address + header.e_phoff + i * sizeof program;
-      if (!module.read_code(at, &program, sizeof program)) break;
-      if (program.p_type == PT_GNU_EH_FRAME) return program;
-    }
+    std::vector<Elf64_Phdr> programs(header.e_phnum);
+    if (module.read_code(segment.address + header.e_phoff, programs.data(),
+                         programs.size() * sizeof(Elf64_Phdr)))
+      return programs;
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
 
 ModuleCode::ModuleCode(const Module& module, Address bias) : bias_(bias) {
+  const std::vector<Elf64_Phdr> programs = program_headers(module);
   for (const Segment& segment : module.segments()) {
     std::vector<std::uint8_t> bytes(segment.file_size);
     if (bytes.empty() || !module.read_code(segment.address, bytes.data(), bytes.size())) continue;
     bytes_.push_back(std::move(bytes));
     (segment.executable ? code_ : data_).push_back({segment.address + bias, bytes_.back()});
+    if (!segment.executable) blank_sizes(segment, programs);
   }
   for (const FunctionSymbol& function : module.functions()) starts_.push_back(function.address + bias);
-  read_frame_table(module);
+  for (const Elf64_Phdr& program : programs) {
+    if (program.p_type == PT_GNU_EH_FRAME) read_frame_table(module, program.p_vaddr, program.p_memsz);
+  }
   std::sort(starts_.begin(), starts_.end());
   starts_.erase(std::unique(starts_.begin(), starts_.end()), starts_.end());
 }
 
-void ModuleCode::read_frame_table(const Module& module) {
-  const auto segment = frame_table_segment(module);
+// In a small program the size of a segment is the address of an instruction as well.
+void ModuleCode::blank_sizes(const Segment& segment, const std::vector<Elf64_Phdr>& programs) {
+  std::vector<std::uint8_t>& bytes = bytes_.back();
+  const auto blank = [&](Address first, std::uint64_t size) {
+    if (first < segment.address || first - segment.address >= bytes.size()) return;
+    const std::size_t offset = first - segment.address;
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), std::min(size, bytes.size() - offset),
+                0);
+  };
+  if (segment.file_offset == 0 && !programs.empty()) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    blank(segment.address, header.e_phoff + programs.size() * sizeof(Elf64_Phdr));
+  }
+  for (const Elf64_Phdr& program : programs) {
+    if (program.p_type == PT_DYNAMIC) blank(program.p_vaddr, program.p_filesz);
+  }
+}
+
+void ModuleCode::read_frame_table(const Module& module, Address table, std::uint64_t size) {
   FrameTableHeader header;
-  if (!segment || !module.read_code(segment->p_vaddr, &header, sizeof header)) return;
+  if (size < sizeof header || !module.read_code(table, &header, sizeof header)) return;
   if (header.version != 1 || header.count_encoding != kUdata4 || header.table_encoding != kDatarelSdata4)
     return;
-  const std::size_t room = (segment->p_memsz - sizeof header) / sizeof(FrameTableRow);
+  const std::size_t room = (size - sizeof header) / sizeof(FrameTableRow);
   std::vector<FrameTableRow> rows(std::min<std::size_t>(header.count, room));
-  if (!module.read_code(segment->p_vaddr + sizeof header, rows.data(), rows.size() * sizeof(FrameTableRow)))
-    return;
+  if (!module.read_code(table + sizeof header, rows.data(), rows.size() * sizeof(FrameTableRow))) return;
   for (const FrameTableRow& row : rows) {
-    starts_.push_back(segment->p_vaddr + static_cast<Address>(static_cast<std::int64_t>(row.start)) + bias_);
+    starts_.push_back(table + static_cast<Address>(static_cast<std::int64_t>(row.start)) + bias_);
   }
 }
 

@@ -2,6 +2,8 @@
 // begin.
 #pragma once
 
+#include <elf.h>
+
 #include <vector>
 
 #include "patching/patch.h"
@@ -32,7 +34,9 @@ class ModuleCode {
   [[nodiscard]] PatchRequest request(Address function, std::uint64_t size) const;
 
  private:
-  void read_frame_table(const Module& module);
+  /// What holds no pointers to code but numbers that look like them: headers and the dynamic section.
+  void blank_sizes(const Segment& segment, const std::vector<Elf64_Phdr>& programs);
+  void read_frame_table(const Module& module, Address table, std::uint64_t size);
 
   Address bias_;
   std::vector<std::vector<std::uint8_t>> bytes_;

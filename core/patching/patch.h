@@ -76,6 +76,10 @@ struct Patch {
   bool by_frame_pointer = false;       ///< as in InsideFunction
   unsigned prefix = 0;                 ///< inside: bytes at `at` that run before the probed instruction
   bool falls_through = true;           ///< control can leave the last covered instruction downwards
+
+  /// Where a thread that has come to the stub is put when it shall make the call, or execute the probed
+  /// instruction, once more.
+  [[nodiscard]] Address beginning() const { return red_zone_live ? at + prefix : function; }
 };
 
 struct PatchResult {

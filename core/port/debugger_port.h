@@ -81,6 +81,8 @@ class DebuggerPort {
   /// debugger cannot tell.
   virtual std::vector<Address> vector_words(long /*tid*/) { return {}; }
   virtual std::vector<ThreadInfo> threads() = 0;
+  /// The thread that the user sees; 0: not known.
+  virtual long selected_thread() { return 0; }
   /// Asked only where the core cannot read /proc itself (remote, core file, no process yet).
   virtual std::vector<ModuleInfo> modules() = 0;
   virtual std::vector<MemoryRegion> regions() = 0;

@@ -46,12 +46,12 @@ bool HitHandler::rule_applies(const StopRule& rule, const Object& object) const 
 
 HitHandler::HitHandler(SessionState& state, Tracker& tracker) : state_(state), tracker_(tracker) {
   state_.agent.set_candidate_handler([this](const Candidate& candidate) {
-    Asked asked{candidate, {}, {}};
+    AskedCalls::Asked asked{candidate, {}, {}};
     for (const Recorded& recorded : candidate.recorded) {
       asked.objects.push_back(recorded.outcome.object);
       for (Firing& firing : judge(recorded, candidate.tid)) asked.firings.push_back(std::move(firing));
     }
-    asked_[candidate.tid] = std::move(asked);
+    calls_.add(std::move(asked));
   });
 }
 
@@ -91,7 +91,7 @@ std::int64_t HitHandler::told_together(const Object& object) const {
   return count;
 }
 
-HitHandler::Firings HitHandler::judge(const Recorded& recorded, long tid) {
+Firings HitHandler::judge(const Recorded& recorded, long tid) {
   Firings firings;
   if (!recorded.outcome.event.valid() || state_.rules.all().empty()) return firings;
   const Object& object = state_.history.object(recorded.outcome.object);
@@ -280,10 +280,8 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
   }
 }
 
-void HitHandler::decide(DebuggerPort& port, const ProgramAccess& access, long tid) {
-  auto found = asked_.extract(tid);
-  if (found.empty()) return;
-  Asked& asked = found.mapped();
+// With what has become of the objects since the call was recorded.
+Firings HitHandler::decide(const ProgramAccess& access, AskedCalls::Asked& asked) {
   // Does this thread alone take the counter to zero?
   std::erase_if(asked.firings, [&](const Firing& firing) {
     if (!firing.to_zero) return false;
@@ -298,28 +296,90 @@ void HitHandler::decide(DebuggerPort& port, const ProgramAccess& access, long ti
   for (const ObjectId id : asked.objects) {
     if (state_.history.objects().contains(id)) state_.agent.rules()->correct(state_.history.object(id));
   }
-  if (asked.firings.empty()) return;
-  const Candidate& candidate = asked.candidate;
-  Address to = candidate.return_pc;
-  if (candidate.returned) {
-    tracker_.arm_return(port, to);
-  } else {
-    to = tracker_.stop_at_beginning(port, candidate.site);
-    state_.agent.rules()->send_back(tid);
-  }
-  sent_[tid] = Sent{to, std::move(asked.firings)};
+  return std::move(asked.firings);
 }
 
-bool HitHandler::arrive(long tid, Address pc) {
-  const auto found = sent_.find(tid);
-  if (found == sent_.end() || found->second.to != pc) return false;
-  stop_for(found->second.firings);
-  sent_.erase(found);
-  if (!reason_.empty()) {
-    tracker_.arrived(tid);
-    arrived_.push_back(tid);
-  }
+std::string HitHandler::send(DebuggerPort& port, AskedCalls::Sent sent, Address return_pc, Address stub_site,
+                             Address pc) {
+  // Never the same call twice: what has not stopped it once may never do so.
+  if (calls_.is_sent(sent.call)) return "the breakpoint there did not stop it";
+  const AskedCalls::Call call = sent.call;
+  const bool armed = sent.returned ? tracker_.stop_at_return(port, return_pc)
+                                   : (sent.to = tracker_.stop_at_beginning(port, call, stub_site)) != 0;
+  if (!armed) return fmt::format("{} refused a breakpoint there", port.name());
+  if (sent.returned) sent.to = return_pc;
+  const Address on = pc + (sent.returned ? kGoOn : kGoBack);
+  calls_.send(std::move(sent));
+  if (port.set_pc(call.tid, on)) return {};
+  calls_.take_sent(call);
+  return fmt::format("{} cannot send it there", port.name());
+}
+
+bool HitHandler::stop_here(long tid, const Firings& firings, bool returned, const std::string& why) {
+  stop_for(firings);
+  if (reason_.empty()) return false;
+  reason_ += fmt::format("; the program stands in code of refhist's right {} this call, because {}",
+                         returned ? "behind" : "before", why);
+  arrived_.push_back(tid);
   return true;
+}
+
+bool HitHandler::answer(DebuggerPort& port, const ProgramAccess& access, long tid, Address pc) {
+  const auto go_on = [&] {
+    // Behind the first instruction: stepped over, a program with frequent signals would hit it again and
+    // again.
+    port.set_pc(tid, pc + kGoOn);
+    return false;
+  };
+  const auto registers = access.registers(tid);
+  if (!registers) {
+    state_.lose_hit();
+    return go_on();
+  }
+  const Address stub_site = (*registers)[kRdi];
+  const AskedCalls::Call call{tid, state_.agent.site_of_stub(stub_site), (*registers)[kRsi]};
+  if ((*registers)[kRdx] != 0) {
+    const auto sent = calls_.take_sent(call);
+    return (sent && stop_here(tid, sent->firings, false, "the breakpoint there did not stop it")) || go_on();
+  }
+  auto asked = calls_.take_asked(call);
+  if (!asked) {
+    state_.agent.replay_interrupting(tid);
+    asked = calls_.take_asked(call);
+  }
+  if (!asked) return go_on();
+  const Firings firings = decide(access, *asked);
+  if (firings.empty()) return go_on();
+  const Candidate& candidate = asked->candidate;
+  const std::string why_not =
+      send(port, {call, candidate.returned, 0, registers->sp(), firings}, candidate.return_pc, stub_site, pc);
+  return !why_not.empty() && (stop_here(tid, firings, candidate.returned, why_not) || go_on());
+}
+
+bool HitHandler::arrive(long tid, Address pc, Address sp) {
+  const auto sent = calls_.take_arrived(tid, pc, sp);
+  if (!sent) return false;
+  stop_for(sent->firings);
+  const bool stops = !reason_.empty();
+  // Where the agent's jump comes next, it must know the call.
+  const bool jumps = !stops && state_.sites.get(sent->call.site).in_agent;
+  if (const RuleTable* rules = state_.agent.rules(); rules != nullptr && !jumps) rules->arrived(tid);
+  if (stops) arrived_.push_back(tid);
+  if (stops && !sent->returned) tracker_.arrived(tid);
+  return !sent->returned;  // others may return to there too
+}
+
+void HitHandler::take_begun(DebuggerPort& port, long tid, Address pc) {
+  if (handle(port, tid, pc, true)) port.print(reason_ + "\n");
+}
+
+void HitHandler::tell_missed(DebuggerPort& port) {
+  for (const AskedCalls::Sent& sent : calls_.take_missed()) {
+    reason_.clear();
+    stop_for(sent.firings);
+    if (!reason_.empty()) port.print(reason_ + "; the process was gone before it could stop there\n");
+  }
+  reason_.clear();
 }
 
 void HitHandler::settle_stop() {
@@ -331,8 +391,7 @@ void HitHandler::settle_stop() {
 void HitHandler::check_process(DebuggerPort& port, long tid) {
   if (known_process_ != state_.process.pid) {
     known_threads_.clear();
-    asked_.clear();
-    sent_.clear();
+    calls_.forget();
     arrived_.clear();
     repeated_.forget();
   }
@@ -352,8 +411,8 @@ void HitHandler::seen_by_breakpoint(const Recorded& recorded, long tid) {
     rules->correct(state_.history.object(object));
 }
 
-void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long tid,
-                        const Registers& registers) {
+void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
+                        bool begun) {
   const Address pc = registers.pc();
   if (tracker_.is_return_point(pc)) {
     std::vector<Recorded> seen;
@@ -363,7 +422,11 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
     for (const PendingCall& call : watched) judge_watched(call, tid);
   }
   const SiteId site = state_.sites.at(pc);
-  if (!site.valid() || !state_.recording || tracker_.through_agent(port, site, tid, registers)) return;
+  if (!site.valid() || !state_.recording) return;
+  if (!begun && tracker_.through_agent(port, site, tid, registers)) {
+    repeated_.take_back(tid);
+    return;
+  }
   std::optional<Address> arm_return;
   std::vector<Recorded> seen;
   state_.recorder.on_entry(access, tid, registers, site, seen, arm_return);
@@ -372,18 +435,13 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
   tell_slow(port, site);
 }
 
-bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
+bool HitHandler::handle(DebuggerPort& port, long tid, Address pc, bool begun) {
   reason_.clear();
   check_process(port, tid);
   tracker_.settle_fork(port);
   state_.agent.replay();
   const ProgramAccess access(port, state_.process, state_.tracer_here);
-  if (tracker_.is_agent_stop(pc)) {
-    decide(port, access, tid);
-    // On behind the first nop: stepped over, a program with frequent signals would hit it again and again.
-    port.set_pc(tid, pc + 1);
-    return false;
-  }
+  if (tracker_.is_agent_stop(pc)) return answer(port, access, tid, pc);
   std::optional<Registers> registers = access.registers(tid);
   if (!registers) {
     state_.lose_hit();
@@ -391,10 +449,10 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc) {
   }
   (*registers)[kRip] = pc;
   if (repeated_.is_repeated(access, tid, *registers)) return false;
-  if (arrive(tid, pc)) return !reason_.empty();
+  if (arrive(tid, pc, registers->sp())) return !reason_.empty();
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
   tracker_.bring_agent(port, tid);
-  record(port, access, tid, *registers);
+  record(port, access, tid, *registers, begun);
   if (tracker_.makes_child(pc)) ++state_.forks;
   if (tracker_.is_fork_watch(pc) && state_.agent.attached()) {
     Address return_pc = 0;

@@ -4,10 +4,10 @@
 
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "events/repeated_hits.h"
+#include "session/asked_calls.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
 
@@ -18,36 +18,42 @@ class HitHandler {
   HitHandler(SessionState& state, Tracker& tracker);
 
   /// True: the program stays stopped for `stop_reason()`. Throws Error.
-  bool handle(DebuggerPort& port, long tid, Address pc);
+  bool handle(DebuggerPort& port, long tid, Address pc) { return handle(port, tid, pc, false); }
   /// The same at a raw exit system call, with the rules that ask for it.
   bool handle_raw_exit(DebuggerPort& port, long tid, bool whole_process);
   [[nodiscard]] const std::string& stop_reason() const { return reason_; }
 
   /// All threads stand still: what was kept from them for the sake of a stop is free again.
   void settle_stop();
+  /// The user sees a stop, and a thread stands at the beginning of a call that nobody will tell of.
+  void take_begun(DebuggerPort& port, long tid, Address pc);
+  [[nodiscard]] const AskedCalls& calls() const { return calls_; }
+  /// The process is gone: tells where it was to stop and did not.
+  void tell_missed(DebuggerPort& port);
   /// The user sees a stop; `signal` is fatal or 0. With break-on-leak, the leaks are told at a fatal signal.
   void judge_stop(DebuggerPort& port, int signal);
 
  private:
   void check_process(DebuggerPort& port, long tid);
-  /// A rule that fires.
-  struct Firing {
-    int rule;
-    std::string what;
-    /// Set for a put to zero of an object whose counter can be read.
-    std::optional<ObjectId> to_zero;
-  };
-  using Firings = std::vector<Firing>;
-
   void stop_for(const Firings& firings);
   /// Which rules fire at this event.
   Firings judge(const Recorded& recorded, long tid);
-  /// A thread asks at the agent's stop: decides, and sends it to where the program is to stop.
-  void decide(DebuggerPort& port, const ProgramAccess& access, long tid);
+  /// A thread asks at the agent's stop, which is at `pc`. True: the program stops right there.
+  bool answer(DebuggerPort& port, const ProgramAccess& access, long tid, Address pc);
+  /// Which rules fire at this call, now that the thread waits in it.
+  Firings decide(const ProgramAccess& access, AskedCalls::Asked& asked);
+  /// Sends the thread to where the program is to stop. Empty when it is on its way, else why not.
+  std::string send(DebuggerPort& port, AskedCalls::Sent sent, Address return_pc, Address stub_site,
+                   Address pc);
+  /// The program stops where the thread asks, because of what `why` says. False: no rule fires any more.
+  bool stop_here(long tid, const Firings& firings, bool returned, const std::string& why);
   /// A thread has come to where it was sent. True when this stop is decided.
-  bool arrive(long tid, Address pc);
+  bool arrive(long tid, Address pc, Address sp);
   void seen_by_breakpoint(const Recorded& recorded, long tid);
-  void record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers);
+  /// `begun`: at the user's stop, and nobody else will tell of the call.
+  bool handle(DebuggerPort& port, long tid, Address pc, bool begun);
+  void record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
+              bool begun);
   /// Once, where breakpoints that nobody asked for slow the program down.
   void tell_slow(DebuggerPort& port, SiteId id);
   void judge_watched(const PendingCall& call, long tid);
@@ -60,18 +66,7 @@ class HitHandler {
 
   SessionState& state_;
   Tracker& tracker_;
-  /// What the agent's threads ask about, and where they were sent.
-  struct Asked {
-    Candidate candidate;
-    std::vector<ObjectId> objects;
-    Firings firings;
-  };
-  struct Sent {
-    Address to = 0;
-    Firings firings;
-  };
-  std::unordered_map<long, Asked> asked_;  // by thread
-  std::unordered_map<long, Sent> sent_;
+  AskedCalls calls_;
   std::vector<long> arrived_;  // threads, since the last stop that the user has seen
   RepeatedHits repeated_;
   std::string reason_;

@@ -160,7 +160,7 @@ void Session::Impl::give_way(DebuggerPort& port) {
   tracker_.respect_breakpoints(port);
   // Where the user stands at the beginning of a patched function, the next steps must show it and not our
   // code.
-  for (const auto& [tid, pc] : tracker_.give_way(port)) hits_.handle(port, tid, pc);
+  for (const auto& [tid, pc] : tracker_.give_way(port, hits_.calls())) hits_.take_begun(port, tid, pc);
 }
 
 void Session::Impl::begin_process(DebuggerPort& port) {
@@ -188,6 +188,7 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
   if (end.by_signal && is_bad_access(end.status)) state_.agent.replay_faults(true);
   state_.end = end;
   watches_.forget();
+  hits_.tell_missed(port);
   tracker_.process_gone();
   autosave(port);
 }

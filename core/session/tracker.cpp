@@ -19,18 +19,6 @@
 
 namespace refhist {
 
-namespace {
-
-constexpr Address kLongestInstruction = 16;  // 15 bytes on x86-64
-constexpr std::uint64_t kLongestPatch = 20;
-
-bool is_inside(const Site& site, Address pc) {
-  if (site.counter) return pc - (site.address - kLongestPrefix) < kLongestPrefix + kLongestPatch;
-  return pc - site.address < std::max<std::uint64_t>(site.size, kLongestInstruction);
-}
-
-}  // namespace
-
 std::string Tracker::track(DebuggerPort& port, Family family) {
   check_conflicts(state_, family);
   if (!state_.alive) state_.modules.update(port);
@@ -163,38 +151,16 @@ void Tracker::warn_once(const std::string& text) {
     state_.warnings.push_back(text);
 }
 
-bool Tracker::stands_in(const Standing& standing, const Site& site) {
-  return std::any_of(standing.places.begin(), standing.places.end(),
-                     [&](const Standing::Place& place) { return is_inside(site, place.pc); });
-}
-
-Tracker::Standing Tracker::look_at_threads(DebuggerPort& port) const {
+bool Tracker::is_interrupted_in(DebuggerPort& port, SiteId id, const Registers& registers) const {
   const ProgramAccess access(port, state_.process, state_.tracer_here);
-  Standing standing;
-  for (const ThreadInfo& thread : port.threads()) {
-    const auto registers = access.registers(thread.tid);
-    if (!registers) {
-      standing.known = false;
-      continue;
-    }
-    standing.places.push_back({thread.tid, registers->pc(), registers->sp()});
-    // Where signal handlers will go back to.
-    std::vector<RawFrame> frames;
-    const auto read = [&](Address address, void* out, std::size_t size) {
-      return access.read_memory(address, out, size, true);
-    };
-    state_.unwinder.unwind(*registers, read, UnwindOptions{}, frames);
-    for (const RawFrame& frame : frames) {
-      if (frame.exact && frame.pc != registers->pc())
-        standing.places.push_back({thread.tid, frame.pc, ~Address{0}});
-    }
-  }
-  return standing;
+  const std::vector<Address> places = ThreadPlaces::interrupted(state_, access, registers);
+  return std::any_of(places.begin(), places.end(),
+                     [&](Address pc) { return ThreadPlaces::is_inside(state_.sites.get(id), pc); });
 }
 
 template <class Work>
 void Tracker::with_threads_known(DebuggerPort& port, Work&& work) {
-  if (state_.alive && wants_agent()) standing_ = look_at_threads(port);
+  if (state_.alive && wants_agent()) standing_ = ThreadPlaces::look(state_, port);
   work();
   standing_.reset();
   publish_agent(port);
@@ -205,14 +171,14 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   const TrackedFamily& tracked = state_.families[site.family.index()];
   if (tracked.backend == Backend::breakpoint) return false;
   state_.agent.attach(port, state_.process, state_.tracer_here);
-  if (standing_ && !standing_->known) {
+  if (standing_ && !standing_->known()) {
     site.why_breakpoint = "threads ran when it was armed";
     return false;
   }
-  if (standing_ && stands_in(*standing_, site)) {
+  if (standing_ && standing_->any_in(site)) {
     site.why_breakpoint = "a thread stood in it when it was armed";
-    for (const Standing::Place& place : standing_->places) {
-      if (is_inside(site, place.pc)) given_way_.enter(id, place.tid, place.sp);
+    for (const ThreadPlaces::Place& place : standing_->all()) {
+      if (ThreadPlaces::is_inside(site, place.pc)) given_way_.enter(id, place.tid, place.sp);
     }
     return false;
   }
@@ -246,32 +212,45 @@ void Tracker::watch_agent_stop(DebuggerPort& port) {
   }
 }
 
-Address Tracker::stop_at_beginning(DebuggerPort& port, SiteId id) {
-  const Site& site = state_.sites.get(id);
-  if (!site.in_agent || guards_.contains(site.address)) return site.address;
-  if (!state_.armory.arm(port, site.address)) return 0;
-  guards_.insert(site.address);
-  return site.address;
+Address Tracker::stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& call, Address stub_site) {
+  const Address to = state_.agent.way_back(stub_site);
+  if (to == 0) return 0;
+  if (const auto jumps = state_.agent.jump_around(to)) {
+    move_among_threads(port, *jumps, "a thread is to stop in the bytes of its jump");
+    given_way_.enter(*jumps, call.tid, call.sp);
+  }
+  if (guards_.contains(to)) return to;
+  if (!state_.armory.arm(port, to)) return 0;
+  guards_.insert(to);
+  return to;
+}
+
+bool Tracker::stop_at_return(DebuggerPort& port, Address address) {
+  if (return_points_.contains(address)) return true;
+  if (!state_.armory.arm(port, address)) return false;
+  return_points_.insert(address);
+  return true;
 }
 
 bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Registers& registers) {
   Site& site = state_.sites.get(id);
   if (site.in_agent) return true;  // behind the breakpoint is the patch
   if (!given_way_.contains(id)) return false;
-  given_way_.leave(id, tid);
-  if (state_.agent.begins_before(id)) {
-    // It stands in the middle of what the patch would cover.
-    if (given_way_.contains(id)) given_way_.enter(id, tid, registers.sp());
+  const bool interrupted = is_interrupted_in(port, id, registers);
+  if (!interrupted) given_way_.leave(id, tid);
+  const auto stay = [&] {
+    if (given_way_.contains(id) && !interrupted) given_way_.enter(id, tid, registers.sp());
     return false;
-  }
+  };
+  // It stands in the middle of what the patch would cover.
+  if (state_.agent.begins_before(id)) return stay();
   // Where the user stops as well, the event is to be there at that stop.
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;
-  if (!users && may_go_back(port, id, tid) && go_back(port, id)) return true;
+  if (!users && !interrupted && may_go_back(port, id, tid) && go_back(port, id)) return true;
   const Address stub = state_.agent.stub_of(port, id, watch_of(site));
   if (!users && stub != 0 && port.set_pc(tid, stub)) return true;
-  if (given_way_.contains(id)) given_way_.enter(id, tid, registers.sp());
-  return false;
+  return stay();
 }
 
 bool Tracker::may_go_back(DebuggerPort& port, SiteId id, long tid) {
@@ -356,11 +335,20 @@ void Tracker::move_to_breakpoint(DebuggerPort& port, SiteId id, const std::strin
   if (state_.armory.arm(port, site.address)) state_.sites.set_armed(id, true);
 }
 
+void Tracker::move_among_threads(DebuggerPort& port, SiteId id, const std::string& why) {
+  // One byte at a time is safe: nobody comes into the jump while a breakpoint stands at its beginning.
+  const Address jump = state_.agent.jump_of(id);
+  const bool guarded = state_.armory.arm(port, jump);
+  move_to_breakpoint(port, id, why);
+  if (guarded) state_.armory.disarm(port, jump);
+  publish_agent(port);
+}
+
 void Tracker::take_back_given_way(DebuggerPort& port) {
   for (const SiteId id : given_way_.sites()) {
     const Site& site = state_.sites.get(id);
     const bool still = site.armed && !site.in_agent && wants_agent(state_.families[site.family.index()]);
-    if (still && stands_in(*standing_, site)) continue;
+    if (still && standing_->any_in(site)) continue;
     given_way_.remove(id);
     if (!still) continue;
     disarm_site(port, id);
@@ -368,23 +356,51 @@ void Tracker::take_back_given_way(DebuggerPort& port) {
   }
 }
 
-std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port) {
-  std::vector<std::pair<long, Address>> begun;
-  const std::unordered_set<long> arrived = std::exchange(arrived_, {});
-  for (const Address guard : std::exchange(guards_, {})) state_.armory.disarm(port, guard);
-  if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.sites().empty())) return begun;
-  standing_ = look_at_threads(port);
-  take_back_given_way(port);
-  const Standing standing = *std::exchange(standing_, std::nullopt);
-  for (const Standing::Place& place : standing.places) {
+bool Tracker::goes_through_stub(DebuggerPort& port, const Stander& stander, long seen) {
+  const ThreadPlaces::Place& place = stander.place;
+  if (seen == 0 || place.tid == seen || place.interrupted() || stander.stub == 0) return false;
+  const std::vector<Address> breakpoints = port.user_breakpoints();
+  const bool users = std::count(breakpoints.begin(), breakpoints.end(), place.pc) != 0;
+  return !users && port.set_pc(place.tid, stander.stub);
+}
+
+std::vector<Tracker::Stander> Tracker::standers(const ThreadPlaces& places) const {
+  std::vector<Stander> found;
+  for (const ThreadPlaces::Place& place : places.all()) {
     const SiteId id = state_.agent.patched_at(place.pc).value_or(state_.sites.at(place.pc));
     if (!id.valid()) continue;
-    const bool in_agent = state_.sites.get(id).in_agent;
-    if (in_agent) {
-      move_to_breakpoint(port, id, "a thread stands at its beginning");
-      if (!arrived.contains(place.tid)) begun.emplace_back(place.tid, place.pc);
+    found.push_back({id, place, state_.sites.get(id).in_agent, state_.agent.call_at(id, place.pc),
+                     state_.agent.stub_from(id, place.pc)});
+  }
+  return found;
+}
+
+std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port, const AskedCalls& calls) {
+  std::vector<std::pair<long, Address>> begun;
+  const std::unordered_set<long> arrived = std::exchange(arrived_, {});
+  const std::unordered_set<Address> awaited = calls.awaited();
+  std::erase_if(guards_, [&](Address guard) {
+    if (awaited.contains(guard)) return false;
+    state_.armory.disarm(port, guard);
+    return true;
+  });
+  if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.sites().empty())) return begun;
+  standing_ = ThreadPlaces::look(state_, port);
+  take_back_given_way(port);
+  const ThreadPlaces places = *std::exchange(standing_, std::nullopt);
+  const long seen = port.selected_thread();
+  for (const Stander& stander : standers(places)) {
+    const auto& [id, place, was_in_agent, call, stub] = stander;
+    // Its call is recorded, and its breakpoint is there.
+    if (was_in_agent && calls.awaits(place.tid, place.pc, place.sp)) continue;
+    const bool recorded = !place.interrupted() && arrived.contains(place.tid);
+    if (was_in_agent && !recorded) {
+      // In the middle of the function, at a jump that makes room for a breakpoint: that will record it.
+      if (call > state_.sites.get(id).address || goes_through_stub(port, stander, seen)) continue;
+      if (!place.interrupted()) begun.emplace_back(place.tid, call);
     }
-    if (in_agent || given_way_.contains(id)) given_way_.enter(id, place.tid, place.sp);
+    if (state_.sites.get(id).in_agent) move_to_breakpoint(port, id, "a thread stands at its beginning");
+    if (was_in_agent || given_way_.contains(id)) given_way_.enter(id, place.tid, place.sp);
   }
   publish_agent(port);
   return begun;
@@ -524,7 +540,7 @@ bool Tracker::at_first_instruction(DebuggerPort& port) const {
   const bool in_linker = file_name(module->module->path()).starts_with("ld-");
   // LLDB never hits a breakpoint where the thread already stands, so it may stand behind the first
   // instruction.
-  return in_linker || registers->pc() - (module->module->entry_point() + module->bias) < kLongestInstruction;
+  return in_linker || registers->pc() - (module->module->entry_point() + module->bias) < ThreadPlaces::kLongestInstruction;
 }
 
 void Tracker::settle_fork(DebuggerPort& port) {
@@ -715,13 +731,9 @@ void Tracker::resume(DebuggerPort& port) {
 }
 
 void Tracker::arm_return(DebuggerPort& port, Address address) {
-  if (return_points_.contains(address)) return;
-  if (state_.armory.arm(port, address)) {
-    return_points_.insert(address);
-  } else {
-    state_.warnings.push_back(fmt::format("calls that return to {:#x} are not seen: {} refused a breakpoint",
-                                          address, port.name()));
-  }
+  if (stop_at_return(port, address)) return;
+  state_.warnings.push_back(
+      fmt::format("calls that return to {:#x} are not seen: {} refused a breakpoint", address, port.name()));
 }
 
 std::string Tracker::watch_functions(DebuggerPort& port) {

@@ -6,8 +6,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "session/asked_calls.h"
 #include "session/given_way.h"
 #include "session/session_state.h"
+#include "session/thread_places.h"
 
 namespace refhist {
 
@@ -41,18 +43,21 @@ class Tracker {
 
   /// Sites in the agent at whose very beginning a thread stands go over to breakpoints until no thread does.
   /// Returns the threads and places whose calls have begun and were not recorded yet.
-  std::vector<std::pair<long, Address>> give_way(DebuggerPort& port);
+  /// `calls`: the ones whose threads are on their way to be stopped.
+  std::vector<std::pair<long, Address>> give_way(DebuggerPort& port, const AskedCalls& calls);
   /// Patches make room for breakpoints of the user inside their bytes.
   void respect_breakpoints(DebuggerPort& port);
 
   void arm_return(DebuggerPort& port, Address address);
+  /// A thread of the agent is to stop where its call returns to. False when the debugger refused.
+  bool stop_at_return(DebuggerPort& port, Address address);
   /// Brings the agent in, if it is wanted and could not be there before.
   void bring_agent(DebuggerPort& port, long hit);
   /// Sites in the agent look at their events as the rules want it now.
   void suit_rules(DebuggerPort& port);
-  /// A thread of the agent is to stop where its site's function begins. Returns where that is, 0 when the
-  /// debugger refused.
-  Address stop_at_beginning(DebuggerPort& port, SiteId id);
+  /// A thread of the agent is to stop before its call, or the instruction of an inlined copy. Returns where
+  /// its stub, with this agent::Site, leads back to; 0 when the debugger refused.
+  Address stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& call, Address stub_site);
   /// It stands there now. Its call was recorded already.
   void arrived(long tid) { arrived_.insert(tid); }
   /// A thread stands at the breakpoint of a site that belongs to the agent. True when the agent will see the
@@ -93,11 +98,28 @@ class Tracker {
   [[nodiscard]] bool rides(SiteId id) const;
   /// No thread can stand in the site's first instructions but the one that hit its breakpoint.
   bool may_go_back(DebuggerPort& port, SiteId id, long tid);
+  /// The thread runs a signal handler that has interrupted it in the site's code.
+  [[nodiscard]] bool is_interrupted_in(DebuggerPort& port, SiteId id, const Registers& registers) const;
   /// From its breakpoint to the agent.
   bool go_back(DebuggerPort& port, SiteId id);
   void move_to_breakpoint(DebuggerPort& port, SiteId id, const std::string& why);
+  /// The same while other threads may run there.
+  void move_among_threads(DebuggerPort& port, SiteId id, const std::string& why);
   void make_room(DebuggerPort& port, SiteId id);
   void take_back_given_way(DebuggerPort& port);
+  /// A thread at a site, and whether the agent had that when the user's stop came.
+  struct Stander {
+    SiteId site;
+    ThreadPlaces::Place place;
+    bool was_in_agent;
+    Address call;  ///< AgentBackend::call_at
+    Address stub;  ///< AgentBackend::stub_from
+  };
+  [[nodiscard]] std::vector<Stander> standers(const ThreadPlaces& places) const;
+  /// A thread at the beginning of a call that the user does not look at: whether the debugger will report it
+  /// at a breakpoint there when the program goes on, nobody knows. In the stub its call is recorded in any
+  /// case.
+  static bool goes_through_stub(DebuggerPort& port, const Stander& stander, long seen);
   /// True when it is there now and was not before.
   bool attach_agent(DebuggerPort& port, long hit);
   bool arm_in_agent(DebuggerPort& port, SiteId id);
@@ -128,24 +150,11 @@ class Tracker {
 
   SessionState& state_;
   std::unordered_set<Address> return_points_;
-  /// Where the threads of the stopped program stand while sites are armed in code that they may run: a patch
-  /// must not cover that. Nothing is known of running threads.
-  struct Standing {
-    bool known = true;
-    struct Place {
-      long tid;
-      Address pc;
-      Address sp;
-    };
-    std::vector<Place> places;
-  };
-  [[nodiscard]] static bool stands_in(const Standing& standing, const Site& site);
-  [[nodiscard]] Standing look_at_threads(DebuggerPort& port) const;
   template <class Work>
   void with_threads_known(DebuggerPort& port, Work&& work);
 
-  std::optional<Standing> standing_;  // while arming in such code
-  bool parent_left_ = false;          // by the debugger, and not by the agent yet
+  std::optional<ThreadPlaces> standing_;  // while arming in code that threads may run
+  bool parent_left_ = false;              // by the debugger, and not by the agent yet
   GivenWay given_way_;
   std::unordered_set<Address> guards_;  // breakpoints on patches, for threads that are to stop there
   std::unordered_set<long> arrived_;    // at one of these, since the program went on last

@@ -6,7 +6,7 @@ A test holds this file against the header. It imports nothing of GDB.
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 REGISTERS = 17
 
 PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = range(5)
@@ -35,6 +35,7 @@ CALLBACKS = {
     "registers": CFUNCTYPE(c_int, c_int64, POINTER(c_uint64)),
     "vector_words": CFUNCTYPE(c_int, c_int64, SINK, c_void_p),
     "threads": CFUNCTYPE(c_int, SINK, c_void_p),
+    "selected_thread": CFUNCTYPE(c_int, POINTER(c_int64)),
     "modules": CFUNCTYPE(c_int, SINK, c_void_p),
     "regions": CFUNCTYPE(c_int, SINK, c_void_p),
     "backtrace": CFUNCTYPE(c_int, c_int64, c_uint64, SINK, c_void_p),

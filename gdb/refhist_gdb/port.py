@@ -82,6 +82,12 @@ class Port:
         for thread in self._inferior().threads():
             sink(context, (thread.name or "").encode(errors="replace"), thread.ptid[1], 0, 0, 0)
 
+    def _selected_thread(self, tid):
+        thread = gdb.selected_thread()
+        if thread is None or thread.inferior != self._inferior():
+            return False
+        tid[0] = thread.ptid[1]
+
     # Memory and registers
 
     def _read_memory(self, address, out, size):

@@ -59,6 +59,8 @@ int give_threads(rh_sink sink, void* context) {
   return 1;
 }
 
+int give_selected_thread(int64_t*) { return 0; }
+
 int give_modules(rh_sink sink, void* context) {
   for (const ModuleInfo& module : debugger->modules())
     sink(context, module.path.c_str(), module.bias, 0, 0, 0);
@@ -115,6 +117,7 @@ constexpr rh_port kPort = {"ptrace",
                            give_registers,
                            give_vector_words,
                            give_threads,
+                           give_selected_thread,
                            give_modules,
                            give_regions,
                            give_backtrace,

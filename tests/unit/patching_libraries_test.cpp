@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -194,4 +195,25 @@ TEST_CASE("patching: stack arguments, form by form") {
   CHECK(look({0x48, 0x83, 0xec, 0x08, 0x85, 0xff, 0x74, 0x0c, 0x48, 0x83, 0xec, 0x70, 0xe8, 0,
               1,    0,    0,    0x0f, 0x1f, 0x00, 0x48, 0x8b, 0x44, 0x24, 0x10, 0x59, 0xc3}) ==
         StackArguments::yes);
+}
+
+TEST_CASE("patching: the sizes in headers and in the dynamic section are no pointers") {
+  const PatchedLibrary library(kFolder + "libjson-c.so.5");
+  ElfW(Ehdr) header;
+  REQUIRE(library.module().read_code(0, &header, sizeof header));
+  std::vector<ElfW(Phdr)> programs(header.e_phnum);
+  REQUIRE(library.module().read_code(header.e_phoff, programs.data(), programs.size() * sizeof programs[0]));
+  const auto blank = [&](Address first, std::size_t size) {
+    const auto bytes = library.code().data_at(first).bytes.first(size);
+    return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
+  };
+  CHECK(blank(0, header.e_phoff + programs.size() * sizeof programs[0]));
+  unsigned dynamic = 0;
+  for (const ElfW(Phdr) & program : programs) {
+    if (program.p_type != PT_DYNAMIC) continue;
+    ++dynamic;
+    CHECK(blank(program.p_vaddr, program.p_filesz));
+    CHECK_FALSE(blank(program.p_vaddr, library.code().data_at(program.p_vaddr).bytes.size()));
+  }
+  CHECK(dynamic == 1);
 }

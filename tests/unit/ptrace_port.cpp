@@ -222,6 +222,15 @@ std::optional<Registers> PtracePort::registers(long tid) {
   return registers;
 }
 
+bool PtracePort::set_pc(long tid, Address address) {
+  std::optional<Registers> registers = this->registers(tid);
+  if (!registers) return false;
+  (*registers)[kRip] = address;
+  set_registers(tid, *registers);
+  threads_.at(tid).stands_at.reset();
+  return true;
+}
+
 void PtracePort::set_registers(long tid, const Registers& registers) {
   user_regs_struct user{};
   if (ptrace(PTRACE_GETREGS, tid, 0, &user) != 0) fail("no registers of thread {}", tid);
@@ -272,10 +281,7 @@ void PtracePort::remove_breakpoint(Address address) {
   const auto it = breakpoints_.find(address);
   if (it == breakpoints_.end()) return;
   write_memory(address, &it->second, 1);
-  breakpoints_.erase(it);
-  for (auto& [tid, thread] : threads_) {
-    if (thread.stands_at == address) thread.stands_at.reset();
-  }
+  breakpoints_.erase(it);  // a thread that stands there has hit it, also when it is placed again
 }
 
 Address PtracePort::evaluate(const std::string& expression) {

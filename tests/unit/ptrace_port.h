@@ -55,6 +55,8 @@ class PtracePort : public DebuggerPort {
   ProcessInfo process() override;
   bool read_memory(Address address, void* out, std::size_t size) override;
   bool write_memory(Address address, const void* data, std::size_t size) override;
+  /// It stands no longer at the breakpoint that was reported.
+  bool set_pc(long tid, Address address) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;

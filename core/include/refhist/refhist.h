@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 6
+#define RH_ABI_VERSION 7
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -58,6 +58,7 @@ typedef struct rh_port {
   int (*vector_words)(int64_t tid, rh_sink sink,
                       void* sink_context);          /* a = eight bytes of a vector register */
   int (*threads)(rh_sink sink, void* sink_context); /* text = name, a = tid */
+  int (*selected_thread)(int64_t* tid);
   int (*modules)(rh_sink sink, void* sink_context); /* text = path, a = load bias */
   int (*regions)(rh_sink sink,
                  void* sink_context); /* text = path, a..b = range, c = rwx bits 4|2|1, d = file offset */

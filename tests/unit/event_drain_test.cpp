@@ -1,0 +1,72 @@
+// What the drain takes out of a thread's ring while a record in it is not whole.
+#include "agent_host/event_drain.h"
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent_host/shared_area.h"
+
+namespace refhist::test {
+
+namespace {
+
+/// The ring of this thread, written as the agent writes it.
+class Ring {
+ public:
+  Ring() : area_(memfd_create("refhist-test", MFD_CLOEXEC)), drain_(area_, getpid()) {
+    area_.slot(0).tid = getpid();
+    __atomic_store_n(&area_.slot(0).taken, 1U, __ATOMIC_RELEASE);
+  }
+
+  /// Records are begun in this order.
+  std::uint64_t begin() { return __atomic_fetch_add(&area_.slot(0).reserved, 1, __ATOMIC_SEQ_CST); }
+  void finish(std::uint64_t index, std::uint64_t time) {
+    auto& record = const_cast<agent::Record&>(area_.record(0, index));
+    record.time = time;
+    record.object = index;
+    record.kind = agent::RecordKind::entry;
+    __atomic_store_n(&record.lap, 1U, __ATOMIC_RELEASE);
+  }
+
+  EventDrain& drain() { return drain_; }
+
+ private:
+  SharedArea area_;
+  EventDrain drain_;
+};
+
+/// The records' objects, in the order of the batches.
+std::vector<Address> objects(const std::vector<RecordBatch>& batches) {
+  std::vector<Address> found;
+  for (const RecordBatch& batch : batches) {
+    for (std::size_t i = 0; i < batch.size(); ++i) found.push_back(batch.record(i).object);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("what a signal handler records can be taken before the record that it interrupts") {
+  Ring ring;
+  const std::uint64_t whole = ring.begin();
+  ring.finish(whole, 100);
+  const std::uint64_t interrupted = ring.begin();
+  const std::uint64_t first = ring.begin();
+  const std::uint64_t second = ring.begin();
+  ring.finish(first, 200);
+  ring.finish(second, 300);
+
+  CHECK(objects(ring.drain().take()) == std::vector<Address>{whole});
+  CHECK(objects(ring.drain().take_interrupting(getpid() + 1)).empty());
+  CHECK(objects(ring.drain().take_interrupting(getpid())) == std::vector<Address>{first, second});
+  CHECK(objects(ring.drain().take_interrupting(getpid())).empty());
+  CHECK(objects(ring.drain().take()).empty());
+
+  ring.finish(interrupted, 400);
+  const std::uint64_t last = ring.begin();
+  ring.finish(last, 500);
+  CHECK(objects(ring.drain().take()) == std::vector<Address>{interrupted, last});
+}
+
+}  // namespace refhist::test
