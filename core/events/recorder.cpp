@@ -54,7 +54,16 @@ class Recorder::Surroundings final : public Circumstances {
       : access(access), tid(tid), recorder_(recorder) {}
 
   [[nodiscard]] std::vector<int> in_flight(ObjectId object) const override {
-    return recorder_.changes_in_flight(access, tid, object);
+    std::vector<int> changes = recorder_.changes_in_flight(access, tid, object);
+    changes.insert(changes.end(), later.begin(), later.end());
+    return changes;
+  }
+  [[nodiscard]] bool inside_put(ObjectId object) const override {
+    const auto thread = recorder_.calls_.threads().find(tid);
+    if (thread == recorder_.calls_.threads().end()) return false;
+    const auto& open = thread->second.open;
+    return std::any_of(open.begin(), open.end(),
+                       [&](const OpenCall& call) { return call.object == object && call.delta < 0; });
   }
   [[nodiscard]] bool memory_gone(FamilyId family, Address address) const override {
     const ObjectId last = recorder_.history_.newest_at(family, address);
@@ -64,6 +73,7 @@ class Recorder::Surroundings final : public Circumstances {
 
   const ProgramView& access;
   const long tid;
+  std::vector<int> later;  // of the object: recorded before, but perhaps made after its counter was read
 
  private:
   Recorder& recorder_;
@@ -172,6 +182,35 @@ Count Recorder::read_count(const ProgramView& access, FamilyId family, Address o
   return access.read_count(*tracked.counter, tracked.family.counter, object);
 }
 
+void Recorder::settle(Surroundings& around, const Arrival& arrival, Count& count) {
+  constexpr int kMostLooks = 20;
+  const bool happens_now = !around.access.time_ns();
+  if (!catch_up_ || !happens_now) return;
+  for (int looks = 1; count; ++looks) {
+    const ObjectId id = history_.newest_at(arrival.family, arrival.address);
+    if (!id.valid()) return;
+    const Object& object = history_.object(id);
+    const std::int64_t own = arrival.at_return ? direction(arrival.role) : 0;
+    if (!object.base_known || *count == object.ledger + own) return;
+    const EventId first(history_.event_count());
+    catch_up_();
+    around.later = changes_since(first, id);
+    if (around.later.empty() || looks == kMostLooks) return;
+    count = read_count(around.access, arrival.family, arrival.address);
+  }
+}
+
+std::vector<int> Recorder::changes_since(EventId first, ObjectId object) {
+  std::vector<int> changes;
+  if (history_.event_count() == first.value) return changes;
+  history_.log().for_each(first, [&](const EventLog::Entry& entry) {
+    const Event& event = entry.event;
+    if (event.object == object && !event.failed && !event.unobserved && direction(event.role) != 0)
+      changes.push_back(direction(event.role));
+  });
+  return changes;
+}
+
 Recorder::CounterLook Recorder::look_at_counter(const ProgramView& access, ObjectId id) {
   const Object& object = history_.object(id);
   const Count memory = read_count(access, object.family, object.address);
@@ -254,7 +293,7 @@ bool Recorder::freed_by_allocator(ObjectId id) const {
   });
 }
 
-Arrival Recorder::make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object) {
+Arrival Recorder::make_arrival(Surroundings& around, FamilyId family, SiteId id, Address object) {
   Arrival arrival;
   arrival.family = family;
   arrival.traits = families_[family.index()].traits;
@@ -277,12 +316,13 @@ Arrival Recorder::make_arrival(const Surroundings& around, FamilyId family, Site
   return arrival;
 }
 
-Arrival Recorder::arrival_for(const Surroundings& around, ObjectId object, SiteId site, StackId stack) {
+Arrival Recorder::arrival_for(Surroundings& around, ObjectId object, SiteId site, StackId stack) {
   const FamilyId family = history_.object(object).family;
   const Address address = history_.object(object).address;
   Arrival arrival = make_arrival(around, family, site, address);
   arrival.stack = stack;
   arrival.before = read_count(around.access, family, address);
+  settle(around, arrival, arrival.before);
   return arrival;
 }
 
@@ -414,12 +454,13 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
   }
   if (role != Role::init && part_of_outer_call(thread, call)) return;
   const StackId stack = enter(access, thread, registers, call.sp);
-  const Surroundings around(*this, access, thread.tid);
+  Surroundings around(*this, access, thread.tid);
   Arrival arrival = make_arrival(around, site.family, call.site, call.object);
   arrival.stack = stack;
   arrival.role = *role;
   if (role != Role::init) {
     if (!step.past || agrees(site.family, call)) arrival.before = call.before;
+    settle(around, arrival, arrival.before);
     arrival.amount = delta < 0 ? -delta : delta;
   }
   Outcome outcome = ledger_.apply(arrival);
@@ -506,7 +547,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
                         Call& call, std::vector<Recorded>& recorded, std::optional<Address>& arm_return) {
   const Site& site = sites_.get(call.site);
   const StackId stack = enter(access, thread, registers, call.sp);
-  const Surroundings around(*this, access, thread.tid);
+  Surroundings around(*this, access, thread.tid);
   if (site.watches_return()) {
     CallTracker::add_pending(thread, make_pending(access, call, site, registers, stack));
     arm_return = call.return_pc;
@@ -519,7 +560,10 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
   }
   Arrival arrival = make_arrival(around, site.family, call.site, call.object);
   arrival.stack = stack;
-  if (site.role != Role::init && site.role != Role::alloc) arrival.before = call.before;
+  if (site.role != Role::init && site.role != Role::alloc) {
+    settle(around, arrival, call.before);
+    arrival.before = call.before;
+  }
   Outcome outcome = ledger_.apply(arrival);
   if (!outcome.object.valid()) {
     ++families_[site.family.index()].unborn_calls;
@@ -532,7 +576,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
   recorded.push_back(Recorded{call.site, call.object, call.before, std::move(outcome)});
 }
 
-void Recorder::give_back(const Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
+void Recorder::give_back(Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
                          std::vector<Recorded>& recorded) {
   for (const Block& block : allocations_.take_range(begin, end)) {
     end = std::max(end, block.begin + std::max<std::uint64_t>(block.size, 1));
@@ -543,11 +587,11 @@ void Recorder::give_back(const Surroundings& around, SiteId site, StackId stack,
         object.state == ObjectState::live || (object.state == ObjectState::dead && !object.freed);
     if (!here || history_.newest_at(object.family, object.address) != id) continue;
     const Arrival arrival = arrival_for(around, id, site, stack);
-    recorded.push_back(Recorded{site, object.address, arrival.before, ledger_.apply(arrival)});
+    recorded.push_back(Recorded{site, arrival.address, arrival.before, ledger_.apply(arrival)});
   }
 }
 
-void Recorder::destroy_pool(const Surroundings& around, SiteId site, StackId stack, Address pool,
+void Recorder::destroy_pool(Surroundings& around, SiteId site, StackId stack, Address pool,
                             std::vector<Recorded>& recorded) {
   const auto found = pools_.find(pool);
   if (found == pools_.end()) return;
@@ -559,8 +603,7 @@ void Recorder::destroy_pool(const Surroundings& around, SiteId site, StackId sta
   pools_.erase(found);
 }
 
-void Recorder::move_objects(const Surroundings& around, const PendingCall& call, const Block& from,
-                            Address to) {
+void Recorder::move_objects(Surroundings& around, const PendingCall& call, const Block& from, Address to) {
   for (const ObjectId id :
        history_.starting_in(from.begin, from.begin + std::max<std::uint64_t>(from.size, 1))) {
     const Object& object = history_.object(id);
@@ -576,7 +619,7 @@ void Recorder::move_objects(const Surroundings& around, const PendingCall& call,
   }
 }
 
-void Recorder::allocation_returned(const Surroundings& around, const PendingCall& call, Address result,
+void Recorder::allocation_returned(Surroundings& around, const PendingCall& call, Address result,
                                    std::vector<Recorded>& recorded) {
   const Site& site = sites_.get(call.site);
   Address begin = result;
@@ -611,7 +654,7 @@ void Recorder::on_watched_entry(const ProgramView& access, long tid, const Regis
   arm_return = pending.return_pc;
 }
 
-void Recorder::finish(const Surroundings& around, const PendingCall& call, Address result,
+void Recorder::finish(Surroundings& around, const PendingCall& call, Address result,
                       std::vector<Recorded>& recorded) {
   const ProgramView& access = around.access;
   const Site& site = sites_.get(call.site);
@@ -628,6 +671,7 @@ void Recorder::finish(const Surroundings& around, const PendingCall& call, Addre
   arrival.after = read_count(access, site.family, object);
   arrival.failed = !good;
   arrival.at_return = true;
+  settle(around, arrival, arrival.after);
   arrival.first_inside = call.first_inside;
   Outcome outcome = ledger_.apply(arrival);
   if (call.pool != 0 && outcome.object.valid()) pools_[call.pool].push_back(outcome.object);
@@ -637,7 +681,7 @@ void Recorder::finish(const Surroundings& around, const PendingCall& call, Addre
 void Recorder::on_return(const ProgramView& access, long tid, const Registers& registers,
                          std::vector<Recorded>& recorded, std::vector<PendingCall>& watched) {
   ThreadCalls& thread = calls_.thread(tid);
-  const Surroundings around(*this, access, tid);
+  Surroundings around(*this, access, tid);
   while (const auto call = CallTracker::take_returned(thread, registers.pc(), registers.sp())) {
     // A get or put inside the call, at or below its frame, has taken effect by now.
     std::erase_if(thread.open, [&](const OpenCall& open) { return open.sp <= call->sp; });

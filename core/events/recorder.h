@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,6 +50,8 @@ class Recorder {
         unwinder_(unwinder),
         families_(families) {}
 
+  /// Tells what the agent has recorded until now.
+  void set_catch_up(std::function<void()> catch_up) { catch_up_ = std::move(catch_up); }
   RecordingOptions& options() { return options_; }
   [[nodiscard]] const RecordingOptions& options() const { return options_; }
 
@@ -156,26 +159,30 @@ class Recorder {
   PendingCall make_pending(const ProgramView& access, const Call& call, const Site& site,
                            const Registers& registers, StackId stack) const;
   [[nodiscard]] std::uint64_t time_of(const ProgramView& access) const;
-  void give_back(const Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
+  void give_back(Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
                  std::vector<Recorded>& recorded);
-  void destroy_pool(const Surroundings& around, SiteId site, StackId stack, Address pool,
+  void destroy_pool(Surroundings& around, SiteId site, StackId stack, Address pool,
                     std::vector<Recorded>& recorded);
-  void allocation_returned(const Surroundings& around, const PendingCall& call, Address result,
+  void allocation_returned(Surroundings& around, const PendingCall& call, Address result,
                            std::vector<Recorded>& recorded);
-  void move_objects(const Surroundings& around, const PendingCall& call, const Block& from, Address to);
-  Arrival arrival_for(const Surroundings& around, ObjectId object, SiteId site, StackId stack);
+  void move_objects(Surroundings& around, const PendingCall& call, const Block& from, Address to);
+  Arrival arrival_for(Surroundings& around, ObjectId object, SiteId site, StackId stack);
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   [[nodiscard]] bool freed_by_allocator(ObjectId id) const;
-  Arrival make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object);
+  Arrival make_arrival(Surroundings& around, FamilyId family, SiteId id, Address object);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
-  void finish(const Surroundings& around, const PendingCall& call, Address result,
-              std::vector<Recorded>& recorded);
+  void finish(Surroundings& around, const PendingCall& call, Address result, std::vector<Recorded>& recorded);
   Count read_count(const ProgramView& access, FamilyId family, Address object) const;
+  /// A counter that was read while other threads may run, and does not agree with the history: what the agent
+  /// has recorded meanwhile is told before anybody is accused.
+  void settle(Surroundings& around, const Arrival& arrival, Count& count);
+  std::vector<int> changes_since(EventId first, ObjectId object);
 
   History& history_;
   Ledger ledger_;
+  std::function<void()> catch_up_;
   SiteTable& sites_;
   ModuleMap& modules_;
   Unwinder& unwinder_;

@@ -216,7 +216,12 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
       !object.freed && std::any_of(changes.begin(), changes.end(), [](int change) { return change < 0; });
   const Count memory = arrival.before;
   const char* what = is_put(arrival.role) ? "put" : "get";
-  if (last_put_runs && (!memory || *memory >= 1)) {
+  // A destructor may set the counter to what it likes. What other threads do to the object can be told by it.
+  const auto fits = [&] {
+    return !memory || (*memory >= 1 &&
+                       (arrival.around->inside_put(id) || explained_by(object.ledger, *memory, changes)));
+  };
+  if (last_put_runs && fits()) {
     during_death = true;
     return std::nullopt;
   }

@@ -40,6 +40,8 @@ class Circumstances {
   virtual ~Circumstances() = default;
   /// Changes (+1, -1) of the object that may not have reached memory yet.
   [[nodiscard]] virtual std::vector<int> in_flight(ObjectId object) const = 0;
+  /// The thread of the event is inside of a put of the object.
+  [[nodiscard]] virtual bool inside_put(ObjectId object) const = 0;
   /// True when the allocator is tracked and has nothing handed out at the address.
   [[nodiscard]] virtual bool memory_gone(FamilyId family, Address address) const = 0;
 };

@@ -34,7 +34,10 @@ bool is_bad_access(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
 
 class Session::Impl {
  public:
-  explicit Impl(SessionOptions options) { state_.families_folder = std::move(options.families_folder); }
+  explicit Impl(SessionOptions options) {
+    state_.families_folder = std::move(options.families_folder);
+    state_.recorder.set_catch_up([this] { state_.agent.replay(); });
+  }
 
   CommandResult execute(DebuggerPort& port, std::string_view line);
   bool hit(DebuggerPort& port, long tid, Address pc);

@@ -23,4 +23,6 @@ def test_check(d):
     d.track("GObject")
     d.run()
     status, findings = check_findings(d, "--fail-on imbalance")
-    equal((status, verdicts(findings)), (23, ["over-put"]), "exit status and verdicts")
+    equal(status, 23, "exit status")
+    # Without the allocators, only the counter tells whether its memory has been given back.
+    check(verdicts(findings) in (["over-put"], ["use-after-free"]), f"verdicts {verdicts(findings)}")

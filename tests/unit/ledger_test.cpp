@@ -10,12 +10,15 @@ namespace {
 
 class Flying final : public Circumstances {
  public:
-  explicit Flying(std::vector<int> changes) : changes_(std::move(changes)) {}
+  explicit Flying(std::vector<int> changes, bool inside_put)
+      : changes_(std::move(changes)), inside_put_(inside_put) {}
   [[nodiscard]] std::vector<int> in_flight(ObjectId) const override { return changes_; }
+  [[nodiscard]] bool inside_put(ObjectId) const override { return inside_put_; }
   [[nodiscard]] bool memory_gone(FamilyId, Address) const override { return false; }
 
  private:
   std::vector<int> changes_;
+  bool inside_put_;
 };
 
 /// A family "thing" whose births are all seen, at one address, as the recorder would report it.
@@ -42,6 +45,7 @@ class Fixture {
   History history;
   Ledger ledger{history};
   FamilyTraits traits{true, false, true, 1};
+  bool inside_put = false;  // of the events' thread
 
  private:
   Arrival make(Role role, Address address) {
@@ -57,7 +61,7 @@ class Fixture {
   Outcome change(Role role, Count before, std::vector<int> in_flight) {
     Arrival arrival = make(role, kAddress);
     arrival.before = before;
-    const Flying around(std::move(in_flight));
+    const Flying around(std::move(in_flight), inside_put);
     arrival.around = &around;
     return ledger.apply(arrival);
   }
@@ -243,6 +247,20 @@ TEST_CASE("a destructor may take and give references inside the last put") {
   f.put(2, {-1});
   CHECK(f.history.findings().empty());
   CHECK(f.newest().ledger == 0);
+}
+
+TEST_CASE("a counter that a destructor has set is its own thread's business") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  SUBCASE("inside the last put") {
+    f.inside_put = true;
+    CHECK_FALSE(f.get(1000, {-1}).finding.has_value());
+  }
+  SUBCASE("another thread uses the object while its last put runs, or after it") {
+    CHECK(verdict_of(f.put(1000, {-1})) == Verdict::use_after_free);
+  }
+  SUBCASE("that has not taken effect yet") { CHECK_FALSE(f.put(1, {-1}).finding.has_value()); }
 }
 
 TEST_CASE("free while references are outstanding") {
