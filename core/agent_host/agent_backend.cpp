@@ -511,7 +511,7 @@ void AgentBackend::work_off(std::vector<RecordBatch> batches) {
 
 void AgentBackend::replay() {
   forking_ = false;
-  if (agent_) work_off(agent_->drain->take());
+  if (agent_) work_off(agent_->drain->take(context_.recorder.next_event()));
 }
 
 void AgentBackend::replay_interrupting(long tid) {
@@ -692,7 +692,7 @@ void AgentBackend::forget_ways() {
 }
 
 void AgentBackend::replay_until(std::uint64_t stamp) {
-  std::vector<RecordBatch> batches = agent_->drain->take();
+  std::vector<RecordBatch> batches = agent_->drain->take(context_.recorder.next_event());
   note_lost();
   name_threads(batches);
   RecordOrder(batches).for_each([&](const RecordBatch& batch, const agent::Record& record) {
@@ -717,7 +717,7 @@ std::string AgentBackend::leave_detached(long pid) {
   for (const Hook& hook : agent_->hooks) add(hook.patch, hook.stub);
   const std::string why_not = write_code_of_detached(pid, code);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
-  agent_->drain->take();
+  agent_->drain->take(context_.recorder.next_event());
   return why_not;
 }
 

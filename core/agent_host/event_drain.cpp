@@ -126,6 +126,7 @@ bool EventDrain::drain_slot(unsigned index) {
   const std::uint64_t end = load(slot.reserved);
   if (next == end || load(area_.record(index, next).lap) != lap_of(next)) return false;
   RecordBatch* batch = nullptr;
+  const Unfinished unfinished = unfinished_[index];
   for (; next != end; ++next) {
     // Each record lies in a cache line that another processor has written.
     __builtin_prefetch(&area_.record(index, next + kAhead));
@@ -135,6 +136,7 @@ bool EventDrain::drain_slot(unsigned index) {
     if (!early_.empty() && was_early(index, next)) continue;
     if (batch == nullptr || batch->size() == kBatch) batch = &batch_for(index);
     batch->add(record);
+    if (next < unfinished.end) batch->note_late(record, unfinished.told);
     ++waiting_;
   }
   if (batch != nullptr) settled_.taken(index, batch->newest);
@@ -167,13 +169,24 @@ void EventDrain::release_ended() {
     settled_.ended(i);
     told_[i] = 0;
     early_.erase(i);
+    unfinished_[i] = {};
     area_.forget_slot(i);
   }
 }
 
-std::vector<RecordBatch> EventDrain::take() {
+void EventDrain::note_unfinished(EventId next) {
+  for (unsigned i = 0; i < highest_slot_; ++i) {
+    const agent::ThreadSlot& slot = area_.slot(i);
+    Unfinished& unfinished = unfinished_[i];
+    if (slot.consumed >= unfinished.end) unfinished.told = next;
+    unfinished.end = load(slot.reserved) + 1;  // the store that begins one more may be on its way to us
+  }
+}
+
+std::vector<RecordBatch> EventDrain::take(EventId next) {
   const std::lock_guard lock(mutex_);
   drain_all();
+  note_unfinished(next);
   waiting_ = 0;
   open_ = {};
   return std::exchange(batches_, {});

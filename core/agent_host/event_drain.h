@@ -34,8 +34,8 @@ class EventDrain {
   EventDrain& operator=(const EventDrain&) = delete;
 
   /// Everything recorded so far that nobody has taken yet, by time over all threads. Looks into the rings
-  /// itself first.
-  std::vector<RecordBatch> take();
+  /// itself first. `next`: of the events that they will be.
+  std::vector<RecordBatch> take(EventId next);
   /// What may be handed on while the program runs: older than all that is still to come, and than the first
   /// record whose thread asks for a decision. Nothing once a thread of these records is not traced any more:
   /// it may have run on after the debugger has let go of it.
@@ -59,6 +59,7 @@ class EventDrain {
   std::vector<RecordBatch> split(std::uint64_t horizon);
   [[nodiscard]] bool all_traced(const std::vector<RecordBatch>& batches) const;
   bool drain_slot(unsigned index);
+  void note_unfinished(EventId next);
   /// True when the record was taken before its turn.
   bool was_early(unsigned index, std::uint64_t record);
   RecordBatch& batch_for(unsigned index);
@@ -82,6 +83,11 @@ class EventDrain {
   std::array<Named, agent::kThreadSlots> names_;           // of the slots' threads
   std::array<std::uint64_t, agent::kThreadSlots> told_{};  // of each slot: the last of take_unread, from 1
   std::unordered_map<unsigned, std::unordered_set<std::uint64_t>> early_;  // by slot: of take_interrupting
+  struct Unfinished {
+    std::uint64_t end = 0;  ///< of the records that had begun
+    EventId told;           ///< the first event told while they were not whole
+  };
+  std::array<Unfinished, agent::kThreadSlots> unfinished_{};  // of each slot, at a take
   SettledTime settled_;
   SoleRecorder sole_;
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled

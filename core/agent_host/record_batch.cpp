@@ -19,6 +19,8 @@ void RecordBatch::cut(std::uint64_t time, RecordBatch& later) {
   older.tid = later.tid = tid;
   older.thread_name = later.thread_name = thread_name;
   older.thread = later.thread = thread;
+  older.late_until = later.late_until = late_until;
+  older.told_before = later.told_before = told_before;
   for (std::size_t i = 0; i < size(); ++i) (moments_[i].time >= time ? later : older).add(record(i));
   *this = std::move(older);
 }

@@ -22,8 +22,16 @@ class RecordBatch {
   bool in_order = true;      ///< by time
   std::uint64_t newest = 0;  ///< time of the newest record
   std::uint64_t asks_at = ~std::uint64_t{0};  ///< time of the oldest record whose thread asks for a decision
-  ThreadIndex thread;                         ///< in the history; for whoever hands the records on
+  /// Records up to that time were in progress when others were taken that may be newer: the events from there
+  /// on.
+  std::uint64_t late_until = 0;
+  EventId told_before;
+  ThreadIndex thread;  ///< in the history; for whoever hands the records on
 
+  void note_late(const agent::Record& record, EventId told) {
+    late_until = std::max(late_until, record.time);
+    told_before = std::min(told_before, told);  // an invalid one is larger than all others
+  }
   void add(const agent::Record& record) {
     in_order = in_order && record.time >= newest;
     newest = std::max(newest, record.time);

@@ -70,6 +70,9 @@ class RecordView final : public ProgramView {
   [[nodiscard]] std::size_t read_memory(Address, void*, std::size_t, bool) const override { return 0; }
   [[nodiscard]] ThreadIndex thread() const override { return batch_.thread; }
   [[nodiscard]] std::optional<std::uint64_t> time_ns() const override { return time_ns_; }
+  [[nodiscard]] EventId told_before() const override {
+    return record_.time <= batch_.late_until ? batch_.told_before : EventId();
+  }
   [[nodiscard]] const RecordedStack* stack() const override { return &stack_; }
 
  private:

@@ -45,6 +45,8 @@ class ProgramView {
   [[nodiscard]] virtual ThreadIndex thread() const { return {}; }
   /// When it happened, if that is not now: nanoseconds of the recorder's clock.
   [[nodiscard]] virtual std::optional<std::uint64_t> time_ns() const { return std::nullopt; }
+  /// The events from this one on may have happened after the moment that this is the view of.
+  [[nodiscard]] virtual EventId told_before() const { return {}; }
   /// The stack, if it was recorded with the event.
   [[nodiscard]] virtual const RecordedStack* stack() const { return nullptr; }
 };

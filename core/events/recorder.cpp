@@ -51,11 +51,15 @@ bool covers(const Site& site, Address return_pc) {
 class Recorder::Surroundings final : public Circumstances {
  public:
   Surroundings(Recorder& recorder, const ProgramView& access, long tid)
-      : access(access), tid(tid), recorder_(recorder) {}
+      : access(access), tid(tid), told_before(access.told_before()), recorder_(recorder) {}
 
   [[nodiscard]] std::vector<int> in_flight(ObjectId object) const override {
     std::vector<int> changes = recorder_.changes_in_flight(access, tid, object);
-    changes.insert(changes.end(), later.begin(), later.end());
+    if (told_before.valid()) {
+      const ThreadIndex thread = recorder_.thread_index(access, tid);
+      const std::vector<int> others = recorder_.changes_around(told_before, object, thread);
+      changes.insert(changes.end(), others.begin(), others.end());
+    }
     return changes;
   }
   [[nodiscard]] bool inside_put(ObjectId object) const override {
@@ -73,7 +77,7 @@ class Recorder::Surroundings final : public Circumstances {
 
   const ProgramView& access;
   const long tid;
-  std::vector<int> later;  // of the object: recorded before, but perhaps made after its counter was read
+  EventId told_before;  // events from this one on may have come after the counter was read
 
  private:
   Recorder& recorder_;
@@ -192,22 +196,30 @@ void Recorder::settle(Surroundings& around, const Arrival& arrival, Count& count
     const Object& object = history_.object(id);
     const std::int64_t own = arrival.at_return ? direction(arrival.role) : 0;
     if (!object.base_known || *count == object.ledger + own) return;
-    const EventId first(history_.event_count());
+    around.told_before = next_event();
     catch_up_();
-    around.later = changes_since(first, id);
-    if (around.later.empty() || looks == kMostLooks) return;
+    if (next_event() == around.told_before || looks == kMostLooks) return;
     count = read_count(around.access, arrival.family, arrival.address);
   }
 }
 
-std::vector<int> Recorder::changes_since(EventId first, ObjectId object) {
+std::vector<int> Recorder::changes_around(EventId first, ObjectId object, ThreadIndex thread) {
+  constexpr std::uint32_t kBefore = 64;  // events
   std::vector<int> changes;
-  if (history_.event_count() == first.value) return changes;
-  history_.log().for_each(first, [&](const EventLog::Entry& entry) {
+  std::unordered_map<std::uint32_t, int> running;  // by thread: its last change
+  const EventId from(first.value - std::min(first.value, kBefore));
+  if (from.value >= history_.event_count()) return changes;
+  history_.log().for_each(from, [&](const EventLog::Entry& entry) {
     const Event& event = entry.event;
-    if (event.object == object && !event.failed && !event.unobserved && direction(event.role) != 0)
-      changes.push_back(direction(event.role));
+    const int change = event.failed || event.unobserved ? 0 : direction(event.role);
+    if (event.object != object || event.thread == thread || change == 0) return;
+    if (entry.id < first) {
+      running[event.thread.value] = change;
+    } else {
+      changes.push_back(change);
+    }
   });
+  for (const auto& [other, change] : running) changes.push_back(change);
   return changes;
 }
 

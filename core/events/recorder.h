@@ -50,6 +50,7 @@ class Recorder {
         unwinder_(unwinder),
         families_(families) {}
 
+  [[nodiscard]] EventId next_event() const { return EventId(history_.event_count()); }
   /// Tells what the agent has recorded until now.
   void set_catch_up(std::function<void()> catch_up) { catch_up_ = std::move(catch_up); }
   RecordingOptions& options() { return options_; }
@@ -178,7 +179,8 @@ class Recorder {
   /// A counter that was read while other threads may run, and does not agree with the history: what the agent
   /// has recorded meanwhile is told before anybody is accused.
   void settle(Surroundings& around, const Arrival& arrival, Count& count);
-  std::vector<int> changes_since(EventId first, ObjectId object);
+  /// Of the object, by other threads: from that event on, and what may have been running before it.
+  std::vector<int> changes_around(EventId first, ObjectId object, ThreadIndex thread);
 
   History& history_;
   Ledger ledger_;

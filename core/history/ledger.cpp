@@ -7,9 +7,6 @@
 namespace refhist {
 
 namespace {
-constexpr std::size_t kMaxInFlight =
-    16;  // subsets are counted up to this; more threads inside one object are not seen
-
 bool is_put(Role role) { return role == Role::put; }
 
 std::vector<int> in_flight(const Arrival& arrival, ObjectId id) {
@@ -26,9 +23,7 @@ bool explained_by(std::int64_t ledger, std::int64_t memory, const std::vector<in
   // +1s.
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
-  for (std::size_t i = 0; i < std::min(changes.size(), kMaxInFlight); ++i) {
-    (changes[i] < 0 ? lowest : highest) += changes[i];
-  }
+  for (const int change : changes) (change < 0 ? lowest : highest) += change;
   const std::int64_t missing = ledger - memory;
   return lowest <= missing && missing <= highest;
 }

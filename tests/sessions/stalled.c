@@ -1,7 +1,7 @@
 // Gets and puts without end in sight, faster than anybody can look.
-//   stalled PAIRS READY
-// in rounds of 32 gets and then 32 puts; writes a byte to the file READY after a tenth of them, and sleeps
-// for two seconds after half of them.
+//   stalled PAIRS READY GO
+// in rounds of 32 gets and then 32 puts. After a tenth of them, and after half of them, it writes a byte to
+// the pipe READY and waits for one in GO.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,10 +10,14 @@
 
 enum { HELD = 32 };
 
-static __attribute__((noinline)) int churn(struct conn *conn, long rounds, int ready) {
+static int meet(int ready, int go) {
+  char byte;
+  return write(ready, "r", 1) == 1 && read(go, &byte, 1) == 1;
+}
+
+static __attribute__((noinline)) int churn(struct conn *conn, long rounds, int ready, int go) {
   for (long round = 0; round < rounds; round++) {
-    if (round == rounds / 10 && write(ready, "r", 1) != 1) return 2;
-    if (round == rounds / 2) sleep(2);
+    if ((round == rounds / 10 || round == rounds / 2) && !meet(ready, go)) return 2;
     for (int i = 0; i < HELD; i++) conn_get(conn);
     for (int i = 0; i < HELD; i++) conn_put(conn);
   }
@@ -21,9 +25,9 @@ static __attribute__((noinline)) int churn(struct conn *conn, long rounds, int r
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) return 2;
+  if (argc < 4) return 2;
   struct conn *conn = conn_new(1);
-  const int status = churn(conn, atol(argv[1]) / HELD, open(argv[2], O_WRONLY));
+  const int status = churn(conn, atol(argv[1]) / HELD, open(argv[2], O_WRONLY), open(argv[3], O_RDONLY));
   conn_put(conn);
   return status;
 }

@@ -57,16 +57,34 @@ TEST_CASE("what a signal handler records can be taken before the record that it 
   ring.finish(first, 200);
   ring.finish(second, 300);
 
-  CHECK(objects(ring.drain().take()) == std::vector<Address>{whole});
+  CHECK(objects(ring.drain().take(EventId(0U))) == std::vector<Address>{whole});
   CHECK(objects(ring.drain().take_interrupting(getpid() + 1)).empty());
   CHECK(objects(ring.drain().take_interrupting(getpid())) == std::vector<Address>{first, second});
   CHECK(objects(ring.drain().take_interrupting(getpid())).empty());
-  CHECK(objects(ring.drain().take()).empty());
+  CHECK(objects(ring.drain().take(EventId(0U))).empty());
 
   ring.finish(interrupted, 400);
   const std::uint64_t last = ring.begin();
   ring.finish(last, 500);
-  CHECK(objects(ring.drain().take()) == std::vector<Address>{interrupted, last});
+  CHECK(objects(ring.drain().take(EventId(0U))) == std::vector<Address>{interrupted, last});
+}
+
+TEST_CASE("a record that was not whole at a take comes with what was told since") {
+  Ring ring;
+  const std::uint64_t whole = ring.begin();
+  ring.finish(whole, 100);
+  const std::uint64_t unfinished = ring.begin();
+  CHECK_FALSE(ring.drain().take(EventId(5U)).front().told_before.valid());
+  CHECK(ring.drain().take(EventId(9U)).empty());
+  ring.finish(unfinished, 200);
+  for (unsigned i = 0; i < 4; ++i) ring.finish(ring.begin(), 300 + i);
+
+  const std::vector<RecordBatch> late = ring.drain().take(EventId(12U));
+  REQUIRE(late.size() == 1);
+  CHECK(late.front().told_before == EventId(5U));
+  CHECK(late.front().late_until >= 200);
+  CHECK(late.front().late_until < 303);
+  CHECK_FALSE(ring.drain().take(EventId(20U)).size() > 0);
 }
 
 }  // namespace refhist::test

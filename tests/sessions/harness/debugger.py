@@ -33,7 +33,7 @@ class Debugger:
         self.program = case.program
         self.output_path = os.path.join(case.scratch, "output.txt")
         self._markers = 0
-        self._ready = None
+        self._ready = self._go = None
         self._spawned = []
         self.environment = dict(os.environ, LC_ALL="C.UTF-8", LANG="C.UTF-8", TERM="dumb", DEBUGINFOD_URLS="",
                                 XDG_CACHE_HOME=os.path.join(case.build, "index-cache"))
@@ -254,6 +254,16 @@ class Debugger:
         readable, _, _ = select.select([self._ready], [], [], self.terminal.seconds_left())
         check(readable and os.read(self._ready, 1), "the program did not report that it is ready")
 
+    def go_path(self):
+        """A pipe (by name) for the program: `let_go` gives it a byte to read."""
+        path = os.path.join(self.case.scratch, "go")
+        os.mkfifo(path)
+        self._go = os.open(path, os.O_RDWR)
+        return path
+
+    def let_go(self):
+        os.write(self._go, b"g")
+
     def output(self):
         """What the program printed so far (standard output and error)."""
         with open(self.output_path, encoding="utf-8", errors="replace") as file:
@@ -370,8 +380,9 @@ class Debugger:
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
-        if self._ready is not None:
-            os.close(self._ready)
+        for pipe in (self._ready, self._go):
+            if pipe is not None:
+                os.close(pipe)
 
 
 def _read_to_end(file):
