@@ -29,6 +29,8 @@ bool explained_by(std::int64_t ledger, std::int64_t memory, const std::vector<in
 }
 
 Outcome Ledger::apply(const Arrival& arrival) {
+  const Count now = arrival.at_return ? arrival.after : arrival.before;
+  if (arrival.traits.immortal_below_zero && now && *now < 0) return leave_immortal(arrival);
   switch (arrival.role) {
     case Role::alloc:
     case Role::init:
@@ -39,6 +41,15 @@ Outcome Ledger::apply(const Arrival& arrival) {
     default:
       return arrival.failed ? failed_try(arrival) : change(arrival);
   }
+}
+
+Outcome Ledger::leave_immortal(const Arrival& arrival) {
+  const ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  if (id.valid() && history_.object(id).state == ObjectState::live) {
+    history_.object(id).state = ObjectState::unknown;
+    history_.set_note(id, "it is immortal now: its counter is negative, and gets and puts leave it alone");
+  }
+  return {};
 }
 
 bool Ledger::happened_inside(const Arrival& arrival, EventId event) const {

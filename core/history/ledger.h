@@ -22,7 +22,8 @@ struct FamilyTraits {
   bool blind = false;        ///< copies of its functions exist that are not armed
   bool has_init = false;
   std::int64_t born = 1;
-  bool copies_unknown = false;  ///< no debug information tells whether there are inlined copies
+  bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
+  bool copies_unknown = false;       ///< no debug information tells whether there are inlined copies
 };
 
 /// The allocation that an object lies in, where the allocator is tracked.
@@ -102,6 +103,7 @@ class Ledger {
 
  private:
   Outcome birth(const Arrival& arrival);
+  Outcome leave_immortal(const Arrival& arrival);
   Outcome change(const Arrival& arrival);
   Outcome release(const Arrival& arrival);
 

@@ -64,6 +64,7 @@ struct CounterSpec {
   std::uint32_t shift = 0;
   std::int32_t scale = 1;  ///< -1 for GLib's grefcount, which counts downwards
   std::int32_t bias = 0;
+  bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
   [[nodiscard]] bool known() const { return !path.empty() || offset.has_value(); }
 };
 

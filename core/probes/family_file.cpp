@@ -27,10 +27,10 @@ const std::vector<std::string>& file_keys() {
 
 const std::vector<std::string>& family_keys() {
   static const std::vector<std::string> keys{
-      "name",        "description", "modules",    "type",   "count",   "count_offset", "count_size",
-      "count_shift", "count_scale", "count_bias", "born",   "except",  "alloc",        "init",
-      "get",         "try_get",     "put",        "free",   "realloc", "pool_create",  "pool_destroy",
-      "allocator",   "fold",        "managed",    "part_of"};
+      "name",        "description", "modules",    "type",    "count",   "count_offset", "count_size",
+      "count_shift", "count_scale", "count_bias", "born",    "except",  "alloc",        "init",
+      "get",         "try_get",     "put",        "free",    "realloc", "pool_create",  "pool_destroy",
+      "allocator",   "fold",        "managed",    "part_of", "immortal"};
   return keys;
 }
 
@@ -164,6 +164,13 @@ class Reader {
     }
     if (const toml::node* node = table.get("count_bias")) {
       counter.bias = static_cast<std::int32_t>(integer(*node, "count_bias", INT32_MIN, INT32_MAX));
+    }
+    if (const toml::node* node = table.get("immortal")) {
+      const std::string value = string(*node, "immortal");
+      if (value != "negative") wrong(*node, "immortal is \"{}\"; expected \"negative\"", value);
+      if (!counter.known())
+        wrong(*node, "immortal without a counter; expected count or count_offset beside it");
+      counter.immortal_below_zero = true;
     }
     const toml::node* size = table.get("count_size");
     if (size != nullptr && !counter.known()) {

@@ -66,6 +66,7 @@ std::string counter_lines(const CounterSpec& counter) {
   if (counter.shift != usual.shift) lines += fmt::format("count_shift = {}\n", counter.shift);
   if (counter.scale != usual.scale) lines += fmt::format("count_scale = {}\n", counter.scale);
   if (counter.bias != usual.bias) lines += fmt::format("count_bias = {}\n", counter.bias);
+  if (counter.immortal_below_zero) lines += "immortal = \"negative\"\n";
   return lines;
 }
 

@@ -103,6 +103,7 @@ void settle_family(const SessionState& state, TrackedFamily& tracked) {
   tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
   tracked.traits.has_init = tracked.family.has_role(Role::init);
   tracked.traits.born = tracked.family.born;
+  tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
     tracked.counter_note.clear();
   } else if (tracked.family.allocator) {

@@ -263,6 +263,24 @@ TEST_CASE("a counter that a destructor has set is its own thread's business") {
   SUBCASE("that has not taken effect yet") { CHECK_FALSE(f.put(1, {-1}).finding.has_value()); }
 }
 
+TEST_CASE("an object that becomes immortal is followed no longer, where the family has such") {
+  Fixture f;
+  SUBCASE("it has") {
+    f.traits.immortal_below_zero = true;
+    f.init();
+    CHECK_FALSE(f.get(-1).event.valid());
+    CHECK_FALSE(f.put(-1).finding.has_value());
+    CHECK_FALSE(f.release(-1).finding.has_value());
+    CHECK(f.newest().state == ObjectState::unknown);
+    CHECK(f.history.findings().empty());
+    CHECK(f.history.event_count() == 1);
+  }
+  SUBCASE("it has not") {
+    f.init();
+    CHECK(verdict_of(f.put(-1)) == Verdict::over_put);
+  }
+}
+
 TEST_CASE("free while references are outstanding") {
   Fixture f;
   f.init();

@@ -61,6 +61,7 @@ count_size = 8
 count_shift = 1
 count_scale = -1
 count_bias = 2
+immortal = "negative"
 born = 0
 except = ["conn_get_name"]
 alloc = [{ function = "conn_alloc", size = 2, pool = 1 }]
