@@ -1,5 +1,6 @@
 #include "patching/stack_arguments.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -104,6 +105,7 @@ class Walk {
   void jump_by_table(Address table, const StackState& state);
   /// False when the instruction has been followed with a state that knew no more.
   bool first_time(Place& place);
+  static void widen(StackState& state, const std::vector<Seen>& all);
   /// Of two different depths at one instruction one came past a call that does not return.
   bool settle(const Place& place, const Seen& known);
   void note_call(const DecodedInstruction& call, const StackState& state);
@@ -191,6 +193,7 @@ void Walk::follow(Place place) {
 
 bool Walk::first_time(Place& place) {
   std::vector<Seen>& all = seen_[place.address];
+  widen(place.state, all);
   for (Seen& known : all) {
     if (known.state.rsp() != place.state.rsp()) {
       if (settle(place, known)) return false;
@@ -201,12 +204,22 @@ bool Walk::first_time(Place& place) {
     place.state = known.state;
     return true;
   }
-  if (all.size() == kMostDepths) {
+  if (all.size() > kMostDepths) {
     doubt();
     return false;
   }
   all.push_back({place.state, place.call});
   return true;
+}
+
+// A loop that makes room on the stack, page by page: of its depth no more is known than from where it came.
+void Walk::widen(StackState& state, const std::vector<Seen>& all) {
+  if (all.size() < kMostDepths) return;
+  StackPointer bound = {Kind::at_most, state.rsp().offset};
+  for (const Seen& known : all) bound.offset = std::max(bound.offset, known.state.rsp().offset);
+  const bool known =
+      std::any_of(all.begin(), all.end(), [&](const Seen& seen) { return seen.state.rsp() == state.rsp(); });
+  if (!known) state.set_rsp(bound);
 }
 
 bool Walk::settle(const Place& place, const Seen& known) {

@@ -22,6 +22,7 @@ class StackState {
   StackState() { reg(ZYDIS_REGISTER_RSP) = {StackPointer::Kind::exact, 0}; }
 
   [[nodiscard]] const StackPointer& rsp() const { return registers_[4]; }
+  void set_rsp(const StackPointer& rsp) { registers_[4] = rsp; }
   /// What a memory operand of the instruction means, without its index; none when it is not on the stack.
   [[nodiscard]] StackPointer address_of(const ZydisDecodedOperand& operand) const;
   /// What the instruction does to registers. Control flow is the caller's.

@@ -15,7 +15,7 @@ from .elf import ElfFile
 Region = collections.namedtuple("Region", "begin end rights offset path")  # rights: r 4, w 2, x 1
 
 _MAPPING = re.compile(
-    r"^ *0x([0-9a-f]+) +0x([0-9a-f]+) +0x[0-9a-f]+ +0x([0-9a-f]+)(?: +([r-][w-][x-])[ps-])? *(.*)$",
+    r"^ *0x([0-9a-f]+) +0x([0-9a-f]+) +0x[0-9a-f]+ +0x([0-9a-f]+)(?: +([r-][w-][x-])[ps-])? *(.*?) *$",
     re.MULTILINE,
 )
 _LIBRARY = re.compile(r"^0x([0-9a-f]+) +0x[0-9a-f]+ +(?:Yes|No)(?: \(\*\))? +(.+)$", re.MULTILINE)

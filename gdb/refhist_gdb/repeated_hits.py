@@ -13,6 +13,8 @@ import gdb
 def is_resumed_at(address):
     """To list breakpoints costs as much as a hit."""
     thread = gdb.selected_thread().global_num
-    momentary = rf"high-priority step resume .*\b0x0*{address:x}\b.* thread {thread}$"
+    # GDB 16 tells the thread in a line of its own.
+    of_thread = rf"(?: thread {thread}|\n(?:\t.*\n)*?\tstop only in thread {thread})$"
+    momentary = rf"high-priority step resume .*\b0x0*{address:x}\b.*{of_thread}"
     listed = gdb.execute("maint info breakpoints", to_string=True)
     return re.search(momentary, listed, re.MULTILINE) is not None

@@ -182,6 +182,17 @@ TEST_CASE("patching: stack arguments, form by form") {
   // sub rsp,24; test edi,edi; je +2; call abort (does not return); add rsp,24; ret
   CHECK(look({0x48, 0x83, 0xec, 0x18, 0x85, 0xff, 0x74, 0x05, 0xe8, 0, 1, 0, 0, 0x48, 0x83, 0xc4, 0x18,
               0xc3}) == StackArguments::no);
+  // The same with an array of variable length, page by page: sub rsp,4096; or qword [rsp+4088],0; cmp
+  // rsp,rdx; jne back
+  const Bytes array{0x55, 0x48, 0x89, 0xe5, 0x48, 0x81, 0xec, 0x00, 0x10, 0x00, 0x00, 0x48, 0x83, 0x8c, 0x24,
+                    0xf8, 0x0f, 0x00, 0x00, 0x00, 0x48, 0x39, 0xd4, 0x75, 0xeb, 0x8b, 0x45, 0xf0, 0xc9, 0xc3};
+  CHECK(look(array) == StackArguments::no);
+  Bytes above = array;
+  above[27] = 0x10;  // mov eax,[rbp+16]
+  CHECK(look(above) == StackArguments::yes);
+  above = array;
+  above[16] = 0x20;  // or qword [rsp+8184],0: above where the loop began
+  CHECK(look(above) != StackArguments::no);
   // jmp *rax with the frame gone: whoever that is
   CHECK(look({0xff, 0xe0}) == StackArguments::unknown);
   // xchg rsp,rax; mov eax,[rsp]

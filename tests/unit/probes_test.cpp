@@ -209,6 +209,7 @@ TEST_CASE("every key of a family is read") {
   CHECK(conn.counter.shift == 1);
   CHECK(conn.counter.scale == -1);
   CHECK(conn.counter.bias == 2);
+  CHECK(conn.counter.immortal_below_zero);
   CHECK(conn.born == 0);
   CHECK(conn.origin == "mine.toml:2");
   REQUIRE(conn.probes.size() == 11);
@@ -223,7 +224,7 @@ TEST_CASE("every key of a family is read") {
   CHECK(to_string(conn.probes[2].object) == "*2");
   CHECK(conn.probes[2].success == Success::zero);
   CHECK(conn.probes[3].function == "conn_get*");
-  CHECK(conn.probes[3].origin == "mine.toml:17");
+  CHECK(conn.probes[3].origin == "mine.toml:18");
   CHECK(conn.probes[4].success == Success::nonzero);
   CHECK(to_string(conn.probes[4].object) == "1");
   CHECK(to_string(conn.probes[5].object) == "return");
