@@ -13,8 +13,8 @@
 namespace refhist {
 
 namespace {
-constexpr Address kReach = (Address{1} << 31) - (Address{64} << 20);  // of a 32-bit jump, with some room
-constexpr Address kLowest = 0x10000;                                  // mmap_min_addr
+constexpr Address kJumpReach = (Address{1} << 31) - (Address{64} << 20);  // of a 32-bit jump, with some room
+constexpr Address kLowest = 0x10000;                                      // mmap_min_addr
 constexpr Address kHighest = Address{1} << 47;
 constexpr Address kStep = Address{1} << 20;
 constexpr Address kMargin = Address{1} << 20;  // kept free around: heaps and stacks grow
@@ -39,10 +39,10 @@ bool ProcessLayout::free(Address begin, std::uint64_t size) const {
 std::optional<Address> ProcessLayout::gap_near(Address near, std::uint64_t size,
                                                std::uint64_t distance) const {
   const Address page = near / kStep * kStep;
-  for (std::uint64_t away = distance; away + size < kReach; away += kStep) {
+  for (std::uint64_t away = distance; away + size < kJumpReach; away += kStep) {
     if (page > away + size + kLowest && free(page - away - size, size)) return page - away - size;
   }
-  for (std::uint64_t away = distance; away + size < kReach; away += kStep) {
+  for (std::uint64_t away = distance; away + size < kJumpReach; away += kStep) {
     if (page + away + size < kHighest && free(page + away, size)) return page + away;
   }
   for (std::uint64_t away = distance; away >= kStep; away -= kStep) {

@@ -7,7 +7,7 @@
 namespace refhist {
 
 namespace {
-constexpr Address kRedZone = 128;  // below the stack pointer, of the innermost function
+constexpr Address kBelowStack = 128;  // below the stack pointer, of the innermost function
 }
 
 StackPlaces::StackPlaces(DebuggerPort& port, const MemoryReader& read, const ModuleMap& modules,
@@ -21,7 +21,7 @@ StackPlaces::StackPlaces(DebuggerPort& port, const MemoryReader& read, const Mod
 void StackPlaces::add_thread(const Registers& registers, const MemoryReader& read, Unwinder& unwinder) {
   std::vector<RawFrame> walked;
   unwinder.unwind(registers, read, UnwindOptions{}, walked);
-  Address begin = registers.sp() - kRedZone;
+  Address begin = registers.sp() - kBelowStack;
   for (std::size_t i = 0; i < walked.size(); ++i) {
     const RawFrame& frame = walked[i];
     if (frame.cfa <= begin) return;  // unknown, or a stack of its own for signals

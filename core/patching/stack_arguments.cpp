@@ -17,7 +17,7 @@ using Kind = StackPointer::Kind;
 constexpr std::int64_t kFirstArgument = 8;  // above the return address
 constexpr unsigned kStepBudget = 30000;
 constexpr std::size_t kMostDepths = 4;  // different rsp at one instruction
-constexpr std::size_t kLongestTable = 4096;
+constexpr std::size_t kMostEntries = 4096;
 constexpr unsigned kTableLoadReach = 8;  // instructions between the load of a table's entry and the jump
 
 ZydisRegister whole(ZydisRegister reg) {
@@ -313,7 +313,7 @@ void Walk::jump_by_table(Address table, const StackState& state) {
   const auto bytes = around_.data_at(table).bytes;
   std::set<Address> targets;
   const std::size_t most =
-      bound_.entries() != 0 && bound_.entries() < kLongestTable ? bound_.entries() : kLongestTable;
+      bound_.entries() != 0 && bound_.entries() < kMostEntries ? bound_.entries() : kMostEntries;
   for (std::size_t i = 0; i < most && (i + 1) * 4 <= bytes.size(); ++i) {
     std::int32_t distance;
     std::memcpy(&distance, bytes.data() + i * 4, sizeof distance);

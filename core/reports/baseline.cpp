@@ -13,7 +13,7 @@
 namespace refhist {
 
 namespace {
-constexpr const char* kSchema = "refhist-baseline/1";
+constexpr const char* kBaselineSchema = "refhist-baseline/1";
 }
 
 Baseline Baseline::read(const std::string& path) {
@@ -22,8 +22,9 @@ Baseline Baseline::read(const std::string& path) {
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
   if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string())
     fail("{} is no baseline: refhist check --baseline FILE --update-baseline makes one", path);
-  if (json["schema"] != kSchema)
-    fail("{} has the schema {}, this refhist reads {}", path, json["schema"].get<std::string>(), kSchema);
+  if (json["schema"] != kBaselineSchema)
+    fail("{} has the schema {}, this refhist reads {}", path, json["schema"].get<std::string>(),
+         kBaselineSchema);
   Baseline baseline;
   try {
     for (const nlohmann::json& finding : json.at("findings"))
@@ -40,7 +41,7 @@ void Baseline::write(const std::string& path, const std::map<std::string, Entry>
     list.push_back(
         {{"fingerprint", fingerprint}, {"verdict", verdict_name(entry.verdict)}, {"what", entry.what}});
   }
-  const nlohmann::ordered_json json{{"schema", kSchema}, {"findings", std::move(list)}};
+  const nlohmann::ordered_json json{{"schema", kBaselineSchema}, {"findings", std::move(list)}};
   replace_file(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema = "refhist/1";
+constexpr const char* kJsonSchema = "refhist/1";
 constexpr std::size_t kMostOfFinding = 1'000;  // events of its object, and references: half from each end
 
 std::string hex(Address address) { return fmt::format("{:#x}", address); }
@@ -246,11 +246,11 @@ std::string objects_json(SessionState& state, const std::vector<ObjectId>& objec
   Json array = Json::array();
   for (const ObjectId id : objects)
     array.push_back(moment.valid() ? past_json(state, id, moment, most) : life_json(state, id, most));
-  return finish({{"schema", kSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
+  return finish({{"schema", kJsonSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
 }
 
 std::string check_json(const Check& check) {
-  return finish({{"schema", kSchema},
+  return finish({{"schema", kJsonSchema},
                  {"totals", totals_json(check.program())},
                  {"findings", findings_array(check)},
                  {"failing", check.failing},
@@ -266,7 +266,7 @@ std::string session_json(const Check& check) {
     complete = complete && process.state->end.by_itself();
     if (process.parent != 0) children.push_back(child_json(process));
   }
-  return finish({{"schema", kSchema},
+  return finish({{"schema", kJsonSchema},
                  {"program", program_json(state)},
                  {"backend", any_in_agent(state) ? "agent" : "breakpoint"},
                  {"families", families_json(state)},
@@ -309,7 +309,7 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
   std::vector<std::string> notes = listed.notes;
   for (std::string& line : caveats(state)) notes.push_back(std::move(line));
   return finish(
-      {{"schema", kSchema},
+      {{"schema", kJsonSchema},
        {"leaks", std::move(groups)},
        {"reachable", listed.reachable},
        {"suppressed", listed.suppressed},
@@ -321,7 +321,7 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
 std::string status_json(SessionState& state, DebuggerPort& port) {
   Json rules = Json::array();
   for (const StopRule& rule : state.rules.all()) rules.push_back(rule_json(rule));
-  return finish({{"schema", kSchema},
+  return finish({{"schema", kJsonSchema},
                  {"alive", state.alive},
                  {"opened", state.opened ? Json(state.opened->path) : Json(nullptr)},
                  {"recording", state.recording},
@@ -343,7 +343,7 @@ std::string rules_json(const SessionState& state, RuleKind kind) {
   for (const StopRule& rule : state.rules.all()) {
     if (rule.kind == kind) rules.push_back(rule_json(rule));
   }
-  return finish({{"schema", kSchema}, {"rules", std::move(rules)}});
+  return finish({{"schema", kJsonSchema}, {"rules", std::move(rules)}});
 }
 
 }  // namespace refhist

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema =
+constexpr const char* kSarifSchema =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 constexpr const char* kRootId = "SRCROOT";
 constexpr std::size_t kMostSteps = 200;  // events of an object that are told
@@ -170,7 +170,7 @@ std::string sarif_report(const Check& check, const SourcePlaces& places) {
            {"results", std::move(results)}};
   if (!places.root().empty())
     run["originalUriBaseIds"] = {{kRootId, {{"uri", SourcePlaces::uri(places.root())}}}};
-  const Json sarif{{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}};
+  const Json sarif{{"$schema", kSarifSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}};
   return sarif.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -138,7 +138,8 @@ std::string family_text(const SessionState& state, FamilyId id, const Totals& to
                   plural(totals.events, "event"), plural(totals.objects, "object"), totals.live,
                   totals.incomplete == 0 ? "" : fmt::format(", {} incomplete", totals.incomplete));
   if (!tracked.counter_note.empty())
-    text += fmt::format("    the counter is not read: {}\n", tracked.counter_note);
+    text +=
+        fmt::format("    {}{}\n", tracked.counter ? "" : "the counter is not read: ", tracked.counter_note);
   if (!tracked.births_note.empty()) text += fmt::format("    {}\n", tracked.births_note);
   if (tracked.unborn_calls != 0) {
     text += fmt::format(

@@ -95,17 +95,36 @@ std::string infer_counter_type(const SessionState& state, Family& family) {
 
 }  // namespace
 
+namespace {
+
+/// What a file says of the counter's place has to be borne out by the code. Returns what is to be told.
+std::string check_counter(TrackedFamily& tracked, const std::vector<const LoadedModule*>& modules) {
+  const CounterSpec& spec = tracked.family.counter;
+  const bool by_file = spec.offset && tracked.family.origin != "command line";
+  if (!tracked.counter || !by_file || tracked.counter->offset != *spec.offset) return {};
+  if (!tracked.counter_by_code) tracked.counter_by_code = counter_by_code(tracked.family, modules);
+  if (!tracked.counter_by_code || !tracked.counter_by_code->elsewhere) return {};
+  const CounterByCode& code = *tracked.counter_by_code;
+  tracked.counter = code.elsewhere;
+  return fmt::format("its counter is read at offset {}, where {} of {} has it; the family says {}",
+                     static_cast<std::int64_t>(code.elsewhere->offset), code.get, file_name(code.module),
+                     static_cast<std::int64_t>(*spec.offset));
+}
+
+}  // namespace
+
 void settle_family(const SessionState& state, TrackedFamily& tracked) {
   const std::string disagreed = infer_counter_type(state, tracked.family);
   const auto modules = state.modules.loaded();
   tracked.counter = place_counter(tracked.family, modules);
+  const std::string elsewhere = check_counter(tracked, modules);
   // What manages the user's object is of a type derived from the one that is named.
   tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
   tracked.traits.has_init = tracked.family.has_role(Role::init);
   tracked.traits.born = tracked.family.born;
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
-    tracked.counter_note.clear();
+    tracked.counter_note = elsewhere;
   } else if (tracked.family.allocator) {
     tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {

@@ -30,8 +30,9 @@ std::string Tracker::track(DebuggerPort& port, Family family) {
   const bool libraries_there = state_.alive && !at_first_instruction(port);
   check_functions(state_, tracked, libraries_there, notes);
   if (!tracked.counter_note.empty() && state_.alive) {
-    notes.push_back(
-        fmt::format("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note));
+    notes.push_back(tracked.counter ? tracked.counter_note
+                                    : fmt::format("the counter of {} is not read: {}", tracked.family.name,
+                                                  tracked.counter_note));
   }
   drop_default(port, tracked.family);
   const std::size_t armed = add_family(port, std::move(tracked));
@@ -540,7 +541,8 @@ bool Tracker::at_first_instruction(DebuggerPort& port) const {
   const bool in_linker = file_name(module->module->path()).starts_with("ld-");
   // LLDB never hits a breakpoint where the thread already stands, so it may stand behind the first
   // instruction.
-  return in_linker || registers->pc() - (module->module->entry_point() + module->bias) < ThreadPlaces::kLongestInstruction;
+  return in_linker ||
+         registers->pc() - (module->module->entry_point() + module->bias) < ThreadPlaces::kLongestInstruction;
 }
 
 void Tracker::settle_fork(DebuggerPort& port) {

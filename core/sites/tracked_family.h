@@ -6,6 +6,7 @@
 
 #include "history/ledger.h"
 #include "probes/family.h"
+#include "sites/counter_check.h"
 #include "symbols/module.h"
 
 namespace refhist {
@@ -24,9 +25,10 @@ enum class FromFile : std::uint8_t {
 struct TrackedFamily {
   Family family;
   std::optional<MemberPlace> counter;  ///< where the counter is; nothing when it cannot be read
-  std::string counter_note;            ///< why it cannot be read
-  std::string births_note;             ///< which births are unseen and why; empty when none is known to be
-  std::uint64_t object_size = 0;       ///< bytes; 0 unknown
+  std::string counter_note;            ///< why it cannot be read, or is read elsewhere than the family says
+  std::optional<CounterByCode> counter_by_code;  ///< where the code has it, once that was looked at
+  std::string births_note;        ///< which births are unseen and why; empty when none is known to be
+  std::uint64_t object_size = 0;  ///< bytes; 0 unknown
   Backend backend = Backend::automatic;
   FamilyTraits traits;
   bool by_default = false;            ///< an allocator that nobody named: in the agent or not at all

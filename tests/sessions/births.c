@@ -21,8 +21,10 @@ __attribute__((noinline)) void node_put(struct node *node) {
 }
 
 int main(void) {
+  struct node *nodes[2];  // both at a time: the second one would have the address of the first
+  for (int i = 0; i < 2; i++) nodes[i] = node_new();
   for (int i = 0; i < 2; i++) {
-    subject = node_new();
+    subject = nodes[i];
     node_get(subject);
     node_put(subject);
     node_put(subject);

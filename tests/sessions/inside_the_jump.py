@@ -4,7 +4,7 @@ last one, set before and after arming. It stops at every call, and every call is
 from harness.checks import equal
 from harness.shapes import functions, roles
 
-SECOND, LAST = 1, 4
+SECOND, LAST = 1, 4  # with endbr64 the second byte begins no instruction
 
 
 def stops(d, offset, number):
@@ -58,6 +58,8 @@ def test_last_byte_before(d):
 
 
 def test_second_byte_before(d):
+    if d.variant == "cet":
+        return
     set_before(d, SECOND)
 
 
@@ -66,6 +68,8 @@ def test_last_byte_after(d):
 
 
 def test_second_byte_after(d):
+    if d.variant == "cet":
+        return
     set_after(d, SECOND)
 
 
