@@ -198,7 +198,11 @@ void Recorder::settle(Surroundings& around, const Arrival& arrival, Count& count
     if (!object.base_known || *count == object.ledger + own) return;
     around.told_before = next_event();
     catch_up_();
-    if (next_event() == around.told_before || looks == kMostLooks) return;
+    if (next_event() == around.told_before) {
+      around.told_before = {};
+      return;
+    }
+    if (looks == kMostLooks) return;
     count = read_count(around.access, arrival.family, arrival.address);
   }
 }
@@ -212,11 +216,11 @@ std::vector<int> Recorder::changes_around(EventId first, ObjectId object, Thread
   history_.log().for_each(from, [&](const EventLog::Entry& entry) {
     const Event& event = entry.event;
     const int change = event.failed || event.unobserved ? 0 : direction(event.role);
-    if (event.object != object || event.thread == thread || change == 0) return;
-    if (entry.id < first) {
+    if (event.object != object || change == 0) return;
+    if (entry.id >= first) {
+      changes.push_back(change);  // of the same thread: by a signal handler, which interrupts the record
+    } else if (event.thread != thread) {
       running[event.thread.value] = change;
-    } else {
-      changes.push_back(change);
     }
   });
   for (const auto& [other, change] : running) changes.push_back(change);

@@ -179,7 +179,7 @@ class Recorder {
   /// A counter that was read while other threads may run, and does not agree with the history: what the agent
   /// has recorded meanwhile is told before anybody is accused.
   void settle(Surroundings& around, const Arrival& arrival, Count& count);
-  /// Of the object, by other threads: from that event on, and what may have been running before it.
+  /// Of the object: from that event on, and what other threads may have been running before it.
   std::vector<int> changes_around(EventId first, ObjectId object, ThreadIndex thread);
 
   History& history_;
