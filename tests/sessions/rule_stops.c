@@ -1,9 +1,8 @@
 // Calls at which stop rules stop, in forms that make it hard to come to them.
 //   twice           an object is put to zero, and another one
 //   pairs ROUNDS    four threads put objects of two families to zero
-//   jump ROUNDS     a thread puts to zero by an inlined copy that stands in the bytes of its own jump, while
-//   others
-//                   run through these bytes all the time
+//   jump ROUNDS     a thread puts to zero by an inlined copy that stands in the bytes of its own jump,
+//                   while others run through these bytes all the time
 //   signals ROUNDS  a signal handler puts an object to zero around the time when the thread does
 //   inner           a function begins with the call that takes the fourth reference
 #include <pthread.h>
