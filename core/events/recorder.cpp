@@ -309,7 +309,7 @@ bool Recorder::freed_by_allocator(ObjectId id) const {
   });
 }
 
-Arrival Recorder::make_arrival(Surroundings& around, FamilyId family, SiteId id, Address object) {
+Arrival Recorder::make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object) {
   Arrival arrival;
   arrival.family = family;
   arrival.traits = families_[family.index()].traits;
@@ -619,7 +619,8 @@ void Recorder::destroy_pool(Surroundings& around, SiteId site, StackId stack, Ad
   pools_.erase(found);
 }
 
-void Recorder::move_objects(Surroundings& around, const PendingCall& call, const Block& from, Address to) {
+void Recorder::move_objects(const Surroundings& around, const PendingCall& call, const Block& from,
+                            Address to) {
   for (const ObjectId id :
        history_.starting_in(from.begin, from.begin + std::max<std::uint64_t>(from.size, 1))) {
     const Object& object = history_.object(id);

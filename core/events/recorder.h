@@ -166,13 +166,13 @@ class Recorder {
                     std::vector<Recorded>& recorded);
   void allocation_returned(Surroundings& around, const PendingCall& call, Address result,
                            std::vector<Recorded>& recorded);
-  void move_objects(Surroundings& around, const PendingCall& call, const Block& from, Address to);
+  void move_objects(const Surroundings& around, const PendingCall& call, const Block& from, Address to);
   Arrival arrival_for(Surroundings& around, ObjectId object, SiteId site, StackId stack);
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   [[nodiscard]] bool freed_by_allocator(ObjectId id) const;
-  Arrival make_arrival(Surroundings& around, FamilyId family, SiteId id, Address object);
+  Arrival make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
   void finish(Surroundings& around, const PendingCall& call, Address result, std::vector<Recorded>& recorded);
   Count read_count(const ProgramView& access, FamilyId family, Address object) const;
