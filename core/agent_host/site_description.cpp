@@ -38,12 +38,12 @@ void describe_counter(const TrackedFamily& tracked, agent::Site& described) {
   described.counter_bias = tracked.family.counter.bias;
 }
 
-/// What the instruction reads and writes may be more than the counter.
+/// What the instruction reads and writes may be more than the counter, or its low part.
 void describe_instruction(const CounterInstruction& instruction, agent::Site& described) {
   described.inlined = 1;
   described.compares = instruction.kind == CounterInstruction::Kind::compare_exchange ? 1 : 0;
   described.counter_offset -= instruction.within;
-  described.counter_size = std::min<std::uint8_t>(instruction.size, sizeof(std::uint64_t));
+  described.counter_size = instruction.span(described.counter_size);
 }
 
 void describe_effect(const Site& site, const TrackedFamily& tracked, agent::Site& described) {

@@ -399,7 +399,7 @@ void Recorder::on_counter_site(const ProgramView& access, long tid, const Regist
     arm_return = await_attempt(access, tid, registers, step);
     return;
   }
-  const std::size_t size = std::min<std::size_t>(instruction.size, sizeof step.before);
+  const std::size_t size = instruction.span(families_[site.family.index()].counter->size);
   if (access.read_memory(step.operand, &step.before, size, true) != size) return;
   const auto after = instruction.after(registers, step.before);
   if (!after) return;

@@ -12,6 +12,7 @@ bool can_change(const CounterInstruction& change, Role role, std::uint32_t count
   // another pointer or number.
   const bool known = role == Role::init || change.source == CounterInstruction::kNoRegister;
   const bool fits = stores && known ? change.size >= counter_size : change.size == counter_size;
+  if (role != Role::init && change.steps_low_part(counter_size)) return true;
   return fits && (role == Role::init ? stores : !change.opaque);
 }
 
@@ -26,6 +27,7 @@ const std::vector<ParameterValue>& values_of(const InlinedCopy& copy, const Obje
 std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Role role,
                                                     const ObjectSource& object) {
   std::map<Address, CounterInstruction> found;
+  std::map<Address, CounterInstruction> low_parts;  // the counter only where nothing changes all of it
   const std::vector<ParameterValue>& values = values_of(copy, object);
   for (const FileRange& range : copy.ranges) {
     for (const MemoryChange& change : changes_.around(range)) {
@@ -36,11 +38,11 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
       if (!within) within = counter_in(instruction, values);
       if (!within) continue;
       instruction.within = *within;
-      found.emplace(instruction.address, instruction);
+      (instruction.size < counter_.size ? low_parts : found).emplace(instruction.address, instruction);
     }
   }
   std::vector<CounterInstruction> instructions;
-  for (const auto& [address, instruction] : found) instructions.push_back(instruction);
+  for (const auto& [address, instruction] : found.empty() ? low_parts : found) instructions.push_back(instruction);
   return instructions;
 }
 
@@ -89,7 +91,8 @@ std::optional<std::int64_t> CounterFinder::from_base(const CounterInstruction& i
 
 std::optional<std::uint8_t> CounterFinder::at_distance(const CounterInstruction& instruction,
                                                        std::int64_t distance) const {
-  const bool inside = distance >= 0 && distance + counter_.size <= instruction.size;
+  const bool low_part = distance == 0 && instruction.steps_low_part(counter_.size);
+  const bool inside = low_part || (distance >= 0 && distance + counter_.size <= instruction.size);
   return inside ? std::optional(static_cast<std::uint8_t>(distance)) : std::nullopt;
 }
 

@@ -1,5 +1,7 @@
 #include "sites/counter_instruction.h"
 
+#include <algorithm>
+
 namespace refhist {
 
 namespace {
@@ -96,6 +98,15 @@ Address CounterInstruction::counter(const Registers& registers, Address bias) co
   return at;
 }
 
+bool CounterInstruction::steps_low_part(std::uint32_t counter_size) const {
+  return size < counter_size && kind != Kind::compare_exchange && step() != 0;
+}
+
+std::uint8_t CounterInstruction::span(std::uint32_t counter_size) const {
+  const std::uint32_t all = steps_low_part(counter_size) ? counter_size : size;
+  return static_cast<std::uint8_t>(std::min<std::uint32_t>(all, sizeof(std::uint64_t)));
+}
+
 std::uint64_t CounterInstruction::part(std::uint64_t operand, std::uint32_t counter_size) const {
   // A vector store may have the counter behind the bytes that are read; what it stores is not looked at.
   return within < sizeof operand ? low_bytes(operand >> (8U * within), counter_size) : 0;
@@ -118,7 +129,7 @@ std::optional<std::uint64_t> CounterInstruction::after(std::uint64_t operand, st
   if (opaque) return before;
   std::uint64_t result = operand;
   if (kind == Kind::add) result = negative ? before - operand : before + operand;
-  return low_bytes(result, size);
+  return before - low_bytes(before, size) + low_bytes(result, size);
 }
 
 }  // namespace refhist

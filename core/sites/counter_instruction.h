@@ -36,6 +36,10 @@ struct CounterInstruction {
   /// what was added to the value that is stored again.
   std::optional<std::int64_t> told_step;
 
+  /// It changes the low part of a wider counter by one each time, as CPython's Py_INCREF does since 3.12.
+  [[nodiscard]] bool steps_low_part(std::uint32_t counter_size) const;
+  /// How many bytes from the operand on hold what it changes and the counter: at most eight.
+  [[nodiscard]] std::uint8_t span(std::uint32_t counter_size) const;
   /// The part of the operand's bytes that is the counter.
   [[nodiscard]] std::uint64_t part(std::uint64_t operand, std::uint32_t counter_size) const;
   /// Nothing when the instruction changes no memory, or in a way that no counter is changed.
@@ -45,7 +49,7 @@ struct CounterInstruction {
 
   /// Where the counter lies when a thread stands at the instruction. `bias`: of the module.
   [[nodiscard]] Address counter(const Registers& registers, Address bias) const;
-  /// What the counter's bytes become, not sign-extended; nothing when a compare_exchange fails.
+  /// What those bytes become, not sign-extended; nothing when a compare_exchange fails.
   [[nodiscard]] std::optional<std::uint64_t> after(const Registers& registers, std::uint64_t before) const;
   /// The same for what the source register holds, or for `constant`; of a compare_exchange, if it succeeds.
   [[nodiscard]] std::optional<std::uint64_t> after(std::uint64_t operand, std::uint64_t before) const;
