@@ -204,10 +204,8 @@ bool Walk::first_time(Place& place) {
     place.state = known.state;
     return true;
   }
-  if (all.size() > kMostDepths) {
-    doubt();
-    return false;
-  }
+  // What has been followed from here lies below what is followed now. The budget ends what never ends.
+  if (all.size() > kMostDepths) all.clear();
   all.push_back({place.state, place.call});
   return true;
 }
