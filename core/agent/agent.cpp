@@ -227,6 +227,7 @@ __attribute__((always_inline)) inline uint8_t fill(const Activation& activation,
 extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, const Saved* saved,
                                                               uint64_t rbp, uint64_t counter,
                                                               uint64_t operand) {
+  if (site->last != 0 && load(counter, site->counter_size) != site->last) return 0;
   Activation activation(config(), reinterpret_cast<uint64_t>(saved));
   const Arrival at{site, saved, rbp, counter, operand};
   uint64_t index = 0;

@@ -89,7 +89,7 @@ struct Site {
   int32_t born;   ///< references of a new object
   uint64_t each;  ///< kWatchEach: an object's address, or kEveryObject
   int32_t above;  ///< kWatchCount: references
-  uint32_t unused;
+  uint32_t last;  ///< inlined: an event only where the counter's bytes are this; 0: always
   uint64_t only;  ///< stop rules look at the object at this address only; 0: at every one
   uint16_t family;
   uint8_t counter_size;      ///< 1, 2, 4 or 8; 0: no counter

@@ -42,6 +42,8 @@ void describe_counter(const TrackedFamily& tracked, agent::Site& described) {
 void describe_instruction(const CounterInstruction& instruction, agent::Site& described) {
   described.inlined = 1;
   described.compares = instruction.kind == CounterInstruction::Kind::compare_exchange ? 1 : 0;
+  if (instruction.kind == CounterInstruction::Kind::last)
+    described.last = static_cast<std::uint32_t>(instruction.constant);
   described.counter_offset -= instruction.within;
   described.counter_size = instruction.span(described.counter_size);
 }

@@ -1,20 +1,10 @@
 #include "sites/counter_finder.h"
 
-#include <map>
+#include "sites/code_ways.h"
 
 namespace refhist {
 
 namespace {
-
-bool can_change(const CounterInstruction& change, Role role, std::uint32_t counter_size) {
-  const bool stores = change.kind == CounterInstruction::Kind::store;
-  // What sets a counter to a known number may set its neighbours as well. What stores a wider register is
-  // another pointer or number.
-  const bool known = role == Role::init || change.source == CounterInstruction::kNoRegister;
-  const bool fits = stores && known ? change.size >= counter_size : change.size == counter_size;
-  if (role != Role::init && change.steps_low_part(counter_size)) return true;
-  return fits && (role == Role::init ? stores : !change.opaque);
-}
 
 const std::vector<ParameterValue>& values_of(const InlinedCopy& copy, const ObjectSource& object) {
   static const std::vector<ParameterValue> kNone;
@@ -24,26 +14,63 @@ const std::vector<ParameterValue>& values_of(const InlinedCopy& copy, const Obje
 
 }  // namespace
 
+bool CounterFinder::fits(const CounterInstruction& change, Role role) const {
+  if (change.kind == CounterInstruction::Kind::last) {
+    const std::int64_t references = spec_.scale * (change.constant >> spec_.shift) + spec_.bias;
+    return role == Role::put && references == 1 && change.size <= counter_.size;
+  }
+  const bool stores = change.kind == CounterInstruction::Kind::store;
+  // What sets a counter to a known number may set its neighbours as well. What stores a wider register is
+  // another pointer or number.
+  const bool known = role == Role::init || change.source == CounterInstruction::kNoRegister;
+  const bool whole = stores && known ? change.size >= counter_.size : change.size == counter_.size;
+  if (role != Role::init && change.steps_low_part(counter_.size)) return true;
+  return whole && (role == Role::init ? stores : !change.opaque);
+}
+
 std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Role role,
                                                     const ObjectSource& object) {
   std::map<Address, CounterInstruction> found;
   std::map<Address, CounterInstruction> low_parts;  // the counter only where nothing changes all of it
+  std::map<Address, MemoryChange> tests;
   const std::vector<ParameterValue>& values = values_of(copy, object);
   for (const FileRange& range : copy.ranges) {
     for (const MemoryChange& change : changes_.around(range)) {
-      CounterInstruction instruction = change.instruction;
-      if (instruction.address < range.begin || instruction.address >= range.end) continue;
-      if (!can_change(instruction, role, counter_.size)) continue;
+      MemoryChange kept = change;
+      CounterInstruction& instruction = kept.instruction;
+      // A copy may begin behind what it compares.
+      if (!range.contains(instruction.address) && !range.contains(change.zero_side)) continue;
+      if (!fits(instruction, role)) continue;
       auto within = counter_in(change);
       if (!within) within = counter_in(instruction, values);
       if (!within) continue;
       instruction.within = *within;
-      (instruction.size < counter_.size ? low_parts : found).emplace(instruction.address, instruction);
+      if (instruction.kind == CounterInstruction::Kind::last) {
+        tests.emplace(instruction.address, kept);
+      } else {
+        (instruction.size < counter_.size ? low_parts : found).emplace(instruction.address, instruction);
+      }
     }
   }
+  if (found.empty()) found = std::move(low_parts);
+  if (!found.empty()) add_tests(copy, tests, found);
   std::vector<CounterInstruction> instructions;
-  for (const auto& [address, instruction] : found.empty() ? low_parts : found) instructions.push_back(instruction);
+  for (const auto& [address, instruction] : found) instructions.push_back(instruction);
   return instructions;
+}
+
+// Those behind which nothing in the copy changes the counter, before it is tested once more.
+void CounterFinder::add_tests(const InlinedCopy& copy, const std::map<Address, MemoryChange>& tests,
+                              std::map<Address, CounterInstruction>& found) const {
+  const std::map<Address, CounterInstruction> changes = found;
+  for (const auto& [address, test] : tests) {
+    CodeWays ways(module_, copy.ranges);
+    const bool changed = ways.any_from(test.zero_side, [&](Address at) {
+      if (tests.contains(at)) return CodeWays::Answer::no_further;
+      return changes.contains(at) ? CodeWays::Answer::found : CodeWays::Answer::go_on;
+    });
+    if (!changed) found.emplace(address, test.instruction);
+  }
 }
 
 std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change) const {

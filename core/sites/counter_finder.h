@@ -1,6 +1,7 @@
 // Finds the instructions by which an inlined copy changes the counter of its object.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -18,14 +19,17 @@ namespace refhist {
 /// tells where the object is at that instruction.
 class CounterFinder {
  public:
-  CounterFinder(const Module& module, MemoryChanges& changes, const MemberPlace& counter)
-      : module_(module), changes_(changes), counter_(counter) {}
+  CounterFinder(const Module& module, MemoryChanges& changes, const MemberPlace& counter,
+                const CounterSpec& spec)
+      : module_(module), changes_(changes), counter_(counter), spec_(spec) {}
 
   /// Empty when none does, or when nothing tells that the memory is the counter. By address. `object`: which
   /// parameter of the function is the object.
   std::vector<CounterInstruction> find(const InlinedCopy& copy, Role role, const ObjectSource& object);
 
  private:
+  void add_tests(const InlinedCopy& copy, const std::map<Address, MemoryChange>& tests,
+                 std::map<Address, CounterInstruction>& found) const;
   /// Where in the operand the counter lies; nothing when it is not in there, or not known to be.
   [[nodiscard]] std::optional<std::uint8_t> counter_in(const MemoryChange& change) const;
   /// The same where the object is what debug information says.
@@ -37,11 +41,14 @@ class CounterFinder {
   /// The counter lies at this distance from where the operand begins.
   [[nodiscard]] std::optional<std::uint8_t> at_distance(const CounterInstruction& instruction,
                                                         std::int64_t distance) const;
+  /// The instruction may change a counter as one of that role does.
+  [[nodiscard]] bool fits(const CounterInstruction& change, Role role) const;
   [[nodiscard]] bool is_variable(Address counter) const;
 
   const Module& module_;
   MemoryChanges& changes_;
   const MemberPlace& counter_;
+  const CounterSpec& spec_;
 };
 
 }  // namespace refhist

@@ -11,8 +11,8 @@ std::uint64_t low_bytes(std::uint64_t value, unsigned size) {
 }
 
 /// False for memory that no counter of an object is in: stack slots, thread-local variables.
-bool set_operand(const DecodedInstruction& instruction, CounterInstruction& change) {
-  const ZydisDecodedOperand& operand = instruction.operands[0];
+bool set_operand(const DecodedInstruction& instruction, std::size_t number, CounterInstruction& change) {
+  const ZydisDecodedOperand& operand = instruction.operands[number];
   if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM) return false;
   const ZydisDecodedOperandMem& memory = operand.mem;
   const bool local = memory.segment == ZYDIS_REGISTER_FS || memory.segment == ZYDIS_REGISTER_GS ||
@@ -43,6 +43,12 @@ void set_source(const DecodedInstruction& instruction, CounterInstruction& chang
 
 std::uint8_t CounterInstruction::register_number(ZydisRegister name) {
   return static_cast<std::uint8_t>(dwarf_number(name).value_or(kNoRegister));
+}
+
+std::optional<CounterInstruction> CounterInstruction::at_memory(const DecodedInstruction& instruction,
+                                                                std::size_t operand) {
+  CounterInstruction place;
+  return set_operand(instruction, operand, place) ? std::optional(place) : std::nullopt;
 }
 
 std::optional<CounterInstruction> CounterInstruction::of(const DecodedInstruction& instruction) {
@@ -87,7 +93,7 @@ std::optional<CounterInstruction> CounterInstruction::of(const DecodedInstructio
   const bool from_unknown = !change.opaque && instruction.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
                             instruction.raw.operand_count_visible > 1 &&
                             change.source == CounterInstruction::kNoRegister;
-  if (from_unknown || !set_operand(instruction, change)) return std::nullopt;
+  if (from_unknown || !set_operand(instruction, 0, change)) return std::nullopt;
   return change;
 }
 
@@ -120,6 +126,7 @@ std::optional<std::uint64_t> CounterInstruction::after(const Registers& register
 }
 
 int CounterInstruction::step() const {
+  if (kind == Kind::last) return -1;
   if (told_step) return *told_step == 1 || *told_step == -1 ? static_cast<int>(*told_step) : 0;
   if (kind != Kind::add || source != kNoRegister || (constant != 1 && constant != -1)) return 0;
   return static_cast<int>(negative ? -constant : constant);
@@ -127,6 +134,10 @@ int CounterInstruction::step() const {
 
 std::optional<std::uint64_t> CounterInstruction::after(std::uint64_t operand, std::uint64_t before) const {
   if (opaque) return before;
+  if (kind == Kind::last) {
+    const std::uint64_t rest = before - low_bytes(before, size);
+    return before - rest == operand ? std::optional(rest) : std::nullopt;
+  }
   std::uint64_t result = operand;
   if (kind == Kind::add) result = negative ? before - operand : before + operand;
   return before - low_bytes(before, size) + low_bytes(result, size);

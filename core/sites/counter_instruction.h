@@ -16,6 +16,7 @@ struct CounterInstruction {
     add,               ///< add, sub, inc, dec, xadd, with or without lock
     store,             ///< mov, xchg: the counter becomes `constant` or what the source register holds
     compare_exchange,  ///< the same, if the counter still is what rax holds
+    last,  ///< no store: where the counter is `constant`, a put gives the object back without storing zero
   };
   static constexpr std::uint8_t kNoRegister = 0xff;
 
@@ -44,12 +45,16 @@ struct CounterInstruction {
   [[nodiscard]] std::uint64_t part(std::uint64_t operand, std::uint32_t counter_size) const;
   /// Nothing when the instruction changes no memory, or in a way that no counter is changed.
   static std::optional<CounterInstruction> of(const DecodedInstruction& instruction);
+  /// Only where that operand is. Nothing for memory that no counter of an object is in.
+  static std::optional<CounterInstruction> at_memory(const DecodedInstruction& instruction,
+                                                     std::size_t operand = 0);
   /// DWARF's number of a general register or of its lower part; kNoRegister for others.
   static std::uint8_t register_number(ZydisRegister name);
 
   /// Where the counter lies when a thread stands at the instruction. `bias`: of the module.
   [[nodiscard]] Address counter(const Registers& registers, Address bias) const;
-  /// What those bytes become, not sign-extended; nothing when a compare_exchange fails.
+  /// What those bytes become, not sign-extended; nothing when a compare_exchange fails, or at a
+  /// `last` that is none.
   [[nodiscard]] std::optional<std::uint64_t> after(const Registers& registers, std::uint64_t before) const;
   /// The same for what the source register holds, or for `constant`; of a compare_exchange, if it succeeds.
   [[nodiscard]] std::optional<std::uint64_t> after(std::uint64_t operand, std::uint64_t before) const;

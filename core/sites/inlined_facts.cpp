@@ -25,8 +25,8 @@ std::set<Step> steps_in(const InlinedCopy& copy, MemoryChanges& changes) {
       const bool inside = instruction.address >= range.begin && instruction.address < range.end;
       const std::int64_t delta =
           change.exchanged_step.value_or(instruction.told_step.value_or(instruction.step()));
-      if (!inside || delta == 0 || instruction.base == CounterInstruction::kNoRegister ||
-          instruction.base == kStackPointer)
+      if (!inside || delta == 0 || change.zero_side != 0 ||
+          instruction.base == CounterInstruction::kNoRegister || instruction.base == kStackPointer)
         continue;
       for (const std::int64_t moved : {std::int64_t{0}, change.distance.value_or(0)})
         steps.emplace(instruction.displacement + moved, delta, instruction.size);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sites/value_trail.h"
+#include "sites/zero_test.h"
 
 namespace refhist {
 
@@ -10,8 +11,8 @@ namespace {
 
 std::optional<std::int64_t> told_step(const CounterInstruction& change, const RegisterDistances& distances) {
   using Kind = CounterInstruction::Kind;
-  if (change.source == CounterInstruction::kNoRegister || change.size != sizeof(std::int32_t))
-    return std::nullopt;
+  const bool wide = change.size == sizeof(std::int32_t) || change.size == sizeof(std::int64_t);
+  if (change.source == CounterInstruction::kNoRegister || !wide) return std::nullopt;
   if (change.kind == Kind::store && change.index == CounterInstruction::kNoRegister &&
       change.base != CounterInstruction::kNoRegister)
     return distances.more_than(change.source, change.base, change.displacement);
@@ -45,17 +46,42 @@ void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const Regis
   const bool absolute = change->base == CounterInstruction::kNoRegister;
   changes_.insert_or_assign(instruction.address,
                             MemoryChange{*change, absolute ? std::nullopt : distances.of(change->base),
-                                         exchanged_step(*change, distances)});
+                                         exchanged_step(*change, distances), 0});
+}
+
+// A way on which no more is known than on an earlier one takes back what that has told.
+void MemoryChanges::Walk::add_test(const DecodedInstruction& jump) {
+  if (jump.raw.meta.category != ZYDIS_CATEGORY_COND_BR || passed_.empty()) return;
+  const Passed* at = &passed_[0];
+  auto found = zero_test(at->instruction, jump, at->distances);
+  if (!found && passed_.size() > 1) {
+    found = zero_test(passed_[1].instruction, at->instruction, jump);
+    at = &passed_[1];
+  }
+  if (!found) {
+    const auto known = changes_.find(passed_[0].instruction.address);
+    if (known != changes_.end() && known->second.zero_side != 0) changes_.erase(known);
+    return;
+  }
+  const std::uint8_t base = found->instruction.base;
+  const bool absolute = base == CounterInstruction::kNoRegister;
+  changes_.insert_or_assign(found->instruction.address,
+                            MemoryChange{found->instruction, absolute ? std::nullopt : at->distances.of(base),
+                                         std::nullopt, found->zero_side});
 }
 
 void MemoryChanges::Walk::follow_from(Address at) {
   RegisterDistances distances = arrivals_.at(at);
+  passed_.clear();
   DecodedInstruction instruction;
   for (const Address begin = at; decoder_.decode(code_, at, instruction); at = instruction.next()) {
     // Where another way comes in, what holds on both is followed from there.
     if (at != begin && arrivals_.contains(at)) return arrive(at, distances);
     seen_.insert(at);
     add(instruction, distances);
+    add_test(instruction);
+    passed_.insert(passed_.begin(), {instruction, distances});
+    if (passed_.size() > 2) passed_.pop_back();
     distances.follow(instruction);
     const auto target = instruction.is_call() ? std::nullopt : instruction.branch_target();
     if (target) arrive(*target, distances);

@@ -16,9 +16,10 @@ struct MemoryChange {
   CounterInstruction instruction;
   std::optional<std::int64_t> distance;        ///< of its base register's value, as RegisterDistances says
   std::optional<std::int64_t> exchanged_step;  ///< of a compare_exchange that succeeds, where that is told
+  Address zero_side = 0;  ///< of a `last`, which changes nothing itself: where it goes on when it is one
 };
 
-/// Each function is looked at once.
+/// With the places where they find that nothing is left. Each function is looked at once.
 class MemoryChanges {
  public:
   explicit MemoryChanges(const Module& module) : module_(module) {}
@@ -42,6 +43,7 @@ class MemoryChanges {
     void arrive(Address at, const RegisterDistances& distances);
     void follow_from(Address at);
     void add(const DecodedInstruction& instruction, const RegisterDistances& distances);
+    void add_test(const DecodedInstruction& jump);
 
     CodeRange code_;
     std::vector<MemoryChange>& found_;
@@ -50,6 +52,13 @@ class MemoryChanges {
     std::set<Address> waiting_;
     std::map<Address, MemoryChange> changes_;
     std::set<Address> seen_;
+    /// The two instructions on this way before the one that is looked at, the last one first, and what held
+    /// there.
+    struct Passed {
+      DecodedInstruction instruction;
+      RegisterDistances distances;
+    };
+    std::vector<Passed> passed_;
   };
 
   const Module& module_;

@@ -81,6 +81,16 @@ std::optional<RegisterDistances::Loaded> RegisterDistances::loaded_by(
   }
 }
 
+// What is stored may be what was loaded; a variable of its own, or one in the frame, is no object's counter.
+void RegisterDistances::forget_loaded(ZydisRegister stored_through) {
+  const auto in_frame = [](std::uint8_t base) { return base == kRsp || base == kRbp; };
+  const bool variable =
+      stored_through == ZYDIS_REGISTER_RIP || in_frame(CounterInstruction::register_number(stored_through));
+  for (std::optional<Loaded>& value : loaded_) {
+    if (value && (!variable || in_frame(value->base))) value.reset();
+  }
+}
+
 void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
   if (instruction.is_call()) {
     constants_ = {};
@@ -94,8 +104,7 @@ void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
     const bool written = (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     const std::uint8_t number =
         is_register(operands[i]) ? CounterInstruction::register_number(operands[i].reg.value) : kNone;
-    // What is stored may be what was loaded.
-    if (written && operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) loaded_ = {};
+    if (written && operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) forget_loaded(operands[i].mem.base);
     if (!written || number == kNone) continue;
     constants_[number].reset();
     for (std::optional<Loaded>& other : loaded_) {

@@ -22,6 +22,15 @@ class RegisterDistances {
   /// How much more the register holds than the memory at base + displacement, from where it was loaded.
   [[nodiscard]] std::optional<std::int64_t> more_than(std::uint8_t reg, std::uint8_t base,
                                                       std::int64_t displacement) const;
+  /// A value that was loaded, and what was added to it since.
+  struct Loaded {
+    std::uint8_t base = 0;
+    std::int64_t displacement = 0;
+    std::int64_t added = 0;
+    bool operator==(const Loaded&) const = default;
+  };
+  /// What the register holds, if that was loaded through a register that has not changed since.
+  [[nodiscard]] const std::optional<Loaded>& loaded(std::uint8_t reg) const { return loaded_[reg]; }
   /// How much more the register holds than rax.
   [[nodiscard]] std::optional<std::int64_t> more_than_rax(std::uint8_t reg) const { return above_rax_[reg]; }
   /// What holds behind the instruction.
@@ -36,14 +45,8 @@ class RegisterDistances {
   [[nodiscard]] std::optional<std::int64_t> of(const ZydisDecodedOperand& operand) const;
   void set(const ZydisDecodedOperand& operand, std::optional<std::int64_t> distance);
 
-  /// A value that was loaded, and what was added to it since.
-  struct Loaded {
-    std::uint8_t base = 0;
-    std::int64_t displacement = 0;
-    std::int64_t added = 0;
-    bool operator==(const Loaded&) const = default;
-  };
   void follow_values(const DecodedInstruction& instruction);
+  void forget_loaded(ZydisRegister stored_through);
   void follow_above_rax(const DecodedInstruction& instruction);
   [[nodiscard]] std::optional<Loaded> loaded_by(const DecodedInstruction& instruction) const;
 

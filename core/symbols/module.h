@@ -61,6 +61,7 @@ struct Signature {
 struct FileRange {
   Address begin = 0;
   Address end = 0;
+  [[nodiscard]] bool contains(Address at) const { return at >= begin && at < end; }
 };
 
 /// What a parameter's value is while code runs: what a register holds, with a number added, or an address in
