@@ -32,4 +32,6 @@ def test_quiet_on_the_screen(d):
     d.track_conn()
     screen = d.run(library(d))
     lacks(screen.lower(), "cannot", "screen")
-    lacks(screen.lower(), "warning", "screen")
+    # GDB 16's own, told once for each unloading, since it disables the breakpoints of plugins (docs/guide.md, limits).
+    own = [line for line in screen.splitlines() if "Temporarily disabling breakpoints for unloaded shared library" not in line]
+    lacks("\n".join(own).lower(), "warning", "screen")

@@ -14,6 +14,8 @@ def families(d):
 
 
 def track(d):
+    if d.variant == "clang":
+        d.case.left_to_breakpoints = 10  # short locked increments whose next instruction is a branch's target
     d.refhist("track " + " ".join(families(d)))
 
 
@@ -129,10 +131,9 @@ def test_a_cycle(d):
 def jump_before(d, site):
     """Where the jump is that stands in front of the site's own instruction; None when it stands there."""
     address = int(site["address"], 16)
-    for back in range(16):
-        if d.value(f"*(unsigned char *){address - back:#x}") == 0xE9:
-            return address - back if back else None
-    return None
+    code = b"".join(d.value(f"*(unsigned long *){address + at:#x}").to_bytes(8, "little") for at in (-15, -7))
+    back = 15 - code.rfind(0xE9) if 0xE9 in code else 0
+    return address - back if back else None
 
 
 def test_steps_where_the_jump_stands_in_front(d):
