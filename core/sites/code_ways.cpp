@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "patching/decoded_instruction.h"
-
 namespace refhist {
 
 const FileRange* CodeWays::range_of(Address at) const {
@@ -13,7 +11,7 @@ const FileRange* CodeWays::range_of(Address at) const {
   return found == ranges_.end() ? nullptr : &*found;
 }
 
-bool CodeWays::any_from(Address begin, const std::function<Answer(Address)>& look) const {
+bool CodeWays::any_from(Address begin, const std::function<Answer(const DecodedInstruction&)>& look) const {
   const InstructionDecoder decoder;
   std::set<Address> seen;
   std::vector<Address> waiting{begin};
@@ -23,12 +21,12 @@ bool CodeWays::any_from(Address begin, const std::function<Answer(Address)>& loo
     waiting.pop_back();
     const FileRange* range = range_of(at);
     if (range == nullptr || !seen.insert(at).second) continue;
-    const Answer answer = look(at);
-    if (answer == Answer::found) return true;
-    if (answer == Answer::no_further) continue;
     std::vector<std::uint8_t> bytes(std::min<Address>(range->end - at, ZYDIS_MAX_INSTRUCTION_LENGTH));
     if (!module_.read_code(at, bytes.data(), bytes.size()) || !decoder.decode({at, bytes}, at, instruction))
       return true;
+    const Answer answer = look(instruction);
+    if (answer == Answer::found) return true;
+    if (answer == Answer::no_further) continue;
     const auto target = instruction.is_call() ? std::nullopt : instruction.branch_target();
     if (target) waiting.push_back(*target);
     if (instruction.falls_through()) waiting.push_back(instruction.next());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "patching/decoded_instruction.h"
 #include "symbols/module.h"
 
 namespace refhist {
@@ -17,7 +18,8 @@ class CodeWays {
 
   /// `look` is asked of each instruction that may come after `begin`, that one included; jumps and what
   /// stands behind calls are followed. True when it has found something, or when the code cannot be followed.
-  [[nodiscard]] bool any_from(Address begin, const std::function<Answer(Address)>& look) const;
+  [[nodiscard]] bool any_from(Address begin,
+                              const std::function<Answer(const DecodedInstruction&)>& look) const;
 
  private:
   [[nodiscard]] const FileRange* range_of(Address at) const;

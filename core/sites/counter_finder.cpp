@@ -1,5 +1,8 @@
 #include "sites/counter_finder.h"
 
+#include <algorithm>
+
+#include "probes/function_pattern.h"
 #include "sites/code_ways.h"
 
 namespace refhist {
@@ -16,7 +19,8 @@ const std::vector<ParameterValue>& values_of(const InlinedCopy& copy, const Obje
 
 bool CounterFinder::fits(const CounterInstruction& change, Role role) const {
   if (change.kind == CounterInstruction::Kind::last) {
-    const std::int64_t references = spec_.scale * (change.constant >> spec_.shift) + spec_.bias;
+    const std::int64_t references =
+        family_.counter.scale * (change.constant >> family_.counter.shift) + family_.counter.bias;
     return role == Role::put && references == 1 && change.size <= counter_.size;
   }
   const bool stores = change.kind == CounterInstruction::Kind::store;
@@ -59,15 +63,27 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
   return instructions;
 }
 
+bool CounterFinder::leads_to_put(const DecodedInstruction& instruction) const {
+  const bool leads = instruction.is_call() || instruction.is_jump();
+  const auto target = leads ? instruction.branch_target() : std::nullopt;
+  const auto function = target ? module_.function_at(*target) : std::nullopt;
+  return function && function->address == *target &&
+         std::any_of(family_.probes.begin(), family_.probes.end(), [&](const ProbeSpec& probe) {
+           return probe.role == Role::put &&
+                  FunctionPattern(probe.function).matches(function->name, demangle(function->name));
+         });
+}
+
 // Those behind which nothing in the copy changes the counter, before it is tested once more.
 void CounterFinder::add_tests(const InlinedCopy& copy, const std::map<Address, MemoryChange>& tests,
                               std::map<Address, CounterInstruction>& found) const {
   const std::map<Address, CounterInstruction> changes = found;
   for (const auto& [address, test] : tests) {
     CodeWays ways(module_, copy.ranges);
-    const bool changed = ways.any_from(test.zero_side, [&](Address at) {
-      if (tests.contains(at)) return CodeWays::Answer::no_further;
-      return changes.contains(at) ? CodeWays::Answer::found : CodeWays::Answer::go_on;
+    const bool changed = ways.any_from(test.zero_side, [&](const DecodedInstruction& instruction) {
+      if (tests.contains(instruction.address)) return CodeWays::Answer::no_further;
+      const bool change = changes.contains(instruction.address) || leads_to_put(instruction);
+      return change ? CodeWays::Answer::found : CodeWays::Answer::go_on;
     });
     if (!changed) found.emplace(address, test.instruction);
   }

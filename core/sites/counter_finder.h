@@ -20,8 +20,8 @@ namespace refhist {
 class CounterFinder {
  public:
   CounterFinder(const Module& module, MemoryChanges& changes, const MemberPlace& counter,
-                const CounterSpec& spec)
-      : module_(module), changes_(changes), counter_(counter), spec_(spec) {}
+                const Family& family)
+      : module_(module), changes_(changes), counter_(counter), family_(family) {}
 
   /// Empty when none does, or when nothing tells that the memory is the counter. By address. `object`: which
   /// parameter of the function is the object.
@@ -41,6 +41,8 @@ class CounterFinder {
   /// The counter lies at this distance from where the operand begins.
   [[nodiscard]] std::optional<std::uint8_t> at_distance(const CounterInstruction& instruction,
                                                         std::int64_t distance) const;
+  /// It calls, or goes on at, a put of the family, which changes the counter itself.
+  [[nodiscard]] bool leads_to_put(const DecodedInstruction& instruction) const;
   /// The instruction may change a counter as one of that role does.
   [[nodiscard]] bool fits(const CounterInstruction& change, Role role) const;
   [[nodiscard]] bool is_variable(Address counter) const;
@@ -48,7 +50,7 @@ class CounterFinder {
   const Module& module_;
   MemoryChanges& changes_;
   const MemberPlace& counter_;
-  const CounterSpec& spec_;
+  const Family& family_;
 };
 
 }  // namespace refhist

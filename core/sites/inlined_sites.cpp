@@ -112,7 +112,7 @@ void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCo
   std::string why_not = site.inlined ? "an inlined copy" : "its instructions are wanted";
   if (counts(site.role) && !counter_) why_not += ", and the counter is not known";
   if (counts(site.role) && counter_ && !copy.ranges.empty()) {
-    CounterFinder finder(*module_.module, changes_, *counter_, family_.counter);
+    CounterFinder finder(*module_.module, changes_, *counter_, family_);
     const std::vector<CounterInstruction> changes = finder.find(copy, site.role, site.object);
     for (const CounterInstruction& change : changes) {
       Site armed = site;

@@ -43,7 +43,8 @@ void RegisterDistances::set(const ZydisDecodedOperand& operand, std::optional<st
 std::optional<std::int64_t> RegisterDistances::more_than(std::uint8_t reg, std::uint8_t base,
                                                          std::int64_t displacement) const {
   const std::optional<Loaded>& loaded = loaded_[reg];
-  const bool same = loaded && loaded->base == base && loaded->displacement == displacement;
+  const Loaded place = loaded_from(base, displacement);
+  const bool same = loaded && loaded->base == place.base && loaded->displacement == place.displacement;
   return same ? std::optional(loaded->added) : std::nullopt;
 }
 
@@ -64,7 +65,7 @@ std::optional<RegisterDistances::Loaded> RegisterDistances::loaded_by(
       if (operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY || reg(operands[1].mem.base) == kNone ||
           operands[1].mem.index != ZYDIS_REGISTER_NONE)
         return std::nullopt;
-      return Loaded{reg(operands[1].mem.base), operands[1].mem.disp.value, 0};
+      return loaded_from(reg(operands[1].mem.base), operands[1].mem.disp.value);
     case ZYDIS_MNEMONIC_LEA:
       if (operands[1].mem.index != ZYDIS_REGISTER_NONE) return std::nullopt;
       return moved(reg(operands[1].mem.base), operands[1].mem.disp.value);
@@ -78,6 +79,49 @@ std::optional<RegisterDistances::Loaded> RegisterDistances::loaded_by(
       return moved(reg(operands[0].reg.value), -1);
     default:
       return std::nullopt;
+  }
+}
+
+RegisterDistances::Loaded RegisterDistances::loaded_from(std::uint8_t base, std::int64_t displacement) const {
+  const std::optional<Alias>& alias = aliases_[base];
+  return alias ? Loaded{alias->base, displacement + alias->above, 0} : Loaded{base, displacement, 0};
+}
+
+std::optional<RegisterDistances::Alias> RegisterDistances::alias_made_by(
+    const DecodedInstruction& instruction) const {
+  if (instruction.raw.operand_width != 64) return std::nullopt;
+  const ZydisDecodedOperand& from = instruction.operands[1];
+  std::uint8_t base = kNone;
+  std::int64_t above = 0;
+  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_LEA && from.mem.index == ZYDIS_REGISTER_NONE) {
+    base = CounterInstruction::register_number(from.mem.base);
+    above = from.mem.disp.value;
+  } else if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV && is_register(from)) {
+    base = CounterInstruction::register_number(from.reg.value);
+  }
+  if (base == kNone || base == kRsp || base == kRbp) return std::nullopt;
+  const Loaded place = loaded_from(base, above);
+  return Alias{place.base, place.displacement};
+}
+
+// The register gets another value. What was told by it is told by one that was made from it, if there is any.
+void RegisterDistances::forget_base(std::uint8_t reg) {
+  aliases_[reg].reset();
+  std::optional<Alias> heir;
+  for (std::size_t other = 0; other < aliases_.size(); ++other) {
+    std::optional<Alias>& alias = aliases_[other];
+    if (!alias || alias->base != reg) continue;
+    if (!heir) heir = Alias{static_cast<std::uint8_t>(other), alias->above};
+    alias = other == heir->base ? std::nullopt : std::optional(Alias{heir->base, alias->above - heir->above});
+  }
+  for (std::optional<Loaded>& value : loaded_) {
+    if (!value || value->base != reg) continue;
+    if (!heir) {
+      value.reset();
+      continue;
+    }
+    value->displacement -= heir->above;
+    value->base = heir->base;
   }
 }
 
@@ -95,11 +139,13 @@ void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
   if (instruction.is_call()) {
     constants_ = {};
     loaded_ = {};
+    aliases_ = {};
     return;
   }
   const auto& operands = instruction.operands;
   const bool to_register = is_register(operands[0]);
   const std::optional<Loaded> loaded = to_register ? loaded_by(instruction) : std::nullopt;
+  const std::optional<Alias> alias = to_register ? alias_made_by(instruction) : std::nullopt;
   for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
     const bool written = (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     const std::uint8_t number =
@@ -107,20 +153,19 @@ void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
     if (written && operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) forget_loaded(operands[i].mem.base);
     if (!written || number == kNone) continue;
     constants_[number].reset();
-    for (std::optional<Loaded>& other : loaded_) {
-      if (other && other->base == number) other.reset();
-    }
     loaded_[number].reset();
+    forget_base(number);
   }
   if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_CMPXCHG && !to_register) {
     // rax holds what the memory held, whether that was exchanged or not.
     const std::uint8_t base = CounterInstruction::register_number(operands[0].mem.base);
     const bool simple = base != kNone && base != kRax && operands[0].mem.index == ZYDIS_REGISTER_NONE;
-    if (simple) loaded_[kRax] = Loaded{base, operands[0].mem.disp.value, 0};
+    if (simple) loaded_[kRax] = loaded_from(base, operands[0].mem.disp.value);
   }
   const std::uint8_t target =
       to_register ? CounterInstruction::register_number(operands[0].reg.value) : kNone;
   if (target == kNone) return;
+  if (alias && alias->base != target) aliases_[target] = alias;
   if (loaded && loaded->base != target) loaded_[target] = loaded;
   if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
     constants_[target] = static_cast<std::int32_t>(operands[1].imm.value.u);
@@ -197,6 +242,7 @@ bool RegisterDistances::meet(const RegisterDistances& other) {
   keep(constants_, other.constants_);
   keep(above_rax_, other.above_rax_);
   keep(loaded_, other.loaded_);
+  keep(aliases_, other.aliases_);
   const auto dropped = std::erase_if(slots_, [&](const auto& known) {
     const auto found = other.slots_.find(known.first);
     return found == other.slots_.end() || found->second != known.second;

@@ -45,6 +45,16 @@ class RegisterDistances {
   [[nodiscard]] std::optional<std::int64_t> of(const ZydisDecodedOperand& operand) const;
   void set(const ZydisDecodedOperand& operand, std::optional<std::int64_t> distance);
 
+  /// A register whose value was made from another one's by adding a number, and both are what they were.
+  struct Alias {
+    std::uint8_t base = 0;
+    std::int64_t above = 0;
+    bool operator==(const Alias&) const = default;
+  };
+  [[nodiscard]] std::optional<Alias> alias_made_by(const DecodedInstruction& instruction) const;
+  void forget_base(std::uint8_t reg);
+  /// The same memory, told by the register that the others were made from.
+  [[nodiscard]] Loaded loaded_from(std::uint8_t base, std::int64_t displacement) const;
   void follow_values(const DecodedInstruction& instruction);
   void forget_loaded(ZydisRegister stored_through);
   void follow_above_rax(const DecodedInstruction& instruction);
@@ -54,6 +64,7 @@ class RegisterDistances {
   std::array<std::optional<std::int64_t>, kRegisterCount> constants_{};
   std::array<std::optional<Loaded>, kRegisterCount> loaded_{};
   std::array<std::optional<std::int64_t>, kRegisterCount> above_rax_{};
+  std::array<std::optional<Alias>, kRegisterCount> aliases_{};
   std::map<Slot, std::int64_t> slots_;
 };
 

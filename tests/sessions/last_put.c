@@ -44,6 +44,7 @@ static int births, taken, given, deaths;
       ++given;                                                                         \
       name##_put(o);                                                                   \
     }                                                                                  \
+    __asm__ volatile(""); /* no tail call: the copy is on the stack */                 \
   }
 
 SHAPE(plain, int, {
@@ -100,6 +101,38 @@ SHAPE(atomic, int, {
   if (__sync_sub_and_fetch(&o->refs, 1) == 0) atomic_end(o);
 })
 
+/* Takes and gives back a reference while the object is being ended, whose counter still reads one. */
+struct busy;
+APART void busy_bye(struct busy *o);
+SHAPE(busy, int, {
+  if (o->refs == 1) {
+    busy_bye(o);
+    return;
+  }
+  o->refs--;
+})
+APART void busy_bye(struct busy *o) {
+  busy_borrow(o);
+  busy_give(o);
+  busy_end(o);
+}
+
+/* The last reference is given back in another function, which nobody follows. */
+struct slow;
+APART void slow_rest(struct slow *o);
+SHAPE(slow, int, {
+  int now = __atomic_load_n(&o->refs, __ATOMIC_RELAXED);
+  do {
+    if (now == 1) {
+      slow_rest(o);
+      return;
+    }
+  } while (!__atomic_compare_exchange_n(&o->refs, &now, now - 1, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+})
+APART void slow_rest(struct slow *o) {
+  if (__atomic_sub_fetch(&o->refs, 1, __ATOMIC_ACQ_REL) == 0) slow_end(o);
+}
+
 /* Two copies of one put next to each other: the second is the last. */
 APART void atomic_in_a_row(struct atomic *o) {
   given += 2;
@@ -126,6 +159,8 @@ int main(void) {
   stored_lives();
   atomic_lives();
   atomic_short_life();
+  busy_lives();
+  slow_lives();
   printf("births %d\ntaken %d\ngiven %d\ndeaths %d\n", births, taken, given, deaths);
   return births == deaths ? 7 : 1;
 }
