@@ -57,7 +57,9 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
     }
   }
   if (found.empty()) found = std::move(low_parts);
-  if (!found.empty()) add_tests(copy, tests, found);
+  // A copy whose object nobody looks at again may store nothing at all. At the object's beginning, nothing
+  // but a change tells that it is the counter.
+  if (!found.empty() || counter_.offset != 0) add_tests(copy, tests, found);
   std::vector<CounterInstruction> instructions;
   for (const auto& [address, instruction] : found) instructions.push_back(instruction);
   return instructions;

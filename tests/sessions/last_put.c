@@ -72,7 +72,6 @@ SHAPE(sole, unsigned, {
   o->refs--;
 })
 SHAPE(signed_one, int, {
-  if (o->refs == 0) return;
   if (--o->refs <= 0) signed_one_end(o);
 })
 SHAPE(wide, int64_t, {

@@ -1,5 +1,5 @@
-// A get that changes the lower half of an eight-byte counter, and leaves immortal objects alone, as CPython's Py_INCREF
-// does since 3.12. The put changes all eight bytes.
+// A get that changes the lower half of an eight-byte counter, and leaves immortal objects alone, as CPython's
+// Py_INCREF does since 3.12. The put changes all eight bytes.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -156,6 +156,9 @@ def test_steps_where_the_jump_stands_in_front(d):
         stops += 1
         for _ in range(4):
             d.stepi()
+        if stops == 200:
+            d.delete_breakpoints()
+            d.break_at("checkpoint")
         d.cont()
     check(stops >= 4, f"the program came to few of them: {stops}")
     check_totals(d)
