@@ -129,14 +129,11 @@ void RuleWatch::birth(Moment& moment, bool returned) {
   entry->dying_thread = 0;
 }
 
-bool RuleWatch::part_of_outer_call(const ObjectEntry& entry, const Moment& moment) const {
+bool RuleWatch::part_of_outer_call(const ObjectEntry& entry) const {
   if (entry.last_thread != call_.thread || entry.last_site == 0) return false;
   const auto& outer = *reinterpret_cast<const Site*>(entry.last_site);
   // Next to each other in one function, inlined copies have its stack pointer and return address both.
   if (&outer == &site_ || outer.effect != site_.effect || outer.inlined != 0) return false;
-  const ObjectWord word = ObjectTable::load(entry);
-  const bool outer_has_done_it = moment.has_count && word.based != 0 && references(moment) == word.count;
-  if (outer_has_done_it) return false;
   const uint64_t place = site_.inlined != 0 ? site_.function + 1 : call_.return_pc;
   const bool further_in = entry.last_sp > call_.sp || (site_.inlined != 0 && entry.last_sp == call_.sp);
   const bool called_by_it =
@@ -259,7 +256,7 @@ uint8_t RuleWatch::change(Moment& moment, bool returned) {
     return may_be_high && wanted() ? kCandidate : 0;
   }
   const unsigned own = (site_.tells_end != 0 ? 1 : 0) + (inside_own_put(*entry) ? 1 : 0);
-  const bool part = !returned && part_of_outer_call(*entry, moment);
+  const bool part = !returned && part_of_outer_call(*entry);
   if (!returned && site_.tells_end != 0) come_in(*entry);
   if (part) return 0;
   Step step{};

@@ -55,7 +55,7 @@ class RuleWatch {
   [[nodiscard]] bool wanted() const { return site_.only == 0 || site_.only == call_.object; }
   void birth(Moment& moment, bool returned);
   uint8_t change(Moment& moment, bool returned);
-  bool part_of_outer_call(const ObjectEntry& entry, const Moment& moment) const;
+  bool part_of_outer_call(const ObjectEntry& entry) const;
   [[nodiscard]] const Site* outer_call(const ObjectEntry& entry) const;
   [[nodiscard]] bool inside_own_put(const ObjectEntry& entry) const;
   [[nodiscard]] bool told_before(const ObjectEntry& entry, int64_t more) const;
