@@ -282,8 +282,7 @@ void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, std::int64_t 
   if (delta < 0 && changed.base_known && changed.ledger <= 0 && changed.state == ObjectState::live) {
     changed.state = ObjectState::dead;
     changed.died = outcome.event;
-    // A last put that stored no zero leaves one reference in memory for what runs inside of it.
-    outcome.to_zero = !arrival.before || *after <= 0;
+    outcome.to_zero = true;
   } else if (delta > 0 && changed.ledger > 0 && changed.state == ObjectState::dead && !changed.freed) {
     changed.state = ObjectState::live;  // taken again before its last put had taken effect
     changed.died = EventId();

@@ -100,22 +100,6 @@ SHAPE(atomic, int, {
   if (__sync_sub_and_fetch(&o->refs, 1) == 0) atomic_end(o);
 })
 
-/* Takes and gives back a reference while the object is being ended, whose counter still reads one. */
-struct busy;
-APART void busy_bye(struct busy *o);
-SHAPE(busy, int, {
-  if (o->refs == 1) {
-    busy_bye(o);
-    return;
-  }
-  o->refs--;
-})
-APART void busy_bye(struct busy *o) {
-  busy_borrow(o);
-  busy_give(o);
-  busy_end(o);
-}
-
 /* The last reference is given back in another function, which nobody follows. */
 struct slow;
 APART void slow_rest(struct slow *o);
@@ -158,7 +142,6 @@ int main(void) {
   stored_lives();
   atomic_lives();
   atomic_short_life();
-  busy_lives();
   slow_lives();
   printf("births %d\ntaken %d\ngiven %d\ndeaths %d\n", births, taken, given, deaths);
   return births == deaths ? 7 : 1;
