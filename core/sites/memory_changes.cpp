@@ -70,6 +70,13 @@ void MemoryChanges::Walk::add_test(const DecodedInstruction& jump) {
                                          std::nullopt, found->zero_side});
 }
 
+// What holds is copied for those alone that a jump may look back at.
+void MemoryChanges::Walk::pass(const DecodedInstruction& instruction, const RegisterDistances& distances) {
+  if (!may_be_tested(instruction)) return passed_.clear();
+  if (passed_.size() == 2) passed_.pop_back();
+  passed_.insert(passed_.begin(), {instruction, distances});
+}
+
 void MemoryChanges::Walk::follow_from(Address at) {
   RegisterDistances distances = arrivals_.at(at);
   passed_.clear();
@@ -80,8 +87,7 @@ void MemoryChanges::Walk::follow_from(Address at) {
     seen_.insert(at);
     add(instruction, distances);
     add_test(instruction);
-    passed_.insert(passed_.begin(), {instruction, distances});
-    if (passed_.size() > 2) passed_.pop_back();
+    pass(instruction, distances);
     distances.follow(instruction);
     const auto target = instruction.is_call() ? std::nullopt : instruction.branch_target();
     if (target) arrive(*target, distances);

@@ -44,6 +44,7 @@ class MemoryChanges {
     void follow_from(Address at);
     void add(const DecodedInstruction& instruction, const RegisterDistances& distances);
     void add_test(const DecodedInstruction& jump);
+    void pass(const DecodedInstruction& instruction, const RegisterDistances& distances);
 
     CodeRange code_;
     std::vector<MemoryChange>& found_;

@@ -113,4 +113,8 @@ std::optional<ZeroTest> zero_test(const DecodedInstruction& load, const DecodedI
   return counter ? last_at(load, test, jump, *counter) : std::nullopt;
 }
 
+bool may_be_tested(const DecodedInstruction& instruction) {
+  return instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV || compared_with(instruction).has_value();
+}
+
 }  // namespace refhist

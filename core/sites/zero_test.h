@@ -24,4 +24,7 @@ std::optional<ZeroTest> zero_test(const DecodedInstruction& test, const DecodedI
 std::optional<ZeroTest> zero_test(const DecodedInstruction& load, const DecodedInstruction& test,
                                   const DecodedInstruction& jump);
 
+/// False: zero_test tells nothing of it, neither as a test nor as a load.
+bool may_be_tested(const DecodedInstruction& instruction);
+
 }  // namespace refhist
