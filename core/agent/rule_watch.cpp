@@ -205,9 +205,10 @@ bool RuleWatch::on_live(Step& step, const ObjectEntry& entry) const {
 
 void RuleWatch::on_dead(Step& step, const ObjectEntry& entry) const {
   step.now.count = step.old.count + step.delta;
-  const bool in_last_put = step.old.state == ObjectState::dead && entry.dying_thread == call_.thread &&
-                           call_.sp < entry.dying_sp && (!step.moment.has_count || step.memory >= 1);
-  step.stop = balances() && !in_last_put;
+  const bool in_last_put =
+      step.old.state == ObjectState::dead && entry.dying_thread == call_.thread && call_.sp < entry.dying_sp;
+  const bool allowed = !step.moment.has_count || step.memory >= 1 || step.delta > 0;
+  step.stop = balances() && !(in_last_put && allowed);
   if (step.old.state == ObjectState::dead && step.now.count > 0) step.now.state = ObjectState::live;
 }
 

@@ -222,10 +222,13 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
       !object.freed && std::any_of(changes.begin(), changes.end(), [](int change) { return change < 0; });
   const Count memory = arrival.before;
   const char* what = is_put(arrival.role) ? "put" : "get";
-  // A destructor may set the counter to what it likes. What other threads do to the object can be told by it.
+  // A destructor may set the counter to what it likes, and may take the object back: whether that is a
+  // mistake is seen when the memory is given back nevertheless. What other threads do to the object can be
+  // told by the counter.
   const auto fits = [&] {
-    return !memory || (*memory >= 1 &&
-                       (arrival.around->inside_put(id) || explained_by(object.ledger, *memory, changes)));
+    if (!memory) return true;
+    if (arrival.around->inside_put(id)) return *memory >= 1 || !is_put(arrival.role);
+    return *memory >= 1 && explained_by(object.ledger, *memory, changes);
   };
   if (last_put_runs && fits()) {
     during_death = true;

@@ -249,6 +249,32 @@ TEST_CASE("a destructor may take and give references inside the last put") {
   CHECK(f.newest().ledger == 0);
 }
 
+TEST_CASE("a destructor may take its object back: a pool does") {
+  Fixture f;
+  f.init();
+  f.put(1);
+  SUBCASE("inside the last put, which then ends without giving the memory back") {
+    f.inside_put = true;
+    const Outcome got = f.get(0, {-1});
+    CHECK_FALSE(got.finding.has_value());
+    CHECK(f.history.event(got.event).during_death);
+    CHECK(f.newest().state == ObjectState::live);
+    f.inside_put = false;
+    CHECK(f.put(1).to_zero);
+    CHECK(f.history.findings().empty());
+  }
+  SUBCASE("not when the memory goes nevertheless") {
+    f.inside_put = true;
+    f.get(0, {-1});
+    CHECK(verdict_of(f.release(1)) == Verdict::free_while_referenced);
+  }
+  SUBCASE("it may not give back what it has not") {
+    f.inside_put = true;
+    CHECK(verdict_of(f.put(0, {-1})) == Verdict::over_put);
+  }
+  SUBCASE("another thread may not") { CHECK(verdict_of(f.get(0, {-1})) == Verdict::resurrection); }
+}
+
 TEST_CASE("a counter that a destructor has set is its own thread's business") {
   Fixture f;
   f.init();
