@@ -70,7 +70,7 @@ cp -r "$top/packaging/debian" "$source"
 )
 
 echo "building packages (LLDB" $lldbs"); $log tells of it"
-rm -f "$out"/*.deb "$work"/*.deb
+rm -f "$out"/*.deb "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo
 if ! (
   cd "$source"
   export REFHIST_LLDBS="$(echo $lldbs)" REFHIST_LLDB_HEADERS="$work/lldb" REFHIST_OBJECTS="$work/objects"
