@@ -25,6 +25,8 @@ class ScannedProcess {
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
  private:
+  std::vector<long> thread_ids();
+
   DebuggerPort& port_;
   const ReachOptions& options_;
   ProcessInfo info_;

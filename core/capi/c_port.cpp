@@ -161,6 +161,8 @@ bool CPort::catch_raw_exit(bool on) {
   return can_catch_raw_exit() && callbacks_.catch_raw_exit(on ? 1 : 0) != 0;
 }
 
+bool CPort::expect_halts() { return callbacks_.expect_halts != nullptr && callbacks_.expect_halts() != 0; }
+
 bool CPort::raw_exit_caught() { return can_catch_raw_exit() && callbacks_.raw_exit_caught() != 0; }
 
 Address CPort::evaluate(const std::string& expression) {

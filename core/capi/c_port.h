@@ -34,6 +34,7 @@ class CPort final : public DebuggerPort {
   bool watchpoint_alive(Address address) override;
   bool catch_raw_exit(bool on) override;
   bool raw_exit_caught() override;
+  bool expect_halts() override;
   std::optional<bool> is_hit_again(Address address) override;
   Address evaluate(const std::string& expression) override;
   void print(std::string_view text) override;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
+#include "commands/reach_scans.h"
 #include "reports/check.h"
 #include "reports/check_report.h"
 #include "reports/fold_notes.h"

@@ -113,12 +113,4 @@ FindingFilter finding_filter(const Arguments& arguments);
 /// Returns one line that says so. Throws Error.
 std::string save_history(SessionState& state, DebuggerPort& port, const std::string& path);
 
-/// Looks at what a stopped program can still reach, unless that is known; does nothing when there is none.
-/// Throws Error when it runs.
-void scan_if_alive(SessionState& state, DebuggerPort& port);
-
-/// Looks at what the program can still reach and keeps the result in the state. `exiting_thread` makes a raw
-/// exit system call.
-void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exiting_thread = 0);
-
 }  // namespace refhist

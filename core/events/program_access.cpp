@@ -1,8 +1,6 @@
 #include "events/program_access.h"
 
 #include <fmt/core.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,17 +9,11 @@
 #include <memory>
 
 #include "base/task_status.h"
+#include "port/traced_registers.h"
 
 namespace refhist {
 
 namespace {
-Registers from_kernel(const user_regs_struct& r) {
-  Registers out;
-  out.value = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
-               r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
-  return out;
-}
-
 /// False for a main thread that has ended before the others as well: the kernel keeps it as a zombie.
 bool lives_here(long pid, long tid) {
   const std::unique_ptr<FILE, int (*)(FILE*)> stat(
@@ -35,8 +27,7 @@ bool lives_here(long pid, long tid) {
 
 std::optional<Registers> ProgramAccess::registers(long tid) const {
   if (tracer_here_) {
-    user_regs_struct kernel{};
-    if (ptrace(PTRACE_GETREGS, static_cast<pid_t>(tid), nullptr, &kernel) == 0) return from_kernel(kernel);
+    if (const auto registers = traced_registers(tid)) return registers;
   }
   return port_.registers(tid);
 }

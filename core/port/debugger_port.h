@@ -119,6 +119,9 @@ class DebuggerPort {
   virtual bool catch_raw_exit(bool /*on*/) { return false; }
   /// False when the user has deleted or disabled what catches it.
   virtual bool raw_exit_caught() { return false; }
+  /// A SIGSTOP of the core's is on its way to a thread: from now on until the process ends, none stops the
+  /// program or reaches it. False when refused.
+  virtual bool expect_halts() { return false; }
   /// The thread ends the program as soon as it goes on. Others need not go on before.
   virtual void let_end(long /*tid*/) {}
   /// A thread is reported at a breakpoint again, and nothing of it has changed: whether this is one hit, if

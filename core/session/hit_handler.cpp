@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/reach_scans.h"
 #include "events/program_access.h"
 
 namespace refhist {

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
+#include "commands/reach_scans.h"
 #include "session/counter_watches.h"
 #include "session/history_folder.h"
 #include "session/hit_handler.h"
@@ -190,6 +191,10 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
   if (!state_.alive) return;
   if (end.by_signal && is_bad_access(end.status)) state_.agent.replay_faults(true);
   state_.end = end;
+  settle_scan_at_exit(state_);
+  // One that is let go of with such a signal on its way would stand still for ever.
+  if (end.detached && state_.halted_by_signal) kill(static_cast<pid_t>(state_.process.pid), SIGCONT);
+  state_.halted_by_signal = false;
   watches_.forget();
   hits_.tell_missed(port);
   tracker_.process_gone();

@@ -95,7 +95,8 @@ struct SessionState {
   std::optional<OpenedFile> opened;
   std::string cut_short;  ///< why a session that was to run to its end did not; empty when it did
   bool tracer_here = false;
-  bool alive = false;  ///< a process is there and planned for
+  bool halted_by_signal = false;  ///< a SIGSTOP of ours is on its way to a thread of the process
+  bool alive = false;             ///< a process is there and planned for
   bool recording = true;
   bool keep_history = false;  ///< a new run does not begin a new history
   Keep keep = Keep::all;

@@ -9,6 +9,7 @@
   dap.py            ... a client of GDB's DAP server
   breakpoints.py    breakpoints of ours: internal, one for each address
   exit_catch.py     the catchpoint of break-on-leak --raw-exit
+  stop_signal.py    SIGSTOP, with which the core halts threads that GDB lets run
   code_symbols.py   symbols of the code that the core puts into the program
   repeated_hits.py  one hit that GDB reports twice
   link_map.py       dlopen and dlclose, seen in time

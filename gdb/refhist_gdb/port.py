@@ -200,6 +200,9 @@ class Port:
     def _raw_exit_caught(self):
         return self._session.exit_catch.alive()
 
+    def _expect_halts(self):
+        self._session.stop_signal.swallow()
+
     # Code of ours in the program
 
     def _show_code(self, path, bias):

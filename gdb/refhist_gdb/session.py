@@ -18,6 +18,7 @@ from .code_symbols import CodeSymbols
 from .exit_catch import ExitCatch
 from . import front_end
 from .port import Port
+from .stop_signal import StopSignal
 from .watchpoints import Watchpoints
 
 _EXIT_GROUP = 231  # the system call's number on x86-64
@@ -34,6 +35,7 @@ class Session:
         self.breakpoints = Breakpoints(self.hit, silent)
         self.watchpoints = Watchpoints(self.changed)
         self.exit_catch = ExitCatch(silent)
+        self.stop_signal = StopSignal()
         self.code_symbols = CodeSymbols()
         self.port = Port(self)
         self.inferior = None  # the followed one, if a process was met
@@ -114,6 +116,7 @@ class Session:
         self.pid = 0
         self.breakpoints.delete_all()
         self.watchpoints.delete_all()
+        self.stop_signal.as_before()
         self.notify(notice, detail)
         self.code_symbols.forget()
 

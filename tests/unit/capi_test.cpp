@@ -134,7 +134,8 @@ constexpr rh_port kPort = {"ptrace",
                            nullptr,
                            [](std::uint64_t, std::uint64_t, rh_sink, void*) { return 0; },
                            [](std::uint64_t) { return 0; },
-                           [](std::uint64_t) { return 0; }};
+                           [](std::uint64_t) { return 0; },
+                           nullptr};
 
 struct Reply {
   bool done;

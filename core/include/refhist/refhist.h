@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 7
+#define RH_ABI_VERSION 8
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -85,6 +85,10 @@ typedef struct rh_port {
   int (*place_watchpoint)(uint64_t address, uint64_t size, rh_sink sink, void* sink_context);
   int (*remove_watchpoint)(uint64_t address);
   int (*watchpoint_alive)(uint64_t address);
+  /* Until the process ends, no SIGSTOP stops the program or reaches it: one of the core's, which halts
+   * threads that the debugger lets run while it asks about another one, is on its way. Null where they do not
+   * run. */
+  int (*expect_halts)(void);
 } rh_port;
 
 int rh_abi_version(void);
