@@ -52,7 +52,7 @@ DebuggerSessions::DebuggerSessions(lldb::SBDebugger& debugger)
     registry().sessions[debugger_id_] = this;
   }
   watch_commands(debugger);
-#if REFHIST_LLDB_VERSION >= 18  // older ones do not tell
+#if REFHIST_LLDB_VERSION >= 19  // older ones have room for one callback, which may be the user's
   debugger.AddDestroyCallback(&before_end, nullptr);
 #endif
 }
