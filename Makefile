@@ -9,6 +9,8 @@
 # make bench  prints the tables of docs/performance.md: what an event costs beside other recorders, whole programs, the
 #             history. It says first what it measures, how long that takes and what it leaves out. Needs a quiet machine
 # make bench-page does the same and writes the tables into docs/performance.md
+# make accuracy  prints how often refhist is right on programs whose mistakes are known (an hour; tests/accuracy/README.md)
+# make accuracy-page does the same and writes docs/accuracy.md
 # make format rewrites the C and C++ sources by .clang-format
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -18,7 +20,7 @@ CMAKE_OPTIONS ?=
 
 configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
 
-.PHONY: all build demo tests test install uninstall deb deb-test bench bench-page bench-programs docs format clean
+.PHONY: all build demo tests test install uninstall deb deb-test bench bench-page bench-programs accuracy accuracy-page accuracy-programs docs format clean
 
 all: build
 
@@ -61,6 +63,17 @@ bench: bench-programs
 
 bench-page: bench-programs
 	@python3 -B tests/bench/page.py $(BUILD) --write docs/performance.md
+
+accuracy-programs:
+	@tests/install.sh build demo test accuracy
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS) --target refhist refhist-run refhist-exec refhist_lldb
+
+accuracy: accuracy-programs
+	@python3 -B tests/accuracy/accuracy.py $(BUILD)
+
+accuracy-page: accuracy-programs
+	@python3 -B tests/accuracy/accuracy.py $(BUILD) --write docs/accuracy.md
 
 format:
 	@tests/install.sh format
