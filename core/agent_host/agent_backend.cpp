@@ -15,6 +15,7 @@
 #include "agent_host/site_description.h"
 #include "agent_host/symbol_file.h"
 #include "agent_host/temporary_file.h"
+#include "agent_host/thread_id_place.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "patching/relocator.h"
@@ -51,25 +52,16 @@ void configure(std::vector<CodePiece>& pieces, Address stop) {
 }
 }  // namespace
 
-std::optional<std::uint32_t> AgentBackend::thread_id_offset() const {
-  // The C library tells libthread_db there: size in bits, count, offset.
-  for (const LoadedModule* module : context_.modules.loaded()) {
-    const auto symbol = module->module->data_symbol("_thread_db_pthread_tid");
-    std::array<std::uint32_t, 3> field{};
-    if (symbol && module->module->read_code(*symbol, field.data(), sizeof field) && field[0] == 32)
-      return field[2];
-  }
-  return std::nullopt;
-}
-
 bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool tracer_here, long hit) {
   if (agent_ || !why_not_.empty()) return agent_.has_value();
   try {
     if (!process.local) fail("the process is not on this machine");
-    const auto tid_offset = thread_id_offset();
-    if (!tid_offset) return false;
     const ProcessMemory memory(port, process);
     std::vector<ThreadInfo> threads = port.threads();
+    std::vector<long> tids;
+    for (const ThreadInfo& thread : threads) tids.push_back(thread.tid);
+    const auto tid_offset = thread_id_place(context_.modules, process.pid, memory, tids);
+    if (!tid_offset) return false;
     std::stable_partition(threads.begin(), threads.end(),
                           [&](const ThreadInfo& thread) { return thread.tid == hit; });
     const auto able = std::find_if(threads.begin(), threads.end(), [&](const ThreadInfo& thread) {

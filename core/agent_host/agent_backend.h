@@ -193,7 +193,6 @@ class AgentBackend {
   [[nodiscard]] std::vector<Address> others_near(SiteId id) const;
   [[nodiscard]] bool still_fits(DebuggerPort& port, SiteId id, const Armed& armed) const;
   std::string try_arm(DebuggerPort& port, SiteId id, const AgentWatch& watch);
-  [[nodiscard]] std::optional<std::uint32_t> thread_id_offset() const;
   /// What is known of families and counters may have changed since the sites were armed.
   void describe_again();
   CodePiece* piece_near(Address begin, Address end);

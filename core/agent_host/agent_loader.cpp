@@ -66,6 +66,7 @@ void map_data(Program& program, std::uint64_t descriptor, LoadedAgent& loaded, a
   config.shared = program.map(kDataAt, size, kRights, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   config.control = program.map(kDataAt + size, agent::kPage, kRights, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0);
   program.call("madvise", SYS_madvise, {config.control, agent::kPage, kMadviseWipeOnFork, 0, 0, 0});
+  program.call("madvise", SYS_madvise, {config.shared, size, MADV_DONTDUMP, 0, 0, 0});
   loaded.control = config.control;
   loaded.data = {{config.shared, config.shared + size}, {config.control, config.control + agent::kPage}};
 }
@@ -83,6 +84,8 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
     loaded.pieces.emplace_back(mapped, loaded.area->code_piece(index), config);
   }
   if (loaded.pieces.empty()) fail("there is no room for its code near the program's");
+  for (const CodePiece& piece : loaded.pieces)
+    program.call("madvise", SYS_madvise, {piece.address(), SharedArea::kCodePiece, MADV_DONTDUMP, 0, 0, 0});
   // A debugger cannot put a breakpoint into memory that is shared and not writable.
   loaded.stop = program.map(loaded.pieces.front().stop_page(), agent::kStopBytes, PROT_READ | PROT_EXEC,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL, 0);

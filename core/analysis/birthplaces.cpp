@@ -16,7 +16,8 @@ const Birthplace& Birthplaces::of(const Object& object) {
   Birthplace place{0, object.family, {}, {}};
   if (object.born.valid()) {
     const Event born = history_.event(object.born);
-    if (born.site.valid()) place.by = sites_.get(born.site).function;
+    place.by = namer_.operation(born);
+    if (place.by.empty() && born.site.valid()) place.by = sites_.get(born.site).function;
     place.frame = namer_.owner(born);
   }
   return *(known = &same(std::move(place)));

@@ -7,8 +7,9 @@ namespace refhist {
 
 Address HeapSpan::block_end(std::size_t granule) const {
   const std::size_t next = starts.above(granule);
+  if (next == HeapBitmap::kNone) return end;
   // A block may use the first word of its successor's header, the second holds the successor's size.
-  return next == HeapBitmap::kNone ? end : address(next) - sizeof(std::uint64_t);
+  return has_header(next) ? address(next) - sizeof(std::uint64_t) : address(next);
 }
 
 void HeapMap::add(HeapSpan span, AddressRange used) {
@@ -56,6 +57,34 @@ std::optional<HeapBlock> HeapMap::block_at(Address address) {
 std::optional<HeapBlock> HeapMap::block_from(Address address) {
   const std::optional<HeapBlock> block = block_at(address);
   return block && block->begin() == address ? block : std::nullopt;
+}
+
+std::vector<Address> HeapMap::cut(const HeapBlock& block, const std::vector<AddressRange>& pieces,
+                                  bool gaps_live) {
+  constexpr Address kAlignment = Address{1} << HeapSpan::kChunkShift;
+  HeapSpan& span = *block.span;
+  const Address end = block.end();
+  if (span.cut.empty()) span.cut.resize(span.live.size());
+  std::vector<Address> gaps;
+  const auto begin_block = [&](Address at, bool live) {
+    const std::size_t granule = span.granule(at);
+    if (at != block.begin()) span.cut[granule] = true;
+    span.starts.set(granule);
+    span.live[granule] = live;
+  };
+  const auto begin_gap = [&](Address at) {
+    begin_block(at, gaps_live);
+    gaps.push_back(at);
+  };
+  Address done = block.begin();  // from here on nothing is cut yet
+  for (const AddressRange& piece : pieces) {
+    if (piece.begin < done || piece.begin % kAlignment != 0 || piece.end > end) continue;
+    if (piece.begin > done) begin_gap(done);
+    begin_block(piece.begin, true);
+    done = (piece.end + kAlignment - 1) & ~(kAlignment - 1);
+  }
+  if (done < end) begin_gap(done);
+  return gaps;
 }
 
 }  // namespace refhist

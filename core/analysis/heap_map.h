@@ -24,12 +24,14 @@ struct HeapSpan {
   HeapBitmap starts;             ///< every block, free ones too
   std::vector<bool> live;        ///< handed out; the marker clears what it has reached
   std::vector<bool> special;     ///< tracked objects lie in this block; empty: in none
+  std::vector<bool> cut;         ///< cut out of a block of malloc: no header in front; empty: none is
   std::size_t first_window = 0;  ///< of the HeapImage
 
   [[nodiscard]] std::size_t granule(Address address) const { return (address - begin) >> shift; }
   [[nodiscard]] Address address(std::size_t granule) const { return begin + (Address{granule} << shift); }
   /// Behind the last usable byte of the block.
   [[nodiscard]] Address block_end(std::size_t granule) const;
+  [[nodiscard]] bool has_header(std::size_t granule) const { return cut.empty() || !cut[granule]; }
 };
 
 struct HeapBlock {
@@ -61,6 +63,11 @@ class HeapMap {
   [[nodiscard]] std::optional<HeapBlock> block_at(Address address);
   /// The same, and the address is exactly what malloc returned.
   [[nodiscard]] std::optional<HeapBlock> block_from(Address address);
+
+  /// Makes blocks of pieces of the block that another allocator has cut out of it; `pieces` are in order.
+  /// What lies between them is a block each: `gaps_live` says whether it counts as handed out. Returns where
+  /// the gaps begin. Pieces that do not begin as a block of malloc may, or overlap, are left out.
+  std::vector<Address> cut(const HeapBlock& block, const std::vector<AddressRange>& pieces, bool gaps_live);
 
   [[nodiscard]] std::vector<HeapSpan>& spans() { return spans_; }
   [[nodiscard]] const std::vector<AddressRange>& used() const { return used_; }

@@ -15,10 +15,16 @@ constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked 
 
 // Events that are read to get those of one object, more or less: half a block for each of a few.
 constexpr std::size_t kReadForOne = 100;
+// So many are released for each that is held to the end: else nothing says that it should have been.
+constexpr std::size_t kReleasedForHeld = 3;
 
 int times(const std::map<std::string, int>& counts, const std::string& place) {
   const auto found = counts.find(place);
   return found == counts.end() ? 0 : found->second;
+}
+
+bool is_outstanding(const Object& object) {
+  return object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
 }
 
 }  // namespace
@@ -42,6 +48,11 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
       folded_(folded),
       blamed_(blamed_objects(history)),
       owners_(namer),
+      pairs_([this](FamilyId family) { return clean_kinds(family); }),
+      suspects_(history, namer, owners_, pairs_,
+                [this](const std::string& function, FamilyId family, bool put) {
+                  return example_of(function, family, put);
+                }),
       births_(history, sites, namer) {}
 
 void LeakFinder::sum_profiles() {
@@ -129,6 +140,27 @@ LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean,
   return siblings;
 }
 
+std::vector<ReferencePairs::Kind> LeakFinder::clean_kinds(FamilyId family) {
+  std::map<std::size_t, std::pair<const Birthplace*, std::vector<ObjectId>>> by_place;
+  for (const auto& [id, object] : history_.objects()) {
+    if (object.family != family || !released_clean(id, object, blamed_)) continue;
+    const Birthplace& place = births_.of(object);
+    auto& [known, objects] = by_place[place.number];
+    known = &place;
+    objects.push_back(id);
+  }
+  for (const FoldedPlace& folded : folded_.places()) {
+    const Birthplace& place = births_.same(folded.place);
+    if (place.family == family) by_place[place.number].first = &place;
+  }
+  std::vector<ReferencePairs::Kind> kinds;
+  for (const auto& [number, born] : by_place) {
+    for (const auto& [profile, objects] : siblings_of(born.second, *born.first).kinds)
+      kinds.push_back({profile.acquired, profile.put, objects});
+  }
+  return kinds;
+}
+
 NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, bool put) {
   const auto& places = put ? put_places_ : get_places_;
   const auto found = places.find({family.value, function});
@@ -181,23 +213,24 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
       if (missing_put.empty() || siblings > more_often[missing_put]) missing_put = place;
     }
     if (!missing_put.empty()) {
-      group.suspects.push_back(Suspect{
-          example_of(missing_put, group.family, true), "missing put", "candidate",
-          fmt::format("{} of {} released objects were put in {}; {} not", more_often[missing_put],
-                      clean.count_text(), missing_put,
-                      group.objects.size() == 1 ? std::string("this one was")
-                                                : fmt::format("these {} were", group.objects.size()))});
+      Suspects::add(group.suspects,
+                    {Suspect{example_of(missing_put, group.family, true), "missing put", "candidate",
+                             fmt::format("{} of {} released objects were put in {}; {} not",
+                                         more_often[missing_put], clean.count_text(), missing_put,
+                                         group.objects.size() == 1
+                                             ? std::string("this one was")
+                                             : fmt::format("these {} were", group.objects.size()))}});
     }
     for (const auto& [place, count] : leaked.acquired) {
       const std::size_t as_often = clean.count_if([&, &place = place, n = count](const Profile& sibling) {
         return times(sibling.acquired, place) >= n;
       });
       if (as_often != 0) continue;
-      group.suspects.push_back(
-          Suspect{example_of(place, group.family, false), "missing put", "candidate",
-                  fmt::format("a reference was taken in {} that none of {} released objects "
-                              "had; nothing gave it back",
-                              place, clean.count_text())});
+      Suspects::add(group.suspects,
+                    {Suspect{example_of(place, group.family, false), "missing put", "candidate",
+                             fmt::format("a reference was taken in {} that none of {} released objects "
+                                         "had; nothing gave it back",
+                                         place, clean.count_text())}});
     }
     if (group.suspects.empty()) {
       group.why =
@@ -208,6 +241,16 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   group.references = candidate_references(group.objects.front(), leaked, clean, missing_put);
   for (const auto& [event, times] : history_.folded_life_of(group.objects.front()))
     group.folded_references += acquires(event) ? times : 0;
+  const std::vector<Suspect> unpaired =
+      group.references.size() == 1 && group.folded_references == 0
+          ? std::vector{suspects_.of_reference(group.references.front())}
+          : suspects_.of_surplus(group.objects.front(), leaked.acquired, leaked.put);
+  std::vector<Suspect> ranked;
+  if (!unpaired.empty()) ranked = {unpaired.front()};
+  Suspects::add(ranked, std::move(group.suspects));
+  Suspects::add(ranked, unpaired);
+  group.suspects = std::move(ranked);
+  if (!group.suspects.empty()) group.why.clear();
 }
 
 std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
@@ -218,18 +261,20 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
     const bool alike = other != id && &births_.of(sibling) == &place;
     if (alike && released_clean(other, sibling, blamed_)) released.push_back(other);
   }
-  std::vector<Suspect> suspects;
+  const Profile own = profile(id);
+  std::vector<Suspect> suspects = suspects_.of_deficit(id, own.acquired, own.put);
   const Siblings clean = siblings_of(released, place);
   if (clean.looked_at == 0) return suspects;
-  for (const auto& [function, count] : profile(id).put) {
+  for (const auto& [function, count] : own.put) {
     const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
     });
     if (as_often != 0) continue;
-    suspects.push_back(
-        Suspect{example_of(function, object.family, true), "extra put", "candidate",
-                fmt::format("{} put it {}; none of {} released objects was put there that often", function,
-                            count == 1 ? "once" : fmt::format("{} times", count), clean.count_text())});
+    Suspects::add(
+        suspects,
+        {Suspect{example_of(function, object.family, true), "extra put", "candidate",
+                 fmt::format("{} put it {}; none of {} released objects was put there that often", function,
+                             count == 1 ? "once" : fmt::format("{} times", count), clean.count_text())}});
   }
   return suspects;
 }
@@ -257,91 +302,141 @@ bool LeakFinder::lives_by_another(const Object& object) const {
   });
 }
 
-// Each lost object has one holder that is known: whoever goes from holder to holder comes to a cycle, or to
-// memory that is no tracked object.
-std::vector<std::pair<ObjectId, Address>> LeakFinder::cycle_behind(ObjectId id, const ReachByObject& reach) {
-  std::vector<std::pair<ObjectId, Address>> way;  // an object, and the word that points at it
-  for (auto found = reach.find(id); found != reach.end() && found->second.holder_object.valid();
-       found = reach.find(found->second.holder_object)) {
-    const auto seen =
-        std::find_if(way.begin(), way.end(), [&](const auto& step) { return step.first == found->first; });
-    if (seen == way.end()) {
-      way.emplace_back(found->first, found->second.holder);
-      continue;
+// In a cycle, what took a reference that its released siblings never had closed it; the others are only held.
+// Where nothing like it was ever released, the oldest one stands for all.
+std::unordered_set<ObjectId> LeakFinder::only_held(std::vector<Born>& places, const ReachByObject& reach) {
+  struct Member {
+    ObjectId id;
+    bool has_siblings = false;
+    bool has_more = false;
+  };
+  std::map<std::uint32_t, std::vector<Member>> cycles;
+  for (Born& place : places) {
+    for (const ObjectId id : place.outstanding) {
+      const auto found = reach.find(id);
+      if (found == reach.end() || found->second.cycle_number == 0) continue;
+      const Siblings& clean = siblings_of(place);
+      const Profile own = profile(id);
+      const bool more = std::any_of(own.acquired.begin(), own.acquired.end(), [&](const auto& taken) {
+        return clean.count_if([&](const Profile& sibling) {
+          return times(sibling.acquired, taken.first) >= taken.second;
+        }) == 0;
+      });
+      const bool has_siblings = clean.looked_at != 0;
+      cycles[found->second.cycle_number].push_back({id, has_siblings, has_siblings && more});
     }
-    way.erase(way.begin(), seen);
-    std::reverse(way.begin(), way.end());
-    // Now with each object the word in it that points at the next one.
-    for (std::size_t i = 0; i + 1 < way.size(); ++i) way[i].second = way[i + 1].second;
-    way.back().second = reach.at(way.front().first).holder;
-    return way;
   }
-  return {};
+  std::unordered_set<ObjectId> held;
+  for (auto& [number, members] : cycles) {
+    const bool closed =
+        std::any_of(members.begin(), members.end(), [](const Member& m) { return m.has_more; });
+    const bool known =
+        std::any_of(members.begin(), members.end(), [](const Member& m) { return m.has_siblings; });
+    const ObjectId oldest =
+        std::min_element(members.begin(), members.end(), [](const Member& a, const Member& b) {
+          return a.id < b.id;
+        })->id;
+    for (const Member& member : members) {
+      const bool cause = closed ? member.has_more : known || member.id == oldest;
+      if (!cause) held.insert(member.id);
+    }
+  }
+  return held;
 }
 
-std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
-  struct Born {
-    const Birthplace* place = nullptr;
-    std::map<std::tuple<Profile, bool, int>, std::vector<ObjectId>> outstanding;
-    std::vector<ObjectId> clean;
-  };
-  const auto is_outstanding = [](const Object& object) {
-    return object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
-  };
-  const auto outstanding_count = static_cast<std::size_t>(
-      std::count_if(history_.objects().begin(), history_.objects().end(),
-                    [&](const auto& entry) { return is_outstanding(entry.second); }));
-  if (outstanding_count * kReadForOne > history_.log().kept()) sum_profiles();
+void LeakFinder::name_cycle(LeakGroup& group, const ReachOfObject& reached) {
+  group.cycle = reached.cycle;
+  if (group.cycle.empty()) return;
+  const ObjectId id = group.objects.front();
+  const auto last = std::find_if(group.cycle.rbegin(), group.cycle.rend(), [&](const LostStep& step) {
+    return step.object.valid() && step.object != id;
+  });
+  const auto born = last == group.cycle.rend() ? EventId() : history_.object(last->object).born;
+  const Profile own = profile(id);
+  const auto closing = suspects_.of_cycle(id, born, own.acquired, own.put);
+  if (!closing) return;
+  group.suspects = {*closing};
+  group.why.clear();
+}
+
+const LeakFinder::Siblings& LeakFinder::siblings_of(Born& place) {
+  if (!place.siblings) place.siblings = siblings_of(place.clean, *place.place);
+  return *place.siblings;
+}
+
+std::vector<LeakFinder::Born> LeakFinder::born_places() {
   std::vector<Born> places;
   for (const auto& [id, object] : history_.objects()) {
     const Birthplace& where = births_.of(object);
     if (where.number >= places.size()) places.resize(where.number + 1);
     Born& place = places[where.number];
     place.place = &where;
-    const bool outstanding = is_outstanding(object);
-    if (outstanding && lives_by_another(object)) continue;
-    if (outstanding) {
-      const auto found = reach.find(id);
-      // Consequences of other leaks stand apart from cycles and from what only lost untracked blocks hold.
-      const int kind = found == reach.end()
-                           ? -1
-                           : 2 * static_cast<int>(found->second.reach) + (found->second.held_by_leak ? 1 : 0);
-      const bool counted = found != reach.end() && found->second.counted;
-      const bool unseen = counted ? found->second.counter.has_value() : history_.lost();
-      place.outstanding[{profile(id), unseen || object.moved_unobserved || !object.base_known, kind}]
-          .push_back(id);
+    if (is_outstanding(object)) {
+      if (!lives_by_another(object)) place.outstanding.push_back(id);
     } else if (released_clean(id, object, blamed_)) {
       place.clean.push_back(id);
     }
   }
+  return places;
+}
+
+void LeakFinder::add_groups(Born& place, const ReachByObject& reach, const std::unordered_set<ObjectId>& held,
+                            std::vector<LeakGroup>& groups) {
+  constexpr int kNotLookedAt = -1;
+  std::map<std::tuple<Profile, bool, int, bool>, std::vector<ObjectId>> alike;
+  for (const ObjectId id : place.outstanding) {
+    const Object& object = history_.object(id);
+    const auto found = reach.find(id);
+    const bool looked_at = found != reach.end();
+    const bool counted = looked_at && found->second.counted;
+    const bool unseen = counted ? found->second.counter.has_value() : history_.lost();
+    // Consequences of other leaks stand apart from cycles and from what only lost untracked blocks hold.
+    const bool consequence = looked_at && (found->second.held_by_leak || held.contains(id));
+    alike[{profile(id), unseen || object.moved_unobserved || !object.base_known,
+           looked_at ? static_cast<int>(found->second.reach) : kNotLookedAt, consequence}]
+        .push_back(id);
+  }
+  const Siblings& clean = siblings_of(place);
+  for (auto& [kind, objects] : alike) {
+    const auto& [own, unseen, reached, consequence] = kind;
+    LeakGroup group;
+    group.objects = std::move(objects);
+    const Object& first = history_.object(group.objects.front());
+    group.family = first.family;
+    group.reach_known = reached != kNotLookedAt;
+    if (group.reach_known) group.reach = static_cast<Reach>(reached);
+    group.born = place.place->frame;
+    group.born_by = place.place->by;
+    group.held = group.reach_known && group.reach == Reach::reachable &&
+                 clean.all >= kReleasedForHeld * place.outstanding.size();
+    group.consequence = consequence;
+    name_suspects(group, own, clean);
+    const auto found = reach.find(group.objects.front());
+    if (group.reach == Reach::from_leaked && !consequence && found != reach.end())
+      name_cycle(group, found->second);
+    if (unseen) {
+      group.verdict = Verdict::undecidable;
+      group.suspects.clear();
+      group.why = why_unknown(first, found == reach.end() ? Count() : found->second.counter);
+    }
+    groups.push_back(std::move(group));
+  }
+}
+
+std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
+  const auto outstanding =
+      static_cast<std::size_t>(std::count_if(history_.objects().begin(), history_.objects().end(),
+                                             [](const auto& entry) { return is_outstanding(entry.second); }));
+  if (outstanding * kReadForOne > history_.log().kept()) sum_profiles();
+  std::vector<Born> places = born_places();
+  const std::unordered_set<ObjectId> held = only_held(places, reach);
   std::vector<LeakGroup> groups;
   for (Born& place : places) {
-    if (place.outstanding.empty()) continue;
-    const Siblings clean = siblings_of(place.clean, *place.place);
-    for (auto& [kind, objects] : place.outstanding) {
-      LeakGroup group;
-      group.objects = std::move(objects);
-      const Object& first = history_.object(group.objects.front());
-      group.family = first.family;
-      group.reach_known = std::get<2>(kind) >= 0;
-      if (group.reach_known) group.reach = static_cast<Reach>(std::get<2>(kind) / 2);
-      group.born = place.place->frame;
-      group.born_by = place.place->by;
-      const auto reached = reach.find(group.objects.front());
-      group.consequence = reached != reach.end() && reached->second.held_by_leak;
-      if (group.reach == Reach::from_leaked) group.cycle = cycle_behind(group.objects.front(), reach);
-      name_suspects(group, std::get<0>(kind), clean);
-      if (std::get<1>(kind)) {
-        group.verdict = Verdict::undecidable;
-        group.suspects.clear();
-        group.why = why_unknown(first, reached == reach.end() ? Count() : reached->second.counter);
-      }
-      groups.push_back(std::move(group));
-    }
+    if (!place.outstanding.empty()) add_groups(place, reach, held, groups);
   }
   std::stable_sort(groups.begin(), groups.end(), [](const LeakGroup& a, const LeakGroup& b) {
-    return std::tuple(a.reach, b.objects.size(), a.objects.front()) <
-           std::tuple(b.reach, a.objects.size(), b.objects.front());
+    return std::tuple(a.reach, a.consequence, b.objects.size(), a.objects.front()) <
+           std::tuple(b.reach, b.consequence, a.objects.size(), b.objects.front());
   });
   return groups;
 }

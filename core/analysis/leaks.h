@@ -14,17 +14,12 @@
 #include "analysis/frame_namer.h"
 #include "analysis/owners.h"
 #include "analysis/reachability.h"
+#include "analysis/reference_pairs.h"
+#include "analysis/suspects.h"
 #include "history/history.h"
 #include "history/id_map.h"
 
 namespace refhist {
-
-struct Suspect {
-  NamedFrame frame;        ///< function, file and line of the call that is missing or too many
-  std::string what;        ///< "missing put", "extra put", "missing get", "extra get"
-  std::string confidence;  ///< "named" or "candidate"
-  std::string why;         ///< one sentence with the counts
-};
 
 /// Objects that are alike: same family, same birth place, same gets and puts at the same places.
 struct LeakGroup {
@@ -33,6 +28,7 @@ struct LeakGroup {
   std::vector<ObjectId> objects;  ///< in order of birth
   Reach reach = Reach::unreachable;
   bool reach_known = false;
+  bool held = false;         ///< reachable, while most of those that were born there have been released
   bool consequence = false;  ///< held by objects that are leaked themselves: gone when those are
   NamedFrame born;           ///< the owner frame of the birth; empty for objects first seen in mid-life
   std::string born_by;       ///< the function that made it: "json_object_new_object"
@@ -40,9 +36,8 @@ struct LeakGroup {
   std::size_t folded_references = 0;  ///< of the first object: those that are counted only
   std::vector<Suspect> suspects;
   std::size_t clean_siblings = 0;
-  /// Lost objects of which each holds the next one and the last one the first, with where; the first object
-  /// of the group is one of them, or is held by them. Empty when there is no cycle.
-  std::vector<std::pair<ObjectId, Address>> cycle;
+  /// The way from the first object to itself through lost memory; empty when there is none, or not known.
+  std::vector<LostStep> cycle;
   std::string why;  ///< what could not be decided, or how it is held
 };
 
@@ -97,15 +92,29 @@ class LeakFinder {
       return count_if(predicate) == looked_at;
     }
   };
+  struct Born {
+    const Birthplace* place = nullptr;
+    std::vector<ObjectId> outstanding;
+    std::vector<ObjectId> clean;
+    std::optional<Siblings> siblings;
+  };
+  std::vector<Born> born_places();
+  const Siblings& siblings_of(Born& place);
+  /// Of the members of lost cycles: those that did not close it.
+  std::unordered_set<ObjectId> only_held(std::vector<Born>& places, const ReachByObject& reach);
+  void add_groups(Born& place, const ReachByObject& reach, const std::unordered_set<ObjectId>& held,
+                  std::vector<LeakGroup>& groups);
+  void name_cycle(LeakGroup& group, const ReachOfObject& reached);
   /// `clean`: those of them that have not been folded.
   Siblings siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place);
   /// Its references are those of an object that lives: Family::part_of.
   [[nodiscard]] bool lives_by_another(const Object& object) const;
-  static std::vector<std::pair<ObjectId, Address>> cycle_behind(ObjectId id, const ReachByObject& reach);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);
+  /// Of the family's objects that were released clean, born wherever.
+  std::vector<ReferencePairs::Kind> clean_kinds(FamilyId family);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
 
   const History& history_;
@@ -116,6 +125,8 @@ class LeakFinder {
   std::unordered_set<ObjectId> blamed_;  // objects with findings
   Owners owners_;
   OwnerSums owner_sums_{owners_};
+  ReferencePairs pairs_;
+  Suspects suspects_;
   Birthplaces births_;
   bool summed_ = false;
   IdMap<ObjectId, std::uint64_t> sums_;

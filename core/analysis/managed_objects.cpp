@@ -11,8 +11,6 @@ namespace refhist {
 
 namespace {
 
-constexpr std::string_view kDerived = "<derived>";
-
 /// "Node*" of "std::_Sp_counted_ptr<Node*, (__gnu_cxx::_Lock_policy)2>"; empty when it is no template.
 std::string first_argument(std::string_view type) {
   const std::size_t begin = type.find('<');
@@ -109,8 +107,7 @@ std::optional<ManagedObject> ManagedObjects::follow(const ProgramView& program, 
 }
 
 bool ManagedObjects::is_base(const Object& object) const {
-  const std::vector<std::string>& managed = families_[object.family.index()].family.managed;
-  return managed.size() == 1 && managed.front() == kDerived;
+  return families_[object.family.index()].family.is_base();
 }
 
 std::optional<ManagedObject> ManagedObjects::around(const Object& object, const std::string& type) const {

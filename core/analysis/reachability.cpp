@@ -2,13 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <utility>
 
 #include "analysis/heap_image.h"
 #include "analysis/heap_walker.h"
+#include "analysis/lost_memory.h"
 #include "analysis/reachability_exit.h"
 #include "analysis/reachability_layout.h"
-#include "analysis/reachability_leaked.h"
 #include "analysis/reachability_marker.h"
 #include "analysis/reachability_memory.h"
 #include "analysis/reachability_objects.h"
@@ -61,14 +62,15 @@ class ReachabilityScan {
     WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous));
     result_.heap_walked = heap.why_not.empty();
     result_.heap_why_not = heap.why_not;
+    const std::vector<Address> unknown = cut_blocks(heap.map);
     const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
     const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), threads());
     TrackedCells cells(blocks_, heap.map, readable(regions));
     HeapImage image(memory_, heap.map, options_.cache_bytes);
-    mark(roots, heap.map, cells, image);
-    LeakedSweep(heap.map, cells, image).run();
-    mark_consequences(heap.map, cells, image);
-    tell(cells, HolderPlaces(modules_, layout, roots, heap.map));
+    mark(roots, unknown, heap.map, cells, image);
+    LostMemory lost(blocks_, heap.map, cells, image);
+    lost.run();
+    tell(cells, lost, HolderPlaces(modules_, layout, roots, heap.map));
   }
 
   static std::vector<AddressRange> readable(const std::vector<MemoryRegion>& regions) {
@@ -108,8 +110,28 @@ class ReachabilityScan {
     return symbol && symbol->address + module->bias == cell.begin && symbol->size <= cell.end - cell.begin;
   }
 
-  void mark(const RootSet& roots, HeapMap& heap, TrackedCells& cells, HeapImage& image) {
+  /// Returns the addresses of what is neither known to be handed out nor to be free.
+  std::vector<Address> cut_blocks(HeapMap& heap) const {
+    std::vector<Address> unknown;
+    auto next = options_.cut.begin();
+    for (const auto& [begin, end] : options_.slabs) {
+      const std::optional<HeapBlock> block = heap.block_from(begin);
+      std::vector<AddressRange> pieces;
+      while (next != options_.cut.end() && next->first < begin) ++next;
+      for (; next != options_.cut.end() && next->first < end; ++next) {
+        pieces.push_back({next->first, next->second});
+      }
+      if (!block || !block->live() || block->span->shift != HeapSpan::kChunkShift) continue;
+      const std::vector<Address> gaps = heap.cut(*block, pieces, !options_.all_cut);
+      if (!options_.all_cut) unknown.insert(unknown.end(), gaps.begin(), gaps.end());
+    }
+    return unknown;
+  }
+
+  void mark(const RootSet& roots, const std::vector<Address>& unknown, HeapMap& heap, TrackedCells& cells,
+            HeapImage& image) {
     ReachabilityMarker marker(heap, cells, image);
+    for (const Address gap : unknown) marker.root_register(gap, TrackedCell::kNoRegister);
     for (const RootRange& root : roots.ranges()) {
       if (root.backing == Backing::module)
         marker.root_objects(root.range, [this](const AddressRange& cell) { return is_variable(cell); });
@@ -125,28 +147,18 @@ class ReachabilityScan {
     marker.run();
   }
 
-  /// What would be reached if the unreachable objects were roots is lost only because they are.
-  void mark_consequences(HeapMap& heap, TrackedCells& cells, HeapImage& image) {
-    const std::vector<TrackedCell> before = cells.cells();
-    ReachabilityMarker follower(heap, cells, image);
-    for (const TrackedCell& cell : before) {
-      if (cell.reach == Reach::unreachable)
-        follower.root_register(cell.range.begin, TrackedCell::kNoRegister);
-    }
-    follower.run();
-    held_by_leak_.assign(before.size(), false);
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      held_by_leak_[i] = before[i].reach == Reach::from_leaked && cells.cells()[i].reach == Reach::reachable;
-      cells.cells()[i] = before[i];
-    }
-  }
-
-  void tell(TrackedCells& cells, const HolderPlaces& places) {
+  void tell(TrackedCells& cells, LostMemory& lost, const HolderPlaces& places) {
     for (std::size_t index = 0; index < cells.size(); ++index) {
       const TrackedCell& cell = cells.cell(index);
       ReachOfObject fate;
       fate.reach = cell.reach;
-      fate.held_by_leak = held_by_leak_[index];
+      fate.held_by_leak = lost.held_by_leak(index);
+      fate.cycle_number = lost.cycle_number(index);
+      for (const LostMemory::Step& step : lost.cycle_of(index)) {
+        const TrackedCell* of = cells.at(step.begin);
+        fate.cycle.push_back({step.word, step.begin,
+                              of == nullptr ? ObjectId() : blocks_[cells.member_at(*of, step.word)].object});
+      }
       fate.holder = cell.holder;
       if (cell.register_root != TrackedCell::kNoRegister) {
         fate.where = registers_[cell.register_root].where;
@@ -178,7 +190,6 @@ class ReachabilityScan {
   ScannedProcess process_;
   ScanMemory memory_;
   std::vector<RegisterRoot> registers_;
-  std::vector<bool> held_by_leak_;  // in step with the cells
   ReachResult result_;
 };
 

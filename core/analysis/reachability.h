@@ -13,9 +13,9 @@
 //   - a pointer is seen as an aligned word that points at the object or into it: not when it is stored
 //     unaligned, compressed, tagged in its upper bits, or mangled;
 //   - a word that is no pointer but has the value of one holds, and so does a stale pointer in a stack frame
-//     in use, in padding, in the stack of an ended thread of a static program, or in a free slot of a slab:
-//     the lists of slab allocators (GSlice, pools) are not known. Only the live tracked objects in a slab
-//     hold nothing until they are reached;
+//     in use, in padding, in the stack of an ended thread of a static program, or in a free slot of a slab
+//     whose allocator is not followed (ReachOptions::cut): only the live tracked objects in such a slab hold
+//     nothing until they are reached;
 //   - what is a slab is judged by the block alone (see reachability_objects.h); a lone object of unknown size
 //     is its whole slab, several have the size of the smallest distance between two; outside malloc an
 //     object of unknown size has 16 bytes;
@@ -38,7 +38,16 @@ namespace refhist {
 struct TrackedBlock {
   ObjectId object;
   Address begin = 0;
-  std::uint64_t size = 0;  ///< bytes; 0 when unknown: then as large as its block of malloc
+  std::uint64_t size = 0;      ///< bytes; 0 when unknown: then as large as its block of malloc
+  bool control_block = false;  ///< a smart pointer's: whoever holds a reference points at its beginning
+  Address managed = 0;         ///< the object that a control block manages; 0: none, or not known
+};
+
+/// A pointer in a cycle of what is lost: it points at the memory of the next step.
+struct LostStep {
+  Address word = 0;
+  Address begin = 0;  ///< of the object or block that it lies in
+  ObjectId object;    ///< not valid: a block that is no tracked object
 };
 
 enum class Reach : std::uint8_t {
@@ -53,9 +62,11 @@ struct ReachOfObject {
   bool freed = false;  ///< the allocator has its memory back: it ended unseen (reach says nothing then)
   Address holder = 0;  ///< one word that points at it; 0 when none, or when a register does
   std::string where;   ///< "register rbx of thread 12", "stack of thread 12", "conn_table+16 (a.out)"
-  bool held_by_leak = false;            ///< from_leaked, and an unreachable tracked object leads to it
-  ObjectId holder_object;               ///< the tracked object the holder lies in, if any
-  bool counted = false;                 ///< its counter was read then
+  bool held_by_leak = false;       ///< another lost tracked object leads to it, and is in no cycle with it
+  std::uint32_t cycle_number = 0;  ///< the same for all that hold each other; 0: in no cycle
+  std::vector<LostStep> cycle;     ///< a way from it to itself, its own pointer first; may be unknown
+  ObjectId holder_object;          ///< the tracked object the holder lies in, if any
+  bool counted = false;            ///< its counter was read then
   std::optional<std::int64_t> counter;  ///< what its counter read then, where the events say otherwise
 };
 
@@ -65,6 +76,10 @@ struct ReachOptions {
   long exiting_thread = 0;  ///< it makes a raw exit system call, from which nothing returns to its registers
   std::function<bool(std::size_t done, std::size_t total)> progress;  ///< bytes; false interrupts
   std::vector<std::pair<Address, Address>> ignored;  ///< memory whose contents are no roots: [begin, end)
+  /// Blocks of malloc that another allocator, such as GSlice, cuts its own out of: [begin, end), by address.
+  std::vector<std::pair<Address, Address>> slabs;
+  std::vector<std::pair<Address, Address>> cut;  ///< its own that are handed out: [begin, end), by address
+  bool all_cut = false;                          ///< it has no others: the rest of a slab is free
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< heap contents kept in memory here during the scan
 };
 

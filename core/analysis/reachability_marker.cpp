@@ -58,8 +58,9 @@ void ReachabilityMarker::point(Address target, Address holder, std::uint32_t reg
   const std::size_t granule = span->starts.floor(span->granule(target));
   const bool special = !span->special.empty() && span->special[granule];
   if (!span->live[granule] && !special) return;
-  // The second header word of the next block lies behind this one's end.
-  if ((target - span->begin) % 16 == 8 && span->starts.test(span->granule(target) + 1)) return;
+  // The second word of the next block's header lies behind this one's end.
+  const std::size_t next = span->granule(target) + 1;
+  if ((target - span->begin) % 16 == 8 && span->starts.test(next) && span->has_header(next)) return;
   if (special) {
     TrackedCell* cell = cells_.at(target);
     if (cell != nullptr && is_next_header(*cell, target)) return;

@@ -7,12 +7,12 @@ target_sources(refhist_core PRIVATE
   analysis/heap_map.cpp
   analysis/heap_mapped.cpp
   analysis/heap_walker.cpp
+  analysis/lost_memory.cpp
   analysis/owner_words.cpp
   analysis/reachability.cpp
   analysis/scanned_process.cpp
   analysis/reachability_exit.cpp
   analysis/reachability_layout.cpp
-  analysis/reachability_leaked.cpp
   analysis/reachability_marker.cpp
   analysis/reachability_memory.cpp
   analysis/reachability_objects.cpp
@@ -20,4 +20,4 @@ target_sources(refhist_core PRIVATE
   analysis/reachability_ranges.cpp
   analysis/reachability_roots.cpp
   analysis/reachability_threads.cpp)
-target_sources(refhist_core PRIVATE analysis/balance_tree.cpp analysis/birthplaces.cpp analysis/clean_profiles.cpp analysis/code_jumps.cpp analysis/folded_places.cpp analysis/frame_namer.cpp analysis/growth.cpp analysis/leaks.cpp analysis/lifetime.cpp analysis/managed_objects.cpp analysis/owners.cpp analysis/stack_places.cpp analysis/tail_calls.cpp)
+target_sources(refhist_core PRIVATE analysis/balance_tree.cpp analysis/birthplaces.cpp analysis/clean_profiles.cpp analysis/code_jumps.cpp analysis/folded_places.cpp analysis/frame_namer.cpp analysis/growth.cpp analysis/leaks.cpp analysis/lifetime.cpp analysis/managed_objects.cpp analysis/owners.cpp analysis/reference_pairs.cpp analysis/stack_places.cpp analysis/suspects.cpp analysis/tail_calls.cpp)

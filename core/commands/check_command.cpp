@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/at_prompt.h"
 #include "base/error.h"
 #include "base/replaced_file.h"
 #include "base/text.h"
@@ -95,7 +96,13 @@ void run_check(CommandContext& context) {
   scan_if_alive(context.state, context.port);
   const Check check = check_session(context.state, options);
   context.text = context.arguments.has("--json") ? check_json(check) : check_report(check);
-  if (!context.arguments.has("--stay")) context.quit_status = check.status();
+  if (context.arguments.has("--stay")) return;
+  if (at_prompt() && !context.arguments.has("--quit")) {
+    if (!context.arguments.has("--json"))
+      context.text += fmt::format("the debugger goes on; in a script it would end with {}\n", check.status());
+    return;
+  }
+  context.quit_status = check.status();
 }
 
 }  // namespace refhist

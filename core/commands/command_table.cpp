@@ -196,11 +196,14 @@ std::vector<Command> report_commands() {
                       {"--of", "WHAT", "folded: leaked (default), live (objects by birth) or events"},
                       {"--source-root", "DIR", "names of source files are relative to it (default: here)"}}),
        run_export},
-      {"check", "", "print the findings and end the debugger: 23 findings, 0 clean, 1 the session failed",
+      {"check", "", "print the findings and end a script's debugger: 23 findings, 0 clean, 1 it failed",
        "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, "
-       "undecidable;\n"
-       "imbalance stands for all but leak, unobserved-change and undecidable. Default: leak,imbalance.",
-       check_options({{"--stay", "", "print only: the debugger goes on"}, kJson}), run_check},
+       "undecidable, held;\n"
+       "imbalance stands for all but leak, unobserved-change, undecidable and held. Default: leak,imbalance.",
+       check_options({{"--stay", "", "print only: the debugger goes on, as it does at a prompt"},
+                      {"--quit", "", "end the debugger at a prompt, too"},
+                      kJson}),
+       run_check},
   };
 }
 

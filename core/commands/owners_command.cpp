@@ -10,7 +10,9 @@
 #include "commands/command.h"
 #include "commands/long_work.h"
 #include "events/program_access.h"
+#include "reports/allocation_place.h"
 #include "reports/findings.h"
+#include "reports/member_names.h"
 
 namespace refhist {
 
@@ -32,34 +34,16 @@ ObjectId object_around(const SessionState& state, Address at) {
   return {};
 }
 
-std::string field_of(const SessionState& state, ObjectId id, Address at) {
-  const Object& object = state.history.object(id);
-  const std::string& type = state.families[object.family.index()].family.counter.type;
-  for (const LoadedModule* module : state.modules.loaded()) {
-    if (type.empty() || at < object.address) break;
-    const std::string path = module->module->member_at(type, at - object.address);
-    if (!path.empty()) return path;
-  }
-  return {};
-}
-
-Holder holder_of(const SessionState& state, const OwnerWord& word) {
+Holder holder_of(SessionState& state, const OwnerWord& word) {
   Holder holder;
   if (word.at == 0) return holder;
   holder.object = object_around(state, word.at);
-  if (holder.object.valid()) holder.field = field_of(state, holder.object, word.at);
+  if (holder.object.valid()) {
+    const Address begin = state.history.object(holder.object).address;
+    holder.field = member_at(state, typed_object(state, holder.object, begin, word.at), word.at);
+  }
   holder.allocation = state.recorder.allocations().covering(word.at);
   return holder;
-}
-
-/// The first frame outside of the allocator's own library.
-std::string allocation_place(SessionState& state, const Block& block) {
-  const ModuleId allocator = block.site.valid() ? state.sites.get(block.site).module : ModuleId();
-  const LoadedModule* library = state.modules.get(allocator);
-  for (const NamedFrame& frame : state.namer.stack(block.stack)) {
-    if (library == nullptr || frame.module != library->module->path()) return FrameNamer::text(frame);
-  }
-  return {};
 }
 
 std::string line_of(SessionState& state, const StackPlaces& stacks, const OwnerWord& word, Address target) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "commands/long_work.h"
 #include "events/program_access.h"
 #include "port/thread_halt.h"
+#include "reports/allocation_place.h"
 
 namespace refhist {
 
@@ -21,10 +23,33 @@ bool any_lost(const ReachResult& result) {
   });
 }
 
+/// Says of those that are held by the heap at the end where the holder's memory comes from: when it is asked
+/// for, that memory is no more.
+class HolderOrigins {
+ public:
+  explicit HolderOrigins(SessionState& state) : state_(state) {}
+
+  void add(ReachOfObject& reached) {
+    if (reached.holder == 0 || reached.reach != Reach::reachable || reached.holder_object.valid()) return;
+    const Block* block = state_.recorder.allocations().covering(reached.holder);
+    if (block == nullptr) return;
+    const auto [place, fresh] = places_.try_emplace(block->stack);
+    if (fresh && places_.size() <= kMost) place->second = allocation_place(state_, *block);
+    if (!place->second.empty()) reached.where += " (obtained in " + place->second + ")";
+  }
+
+ private:
+  static constexpr std::size_t kMost = 500;  // names cost more than the search
+  SessionState& state_;
+  std::map<StackId, std::string> places_;
+};
+
 void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& result, ReachScan& scan) {
   const ProgramAccess access(port, state.process, state.tracer_here);
+  HolderOrigins origins(state);
   for (const ReachOfObject& reached : result.objects) {
     ReachOfObject& kept = scan.objects.emplace(reached.object, reached).first->second;
+    if (scan.at_exit) origins.add(kept);
     if (reached.freed && result.running_threads != 0) {
       kept.reach = Reach::reachable;  // the heap may have been between two states
       continue;
@@ -66,6 +91,42 @@ ReachResult scan_until_sure(SessionState& state, DebuggerPort& port, const std::
   return result;
 }
 
+TrackedBlock tracked_block(const SessionState& state, ObjectId id, const Object& object) {
+  TrackedBlock block{id, object.address, object.size};
+  const TrackedFamily& family = state.families[object.family.index()];
+  block.control_block = family.family.has_control_blocks();
+  const auto managed = state.managed.known().find(id);
+  if (managed != state.managed.known().end()) block.managed = managed->second.address;
+  return block;
+}
+
+/// All its blocks since the process began are known.
+bool knows_its_blocks(const SessionState& state, FamilyId family) {
+  const auto& sites = state.sites.all();
+  return state.families[family.index()].from_start && !state.history.lost() &&
+         std::all_of(sites.begin(), sites.end(), [&](const Site& site) {
+           return site.family != family || !site.current || site.unloaded || site.armed;
+         });
+}
+
+void add_cut_blocks(const SessionState& state, ReachOptions& options) {
+  std::vector<bool> cuts(state.families.size());
+  std::vector<bool> seen(state.families.size());
+  for (std::size_t i = 0; i < cuts.size(); ++i) cuts[i] = state.families[i].family.cuts_blocks();
+  state.recorder.allocations().each([&](const Block& block) {
+    if (!block.allocator.valid() || !cuts[block.allocator.index()]) return;
+    options.cut.push_back({block.begin, block.begin + block.size});
+    seen[block.allocator.index()] = true;
+  });
+  state.recorder.allocations().each_slab([&](Address begin, std::uint64_t size) {
+    options.slabs.push_back({begin, begin + size});
+  });
+  options.all_cut = true;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i]) options.all_cut = options.all_cut && knows_its_blocks(state, FamilyId(i));
+  }
+}
+
 /// GDB lets the other threads run on while it asks about one that stands at a breakpoint.
 std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port) {
   if (!state.tracer_here) return nullptr;
@@ -93,12 +154,13 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   std::vector<TrackedBlock> blocks;
   for (const auto& [id, object] : state.history.objects()) {
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
-    if (outstanding) blocks.push_back(TrackedBlock{id, object.address, object.size});
+    if (outstanding) blocks.push_back(tracked_block(state, id, object));
   }
   ReachOptions options;
   options.at_exit = at_exit;
   options.ignored = state.agent.own_memory();
   options.exiting_thread = exiting_thread;
+  add_cut_blocks(state, options);
   LongWork work(port, state.tell_every_step, at_exit ? LongWork::For::program : LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(

@@ -69,10 +69,15 @@ class Recorder::Surroundings final : public Circumstances {
     return std::any_of(open.begin(), open.end(),
                        [&](const OpenCall& call) { return call.object == object && call.delta < 0; });
   }
-  [[nodiscard]] bool memory_gone(FamilyId family, Address address) const override {
+  [[nodiscard]] MemoryFate memory_fate(FamilyId family, Address address) const override {
     const ObjectId last = recorder_.history_.newest_at(family, address);
-    return recorder_.allocator_tracked_ && last.valid() && recorder_.freed_by_allocator(last) &&
-           recorder_.allocations_.covering(address) == nullptr;
+    if (!recorder_.allocator_tracked_ || !last.valid()) return MemoryFate::unknown;
+    const FamilyId allocator = recorder_.allocator_of(last);
+    const EventId died = recorder_.history_.object(last).died;
+    if (!allocator.valid() || !died.valid()) return MemoryFate::unknown;
+    const std::uint64_t then = recorder_.history_.event(died).time_ns;
+    if (recorder_.allocations_.covered_since(address, then)) return MemoryFate::handed_out_again;
+    return recorder_.allocations_.covered_by(address, allocator) ? MemoryFate::unknown : MemoryFate::gone;
   }
 
   const ProgramView& access;
@@ -300,13 +305,14 @@ EventId Recorder::oldest_watched() {
 }
 
 // Not by a function of the family's own: that may keep the memory for the next object.
-bool Recorder::freed_by_allocator(ObjectId id) const {
-  const auto kinds = history_.kinds_of(id);
-  return std::any_of(kinds.begin(), kinds.end(), [this](const auto& kind) {
-    const Event& event = kind.first;
-    return event.role == Role::free && event.site.valid() &&
-           families_[sites_.get(event.site).family.index()].family.allocator;
-  });
+FamilyId Recorder::allocator_of(ObjectId id) const {
+  FamilyId allocator;
+  for (const auto& [event, times] : history_.kinds_of(id)) {
+    if ((event.role != Role::alloc && event.role != Role::free) || !event.site.valid()) continue;
+    const FamilyId family = sites_.get(event.site).family;
+    if (families_[family.index()].family.allocator) allocator = family;
+  }
+  return allocator;
 }
 
 Arrival Recorder::make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object) {
@@ -594,9 +600,10 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
 
 void Recorder::give_back(Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
                          std::vector<Recorded>& recorded) {
-  for (const Block& block : allocations_.take_range(begin, end)) {
-    end = std::max(end, block.begin + std::max<std::uint64_t>(block.size, 1));
+  if (const auto block = allocations_.take(begin, sites_.get(site).family)) {
+    end = std::max(end, begin + std::max<std::uint64_t>(block->size, 1));
   }
+  allocations_.take_inside(begin, end);
   for (const ObjectId id : history_.starting_in(begin, end)) {
     const Object& object = history_.object(id);
     const bool here =
@@ -650,12 +657,13 @@ void Recorder::allocation_returned(Surroundings& around, const PendingCall& call
       give_back(around, call.site, call.stack, call.argument, call.argument + 1, recorded);
     return;
   }
-  Block old{call.argument, 1, {}, {}, {}, 0};
+  Block old{call.argument, 1, {}, {}, {}, {}, 0};
   if (again) {
-    if (const auto known = allocations_.take(call.argument)) old = *known;
+    if (const auto known = allocations_.take(call.argument, site.family)) old = *known;
   }
   const ThreadIndex thread = thread_index(around.access, around.tid);
-  allocations_.add(Block{begin, call.size, call.site, thread, call.stack, call.time_ns});
+  allocations_.add(Block{begin, call.size, call.site, site.family, thread, call.stack, call.time_ns},
+                   families_[site.family.index()].family.cuts_blocks());
   if (again) move_objects(around, call, old, begin);
 }
 

@@ -171,7 +171,8 @@ class Recorder {
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
-  [[nodiscard]] bool freed_by_allocator(ObjectId id) const;
+  /// The allocator family that its memory came from or went back to; invalid when none is known.
+  [[nodiscard]] FamilyId allocator_of(ObjectId id) const;
   Arrival make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
   void finish(Surroundings& around, const PendingCall& call, Address result, std::vector<Recorded>& recorded);

@@ -9,7 +9,7 @@
 namespace refhist {
 
 namespace {
-constexpr std::array<std::pair<Verdict, std::string_view>, 7> kVerdicts{{
+constexpr std::array<std::pair<Verdict, std::string_view>, 8> kVerdicts{{
     {Verdict::leak, "leak"},
     {Verdict::over_put, "over-put"},
     {Verdict::use_after_free, "use-after-free"},
@@ -17,6 +17,7 @@ constexpr std::array<std::pair<Verdict, std::string_view>, 7> kVerdicts{{
     {Verdict::free_while_referenced, "free-while-referenced"},
     {Verdict::unobserved_change, "unobserved-change"},
     {Verdict::undecidable, "undecidable"},
+    {Verdict::held, "held"},
 }};
 }  // namespace
 

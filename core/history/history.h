@@ -28,6 +28,7 @@ enum class Verdict : std::uint8_t {
   free_while_referenced,
   unobserved_change,
   undecidable,
+  held,
 };
 std::string_view verdict_name(Verdict verdict);
 std::optional<Verdict> verdict_from_name(std::string_view name);

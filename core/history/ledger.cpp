@@ -214,9 +214,24 @@ EventId Ledger::note_change(ObjectId id, std::int64_t memory, Event event) {
   return history_.add_event(event);
 }
 
+namespace {
+/// No count that an object has: the upper half of a pointer into the heap, a library or a stack, or text.
+bool is_other_memory(std::int64_t count) {
+  const bool pointer = (count >= 0x5500 && count < 0x5700) || (count >= 0x7e00 && count < 0x8000);
+  return count < 0 || pointer || count >= 1 << 24;
+}
+
+MemoryFate memory_fate(const Arrival& arrival) {
+  return arrival.around == nullptr ? MemoryFate::unknown
+                                   : arrival.around->memory_fate(arrival.family, arrival.address);
+}
+}  // namespace
+
 std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, bool& reborn,
                                           bool& during_death) {
   const Object& object = history_.object(id);
+  const bool kept = arrival.traits.revives && !object.freed && !is_put(arrival.role);
+  if (kept && arrival.before == 0) return std::nullopt;
   const std::vector<int> changes = in_flight(arrival, id);
   const bool last_put_runs =
       !object.freed && std::any_of(changes.begin(), changes.end(), [](int change) { return change < 0; });
@@ -235,30 +250,29 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
     return std::nullopt;
   }
   Finding finding{Verdict::use_after_free, id, EventId(), {}};
-  if (memory && *memory <= 0 && !object.freed) {
-    finding.verdict = is_put(arrival.role) ? Verdict::over_put : Verdict::resurrection;
-    finding.why = fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory);
-    return finding;
-  }
-  // An unseen birth at this address can only be ruled out where nothing of the family was ever unseen.
-  const bool births_seen = arrival.traits.births_seen && !history_.births_in_doubt(arrival.family);
-  const bool no_memory = object.freed && arrival.around != nullptr &&
-                         arrival.around->memory_gone(arrival.family, arrival.address);
-  const bool certain = no_memory || (births_seen && (memory || object.freed || !arrival.traits.blind));
-  if (certain) {
-    if (!memory && !object.freed) {
+  const MemoryFate fate = object.freed ? memory_fate(arrival) : MemoryFate::unknown;
+  // In memory that was given back, a new object's first reference may be taken from zero, where none has one
+  // from its birth on.
+  const bool first_from_zero =
+      !arrival.traits.has_init || arrival.traits.born <= 0 || fate == MemoryFate::handed_out_again;
+  const bool at_zero = memory && *memory <= 0 && (!object.freed || is_put(arrival.role) || !first_from_zero);
+  const bool overwritten = memory && object.freed && is_other_memory(*memory);
+  if (at_zero || overwritten || last_put_runs || fate == MemoryFate::gone) {
+    if (at_zero && !object.freed)
       finding.verdict = is_put(arrival.role) ? Verdict::over_put : Verdict::resurrection;
-    }
     finding.why = memory ? fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory)
                          : fmt::format("{} {}", what, where_died(object));
     return finding;
   }
+  // Nothing else rules out that another object was born there unseen: no family file is known to name every
+  // function that makes one, and pools hand out memory that no allocator has got back.
   reborn = true;
+  const bool used_again = !object.freed || fate == MemoryFate::handed_out_again;
+  if (used_again && memory && !is_other_memory(*memory)) return std::nullopt;
   finding.verdict = Verdict::undecidable;
   finding.why = fmt::format(
       "{} at the address of an object that ended at event #{}: used after its end, or another object whose "
-      "birth "
-      "was not seen",
+      "birth was not seen",
       what, object.died.value);
   return finding;
 }
@@ -314,7 +328,8 @@ Outcome Ledger::change(const Arrival& arrival) {
     object.base_known = base.has_value();
     history_.set_before_seen(id, base.value_or(0));
     object.ledger = base.value_or(0);
-    if (reborn) history_.set_note(id, finding->why);
+    if (reborn)
+      history_.set_note(id, finding ? finding->why : "it was born unseen where another object had ended");
   } else if (arrival.at_return) {
     if (arrival.after) {
       const Object& object = history_.object(id);
@@ -389,9 +404,9 @@ std::optional<Finding> Ledger::judge_release(ObjectId id, const Arrival& arrival
 Outcome Ledger::release(const Arrival& arrival) {
   Outcome outcome;
   ObjectId id = history_.newest_at(arrival.family, arrival.address);
-  const bool births_seen = arrival.traits.births_seen && !history_.births_in_doubt(arrival.family);
-  const bool other_object = id.valid() && (history_.object(id).state == ObjectState::unknown ||
-                                           (history_.object(id).freed && !births_seen));
+  const bool other_object =
+      id.valid() && (history_.object(id).state == ObjectState::unknown ||
+                     (history_.object(id).freed && memory_fate(arrival) != MemoryFate::gone));
   if (!id.valid() || other_object) {
     id = new_object(arrival, false);
     Object& object = history_.object(id);

@@ -18,10 +18,10 @@ namespace refhist {
 
 /// What the ledger must know about a family to judge.
 struct FamilyTraits {
-  bool births_seen = false;  ///< every birth since the process began passed a probe
-  bool blind = false;        ///< copies of its functions exist that are not armed
+  bool blind = false;  ///< copies of its functions exist that are not armed
   bool has_init = false;
   std::int64_t born = 1;
+  bool revives = false;              ///< a get may find zero while the memory is not given back
   bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
   bool copies_unknown = false;       ///< no debug information tells whether there are inlined copies
 };
@@ -35,6 +35,12 @@ struct Memory {
   std::uint64_t size = 0;  ///< bytes from the object's address to the end of the block
 };
 
+enum class MemoryFate : std::uint8_t {
+  unknown,
+  gone,              ///< its allocator, which is followed, has not handed it out again
+  handed_out_again,  ///< to whomever
+};
+
 /// What the ledger asks of the moment of an event, only when it matters.
 class Circumstances {
  public:
@@ -43,8 +49,8 @@ class Circumstances {
   [[nodiscard]] virtual std::vector<int> in_flight(ObjectId object) const = 0;
   /// The thread of the event is inside of a put of the object.
   [[nodiscard]] virtual bool inside_put(ObjectId object) const = 0;
-  /// True when the allocator is tracked and has nothing handed out at the address.
-  [[nodiscard]] virtual bool memory_gone(FamilyId family, Address address) const = 0;
+  /// What became of the memory of the last object there, which was given back.
+  [[nodiscard]] virtual MemoryFate memory_fate(FamilyId family, Address address) const = 0;
 };
 
 /// One execution of a probe.

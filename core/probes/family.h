@@ -76,12 +76,19 @@ struct Family {
   std::vector<std::string> except;  ///< function patterns that the globs of `probes` leave out
   CounterSpec counter;
   bool allocator = false;         ///< its functions hand out plain memory, no counted objects: malloc, mmap
+  bool revives = false;           ///< a get may find zero: the object was kept for another use
   std::int64_t born = 1;          ///< references that an init creates
   std::vector<std::string> fold;  ///< functions (globs) between the user's and the probes: of no interest
   std::string part_of;            ///< family: while its object at the same address lives, this one's does too
   std::vector<std::string> managed;  ///< member paths to the user's object, "*" in front: a pointer to it
   std::string origin;                ///< file the family came from, or "command line"
 
+  /// Of an allocator: it cuts its blocks out of those of another, and does not hand those on as they are.
+  /// The user's object derives from the counted one.
+  [[nodiscard]] bool is_base() const { return managed.size() == 1 && managed.front() == "<derived>"; }
+  /// The counted object is a smart pointer's control block.
+  [[nodiscard]] bool has_control_blocks() const { return !managed.empty() && !is_base(); }
+  [[nodiscard]] bool cuts_blocks() const { return allocator && name != "malloc" && name != "operator-new"; }
   [[nodiscard]] bool has_role(Role role) const;
   [[nodiscard]] bool folds(std::string_view function) const;
   /// True when `except` names the function; asked for functions that a glob of `probes` has matched.

@@ -27,10 +27,10 @@ const std::vector<std::string>& file_keys() {
 
 const std::vector<std::string>& family_keys() {
   static const std::vector<std::string> keys{
-      "name",        "description", "modules",    "type",    "count",   "count_offset", "count_size",
-      "count_shift", "count_scale", "count_bias", "born",    "except",  "alloc",        "init",
-      "get",         "try_get",     "put",        "free",    "realloc", "pool_create",  "pool_destroy",
-      "allocator",   "fold",        "managed",    "part_of", "immortal"};
+      "name",        "description", "modules",    "type",    "count",    "count_offset", "count_size",
+      "count_shift", "count_scale", "count_bias", "born",    "except",   "alloc",        "init",
+      "get",         "try_get",     "put",        "free",    "realloc",  "pool_create",  "pool_destroy",
+      "allocator",   "fold",        "managed",    "part_of", "immortal", "revives"};
   return keys;
 }
 
@@ -125,6 +125,7 @@ class Reader {
     if (const toml::node* node = table.get("description")) result.description = string(*node, "description");
     result.modules = strings(table, "modules");
     result.except = strings(table, "except");
+    if (const toml::node* node = table.get("revives")) result.revives = boolean(*node, "revives");
     if (const toml::node* node = table.get("part_of")) result.part_of = string(*node, "part_of");
     result.fold = strings(table, "fold");
     result.managed = strings(table, "managed");

@@ -87,6 +87,7 @@ std::string to_toml(const Family& family) {
   if (family.allocator) text += "allocator = true\n";
   text += counter_lines(family.counter);
   if (family.born != 1) text += fmt::format("born = {}\n", family.born);
+  if (family.revives) text += "revives = true\n";
   for (const Role role : {Role::alloc, Role::init, Role::get, Role::try_get, Role::put, Role::free,
                           Role::realloc, Role::pool_create, Role::pool_destroy}) {
     text += role_line(family, role);

@@ -1,11 +1,14 @@
 #include "reports/findings.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 
 #include "base/text.h"
+#include "reports/blind_spots.h"
+#include "reports/cycle_path.h"
 #include "reports/fold_notes.h"
 
 namespace refhist {
@@ -82,14 +85,15 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
   for (LeakGroup& group : LeakFinder(state.history, state.sites, state.families, state.namer, state.folded)
                               .find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
-    if (group.consequence || (group.reach_known && group.reach == Reach::reachable && !filter.reachable))
-      continue;
+    const bool reachable = group.reach_known && group.reach == Reach::reachable;
+    const bool held = is_held(state, group) && !filter.reachable;
+    if (group.consequence || (reachable && !filter.reachable && !held)) continue;
     ReportedFinding finding;
-    finding.verdict = group.verdict;
+    finding.verdict = held ? Verdict::held : group.verdict;
     finding.object = group.objects.front();
     finding.references = group.references;
     finding.suspects = group.suspects;
-    finding.why = group.why;
+    finding.why = held ? held_text(state, group) : group.why;
     const std::string cut_off = group.reach_known ? std::string() : why_cut_off(state.end);
     if (!cut_off.empty()) {
       finding.verdict = Verdict::undecidable;
@@ -97,10 +101,10 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
       finding.why = cut_off;
     }
     if (group.reach_known && group.reach == Reach::from_leaked) {
-      finding.why =
-          std::string(group.cycle.empty() ? "held by lost memory"
-                                          : "in a cycle that nothing else points at, or held by it") +
-          (group.why.empty() ? "" : "; " + group.why);
+      finding.why = (group.cycle.empty() ? "held by lost memory"
+                                         : fmt::format("in a cycle that nothing else points at: {}",
+                                                       fmt::join(cycle_path(state, group.cycle), " -> "))) +
+                    (group.why.empty() ? "" : "; " + group.why);
     }
     const Object& object = state.history.object(finding.object);
     const EventId last = group.references.empty() ? EventId() : group.references.back();
@@ -154,6 +158,18 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, std::vecto
 }
 
 }  // namespace
+
+bool is_held(const SessionState& state, const LeakGroup& group) {
+  return group.held && group.verdict != Verdict::undecidable && state.scan.at_exit;
+}
+
+std::string held_text(const SessionState& state, const LeakGroup& group) {
+  const auto found = state.scan.objects.find(group.objects.front());
+  const std::string where = found == state.scan.objects.end() ? std::string() : found->second.where;
+  return fmt::format("still held at the end{}, while {} born at the same place {} released",
+                     where.empty() ? "" : " by " + where, group.clean_siblings,
+                     group.clean_siblings == 1 ? "was" : "were");
+}
 
 bool FindingFilter::wants(const std::string& family) const {
   return families.empty() || std::any_of(families.begin(), families.end(),
@@ -275,6 +291,7 @@ std::vector<std::string> caveats(SessionState& state) {
     lines.push_back(fmt::format("{}: {} of its functions not armed (refhist status --sites says why)", family,
                                 count == 1 ? "1 copy" : fmt::format("{} copies", count)));
   }
+  for (std::string& line : blind_spots(state)) lines.push_back(std::move(line));
   if (state.recorder.truncated_stacks() != 0) {
     lines.push_back(
         fmt::format("{} could not be walked to the end", plural(state.recorder.truncated_stacks(), "stack")));

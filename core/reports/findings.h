@@ -41,6 +41,11 @@ struct FindingFilter {
   [[nodiscard]] bool wants(const std::string& family) const;
 };
 
+/// It is reachable when the program ends, and that is worth a line: see LeakGroup::held.
+bool is_held(const SessionState& state, const LeakGroup& group);
+/// Who holds it, and what became of the others.
+std::string held_text(const SessionState& state, const LeakGroup& group);
+
 /// "process 12", "processes 12, 13 and 5 more"; empty when there was only one.
 std::string processes_text(const ReportedFinding& finding);
 

@@ -192,10 +192,8 @@ std::string history_report(SessionState& state, ObjectId id, const std::vector<R
     if (maybe) continue;  // outstanding while the program runs is normal
     text += fmt::format("verdict: {}{}{}\n", verdict_name(finding.verdict), finding.why.empty() ? "" : ": ",
                         finding.why);
-    for (const Suspect& suspect : finding.suspects) {
-      text += fmt::format("  suspect ({}): {} in {}: {}\n", suspect.confidence, suspect.what,
-                          FrameNamer::text(suspect.frame), suspect.why);
-    }
+    for (const Suspect& suspect : finding.suspects)
+      text += fmt::format("  suspect ({}): {}\n", suspect.confidence, suspect.text());
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/lifetime.h"
+#include "reports/cycle_path.h"
 #include "reports/fold_notes.h"
 #include "reports/leak_report.h"
 #include "reports/listed_leaks.h"
@@ -288,8 +289,11 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
     Json objects = Json::array();
     for (const ObjectId id : group.objects) objects.push_back(object_json(state, id));
     Json cycle = Json::array();
-    for (const auto& [id, word] : group.cycle)
-      cycle.push_back({{"object", hex(state.history.object(id).address)}, {"pointer", hex(word)}});
+    for (const LostStep& step : group.cycle) {
+      if (!step.object.valid()) continue;
+      const Address address = state.history.object(step.object).address;
+      cycle.push_back({{"object", hex(address)}, {"pointer", hex(step.word)}});
+    }
     Json suspects = Json::array();
     for (const Suspect& suspect : group.suspects) suspects.push_back(suspect_json(suspect));
     groups.push_back(
@@ -300,6 +304,7 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
          {"born_in", frame_json(group.born)},
          {"clean_siblings", group.clean_siblings},
          {"cycle", std::move(cycle)},
+         {"cycle_path", cycle_path(state, group.cycle)},
          {"suspects", std::move(suspects)},
          {"references", references_json(state, group.references)},
          {"references_not_listed", group.folded_references + not_listed(group.references)},

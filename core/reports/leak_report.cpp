@@ -37,7 +37,9 @@ std::string headline(const SessionState& state, const LeakGroup& group) {
   } else if (group.reach == Reach::from_leaked) {
     what = group.consequence     ? "held only by leaked objects"
            : group.cycle.empty() ? "leaked: held by lost memory"
-                                 : "leaked: in a cycle that nothing else points at, or held by it";
+                                 : "leaked: in a cycle that nothing else points at";
+  } else if (is_held(state, group)) {
+    what = "held: not leaked";
   } else {
     what = "outstanding, still reachable: not leaked";
   }
@@ -55,23 +57,9 @@ std::string born_line(const SessionState& state, const LeakGroup& group) {
 
 std::string suspect_lines(const std::vector<Suspect>& suspects, const std::string& indent) {
   std::string text;
-  for (const Suspect& suspect : suspects) {
-    text += fmt::format("{}suspect ({}): {} in {}: {}\n", indent, suspect.confidence, suspect.what,
-                        FrameNamer::text(suspect.frame), suspect.why);
-  }
+  for (const Suspect& suspect : suspects)
+    text += fmt::format("{}suspect ({}): {}\n", indent, suspect.confidence, suspect.text());
   return text;
-}
-
-std::string cycle_line(const SessionState& state, const LeakGroup& group) {
-  constexpr std::size_t kListed = 6;
-  if (group.cycle.empty()) return {};
-  std::string text = fmt::format("  cycle of {}:", group.cycle.size());
-  for (std::size_t i = 0; i < std::min(group.cycle.size(), kListed); ++i) {
-    const Object& member = state.history.object(group.cycle[i].first);
-    text += fmt::format(" {:#x}+{:#x} ->", member.address, group.cycle[i].second - member.address);
-  }
-  if (group.cycle.size() > kListed) text += fmt::format(" {} more ->", group.cycle.size() - kListed);
-  return text + fmt::format(" {:#x}\n", state.history.object(group.cycle.front().first).address);
 }
 
 std::string group_text(SessionState& state, const LeakGroup& group, Stacks stacks) {
@@ -79,6 +67,7 @@ std::string group_text(SessionState& state, const LeakGroup& group, Stacks stack
   std::string text = headline(state, group) + "\n" + born_line(state, group);
   text += suspect_lines(group.suspects, "  ");
   if (!group.why.empty()) text += fmt::format("  {}\n", group.why);
+  if (is_held(state, group)) text += fmt::format("  {}\n", held_text(state, group));
   if (!group.references.empty()) {
     text += group.folded_references != 0   ? "  one of these references, or of those that are counted only:\n"
             : group.references.size() == 1 ? "  the reference that fits:\n"
@@ -86,11 +75,12 @@ std::string group_text(SessionState& state, const LeakGroup& group, Stacks stack
     text += reference_lines(state, group.references, stacks, "    ");
     text += folded_event_lines(state, group.objects.front(), "    ");
   }
-  if (group.reach_known && group.reach != Reach::unreachable) {
+  const bool holder = group.cycle.empty() && !is_held(state, group);
+  if (group.reach_known && group.reach != Reach::unreachable && holder) {
     const auto found = state.scan.objects.find(group.objects.front());
     if (found != state.scan.objects.end()) text += fmt::format("  held by {}\n", found->second.where);
   }
-  text += cycle_line(state, group);
+  text += cycle_text(state, group.cycle, "  ");
   return text + fmt::format("  {}:{}\n", group.objects.size() == 1 ? "object" : "objects",
                             addresses(state, group.objects));
 }
@@ -128,7 +118,8 @@ std::string leak_report(SessionState& state, const LeakReportOptions& options) {
   const ListedLeaks listed = list_leaks(state, options.filter, options.suppressions);
   std::string text;
   for (const LeakGroup& group : listed.groups) text += group_text(state, group, options.stacks) + "\n";
-  if (listed.groups.empty())
+  if (std::all_of(listed.groups.begin(), listed.groups.end(),
+                  [&](const LeakGroup& group) { return is_held(state, group); }))
     text += state.history.objects().empty() ? "no objects were seen\n" : "nothing is leaked\n";
   if (listed.reachable != 0 && !options.filter.reachable) {
     text += fmt::format("{} outstanding but reachable: not leaks (--reachable lists them)\n",

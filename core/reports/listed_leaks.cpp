@@ -26,7 +26,7 @@ ListedLeaks list_leaks(SessionState& state, const FindingFilter& filter, const s
     if (!filter.wants(state.family_name(group.family))) continue;
     const bool reachable = group.reach_known && group.reach == Reach::reachable;
     if (reachable) listed.reachable += group.objects.size();
-    if (reachable && !filter.reachable) continue;
+    if (reachable && !filter.reachable && !is_held(state, group)) continue;
     if (!left_out.match(state, finding_of(group)).empty()) {
       listed.suppressed += group.objects.size();
       continue;

@@ -26,7 +26,7 @@ struct Rule {
   const char* name;
   const char* text;
 };
-constexpr std::array<Rule, 7> kRules{{
+constexpr std::array<Rule, 8> kRules{{
     {Verdict::leak, "ReferenceLeak",
      "A reference is never given back, and nothing reaches the object any more."},
     {Verdict::over_put, "OverPut", "A reference is given back once more than was taken."},
@@ -37,16 +37,18 @@ constexpr std::array<Rule, 7> kRules{{
     {Verdict::unobserved_change, "UnobservedChange",
      "The counter changed without a get or put that was seen."},
     {Verdict::undecidable, "Undecidable", "What was seen does not decide whether this is a mistake."},
+    {Verdict::held, "Held", "An object is still held at the end, while others like it were released."},
 }};
+
+bool is_note(Verdict verdict) { return verdict == Verdict::undecidable || verdict == Verdict::held; }
 
 Json rules_json() {
   Json rules = Json::array();
   for (const Rule& rule : kRules) {
-    rules.push_back(
-        {{"id", verdict_name(rule.verdict)},
-         {"name", rule.name},
-         {"shortDescription", {{"text", rule.text}}},
-         {"defaultConfiguration", {{"level", rule.verdict == Verdict::undecidable ? "note" : "error"}}}});
+    rules.push_back({{"id", verdict_name(rule.verdict)},
+                     {"name", rule.name},
+                     {"shortDescription", {{"text", rule.text}}},
+                     {"defaultConfiguration", {{"level", is_note(rule.verdict) ? "note" : "error"}}}});
   }
   return rules;
 }
@@ -102,10 +104,8 @@ std::string message(SessionState& state, const ReportedFinding& finding) {
     text += fmt::format(" ({})", plural(objects, "object"));
   if (const std::string where = processes_text(finding); !where.empty()) text += " in " + where;
   if (!finding.why.empty()) text += ": " + finding.why;
-  for (const Suspect& suspect : finding.suspects) {
-    text += fmt::format("\nsuspect ({}): {} in {}: {}", suspect.confidence, suspect.what,
-                        FrameNamer::text(suspect.frame), suspect.why);
-  }
+  for (const Suspect& suspect : finding.suspects)
+    text += fmt::format("\nsuspect ({}): {}", suspect.confidence, suspect.text());
   return text;
 }
 

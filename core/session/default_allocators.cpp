@@ -13,10 +13,10 @@ struct Default {
 };
 
 const std::vector<Default>& defaults() {
-  static const std::vector<Default> all{
-      {"malloc", {}},
-      // Those of the C++ libraries are made on malloc.
-      {"operator-new", {"!libstdc++.so*", "!libc++.so*", "!libc++abi.so*"}}};
+  static const std::vector<Default> all{{"malloc", {}},
+                                        // Those of the C++ libraries are made on malloc.
+                                        {"operator-new", {"!libstdc++.so*", "!libc++.so*", "!libc++abi.so*"}},
+                                        {"GSlice", {}}};
   return all;
 }
 

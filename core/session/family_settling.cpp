@@ -122,6 +122,7 @@ void settle_family(const SessionState& state, TrackedFamily& tracked) {
   tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
   tracked.traits.has_init = tracked.family.has_role(Role::init);
   tracked.traits.born = tracked.family.born;
+  tracked.traits.revives = tracked.family.revives;
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
     tracked.counter_note = elsewhere;
@@ -178,6 +179,9 @@ void check_functions(const SessionState& state, const TrackedFamily& tracked, bo
     if (!found) missing.push_back(probe.function);
   }
   if (missing.empty()) return;
+  if (!state.alive && typed && modules.front()->module->functions_named("main").empty())
+    notes.push_back(fmt::format("{} is stripped: its own functions have no names to find them by",
+                                file_name(modules.front()->module->path())));
   const bool all_missing = missing.size() == tracked.family.probes.size();
   if (typed) {
     const std::vector<std::string> names = function_names(modules);

@@ -196,46 +196,40 @@ void HitHandler::judge_watched(const PendingCall& call, long tid) {
   }
 }
 
-std::string HitHandler::leak_summary(const StopRule& rule, std::size_t& count) {
-  count = 0;
+HitHandler::LeakSummary HitHandler::leak_summary(const StopRule& rule) {
+  LeakSummary summary;
   std::size_t held = 0;
-  std::size_t doubtful = 0;
-  std::size_t unknown = 0;
   std::map<std::string, std::size_t> by_family;
   std::string suspect;
+  std::string why_undecided;
   for (const LeakGroup& group :
        LeakFinder(state_.history, state_.sites, state_.families, state_.namer, state_.folded)
            .find(state_.scan.objects)) {
     if (group.reach_known && group.reach == Reach::reachable && !rule.reachable) continue;
-    for (const ObjectId id : group.objects) {
-      if (!rule_applies(rule, state_.history.object(id))) continue;
-      const auto seen = state_.scan.objects.find(id);
-      const bool looked_at = seen != state_.scan.objects.end();
-      if (looked_at && seen->second.counter) {
-        ++doubtful;  // it may have been given back unseen
-        continue;
-      }
-      if (state_.history.lost() && !(looked_at && seen->second.counted)) {
-        ++unknown;
-        continue;
-      }
-      if (group.consequence) {
-        ++held;
-        continue;
-      }
-      ++count;
-      ++by_family[state_.family_name(group.family)];
-      if (suspect.empty() && !group.suspects.empty()) suspect = "; " + group.suspects.front().why;
+    const auto objects =
+        static_cast<std::size_t>(std::count_if(group.objects.begin(), group.objects.end(), [&](ObjectId id) {
+          return rule_applies(rule, state_.history.object(id));
+        }));
+    if (objects == 0) continue;
+    if (group.verdict == Verdict::undecidable) {
+      summary.undecided += objects;
+      if (why_undecided.empty()) why_undecided = group.why;
+    } else if (group.consequence) {
+      held += objects;
+    } else {
+      summary.leaked += objects;
+      by_family[state_.family_name(group.family)] += objects;
+      if (suspect.empty() && !group.suspects.empty()) suspect = "; " + group.suspects.front().text();
     }
   }
-  std::string text;
   for (const auto& [family, n] : by_family)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, family);
-  if (held != 0) text += fmt::format(" and {} that only they hold", held);
-  if (doubtful != 0) text += fmt::format("; of {} more the counter says something else", doubtful);
-  if (unknown != 0)
-    text += fmt::format("; of {} more the counter was not read, and events were lost", unknown);
-  return text + suspect;
+    summary.text += fmt::format("{}{} {}", summary.text.empty() ? "" : ", ", n, family);
+  if (held != 0) summary.text += fmt::format(" and {} that only they hold", held);
+  summary.text += suspect;
+  if (summary.undecided != 0)
+    summary.why_undecided =
+        fmt::format("undecidable: {}: {}", plural(summary.undecided, "object"), why_undecided);
+  return summary;
 }
 
 void HitHandler::judge_exit(DebuggerPort& port, long raw_exit_thread) {
@@ -244,14 +238,20 @@ void HitHandler::judge_exit(DebuggerPort& port, long raw_exit_thread) {
   for (StopRule& rule : state_.rules.all()) {
     if (rule.kind != RuleKind::leak || !rule.after.empty() || !rule.enabled) continue;
     if (raw && !rule.raw_exit) continue;
-    std::size_t count = 0;
-    const std::string what = leak_summary(rule, count);
-    if (count == 0) continue;
+    const LeakSummary found = leak_summary(rule);
+    const std::string undecided = found.undecided == 0 ? "" : "; " + found.why_undecided;
+    if (found.leaked == 0) {
+      if (found.undecided != 0)
+        port.print(
+            fmt::format("refhist: the program is about to end{}; refhist leaks tells more\n", undecided));
+      continue;
+    }
     const char* state = !state_.scan.done ? "outstanding" : rule.reachable ? "not released" : "leaked";
     const std::size_t running = state_.scan.running_threads;
-    stop_for(rule, fmt::format("leak: the program is about to end{}: {} {}{}: {}; refhist leaks tells more",
-                               raw ? " by a raw system call" : "", plural(count, "object"), state,
-                               running == 0 ? "" : " as far as can be seen while other threads run", what));
+    stop_for(rule, fmt::format("leak: the program is about to end{}: {} {}{}: {}{}; refhist leaks tells more",
+                               raw ? " by a raw system call" : "", plural(found.leaked, "object"), state,
+                               running == 0 ? "" : " as far as can be seen while other threads run",
+                               found.text, undecided));
   }
 }
 
@@ -274,10 +274,10 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
   scan_now(state_, port, false);
   for (StopRule& rule : state_.rules.all()) {
     if (rule.kind != RuleKind::leak || !rule.after.empty() || !rule.enabled) continue;
-    std::size_t count = 0;
-    const std::string what = leak_summary(rule, count);
-    if (count != 0)
-      port.print(fmt::format("refhist: leak: at signal {}: {}; refhist leaks tells more\n", signal, what));
+    const LeakSummary found = leak_summary(rule);
+    if (found.leaked != 0)
+      port.print(
+          fmt::format("refhist: leak: at signal {}: {}; refhist leaks tells more\n", signal, found.text));
   }
 }
 

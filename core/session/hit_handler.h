@@ -59,7 +59,13 @@ class HitHandler {
   void judge_watched(const PendingCall& call, long tid);
   void judge_exit(DebuggerPort& port, long raw_exit_thread);  ///< 0: in _exit
   void stop_for(StopRule& rule, const std::string& what);
-  [[nodiscard]] std::string leak_summary(const StopRule& rule, std::size_t& count);
+  struct LeakSummary {
+    std::size_t leaked = 0;  ///< without those that only they hold
+    std::size_t undecided = 0;
+    std::string text;           ///< of the leaked ones, with the first suspect
+    std::string why_undecided;  ///< "undecidable: 3 objects: ..."; empty when none is
+  };
+  [[nodiscard]] LeakSummary leak_summary(const StopRule& rule);
   [[nodiscard]] std::int64_t told_together(const Object& object) const;
   [[nodiscard]] std::string place(const Recorded& recorded, long tid);
   [[nodiscard]] bool rule_applies(const StopRule& rule, const Object& object) const;

@@ -53,12 +53,11 @@ std::size_t Tracker::add_family(DebuggerPort& port, TrackedFamily tracked) {
   std::size_t armed = 0;
   if (state_.alive) {
     TrackedFamily& added = state_.families.back();
-    const bool from_start = at_first_instruction(port);
-    added.traits.births_seen = added.traits.has_init && from_start;
+    added.from_start = at_first_instruction(port);
     with_threads_known(port, [&] {
       for (const LoadedModule* module : state_.modules.loaded()) plan_family_in(port, id, *module);
     });
-    judge_allocator(from_start);
+    judge_allocator();
     for (const Site& site : state_.sites.all()) armed += site.family == id && site.armed ? 1 : 0;
   }
   note_births(id);
@@ -517,19 +516,17 @@ void Tracker::process_started(DebuggerPort& port) {
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
   modules_changed(port);
   const bool from_start = at_first_instruction(port);
-  for (TrackedFamily& family : state_.families) {
-    family.traits.births_seen = from_start && family.traits.has_init;
-  }
-  judge_allocator(from_start);
+  for (TrackedFamily& family : state_.families) family.from_start = from_start;
+  judge_allocator();
 }
 
-void Tracker::judge_allocator(bool from_start) {
+void Tracker::judge_allocator() {
   const auto& sites = state_.sites.all();
   const bool heap = std::any_of(sites.begin(), sites.end(), [&](const Site& site) {
     const TrackedFamily& tracked = state_.families[site.family.index()];
-    return site.armed && site.role == Role::alloc && tracked.family.name == "malloc";
+    return site.armed && site.role == Role::alloc && tracked.family.name == "malloc" && tracked.from_start;
   });
-  state_.recorder.set_allocator_tracked(heap && from_start);
+  state_.recorder.set_allocator_tracked(heap);
 }
 
 bool Tracker::at_first_instruction(DebuggerPort& port) const {
@@ -591,7 +588,7 @@ void Tracker::forget_history() {
   state_.managed.forget();
   state_.recorder.forget_process();
   state_.scan = ReachScan{};
-  for (TrackedFamily& family : state_.families) family.traits.births_seen = false;
+  for (TrackedFamily& family : state_.families) family.from_start = false;
 }
 
 void Tracker::modules_changed(DebuggerPort& port) {
@@ -622,6 +619,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
   publish_agent(port);
   for (std::size_t i = 0; i < state_.families.size(); ++i) note_births(FamilyId(i));
   watch_functions(port);
+  judge_allocator();
 }
 
 void Tracker::process_gone() {
@@ -646,7 +644,9 @@ void Tracker::process_gone() {
 
 void Tracker::pause(DebuggerPort& port) {
   state_.recording = false;
-  judge_allocator(false);
+  // What is handed out and given back meanwhile is not known afterwards.
+  for (TrackedFamily& tracked : state_.families) tracked.from_start = false;
+  judge_allocator();
   // What happens while nothing is armed is not seen: whoever lives now may be taken, put or freed meanwhile.
   for (std::size_t i = 0; i < state_.families.size(); ++i) state_.history.note_unseen(FamilyId(i));
   for (const auto& [id, object] : state_.history.objects()) {
@@ -719,7 +719,7 @@ void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
     state_.armory.disarm(port, address);
     return true;
   });
-  if (tracked.family.allocator) judge_allocator(false);
+  if (tracked.family.allocator) judge_allocator();
 }
 
 void Tracker::resume(DebuggerPort& port) {

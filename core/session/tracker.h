@@ -139,7 +139,7 @@ class Tracker {
   void arm_special(DebuggerPort& port, const LoadedModule& module);
   /// Has the program not executed an instruction of its own yet? Then no birth can have been missed.
   [[nodiscard]] bool at_first_instruction(DebuggerPort& port) const;
-  void judge_allocator(bool from_start);
+  void judge_allocator();
   /// Adds a family and arms what is there. Returns how many sites are.
   std::size_t add_family(DebuggerPort& port, TrackedFamily tracked);
   /// The heap's functions, once something is tracked that the agent records.

@@ -31,6 +31,7 @@ struct TrackedFamily {
   std::uint64_t object_size = 0;  ///< bytes; 0 unknown
   Backend backend = Backend::automatic;
   FamilyTraits traits;
+  bool from_start = false;            ///< followed since the process's first instruction
   bool by_default = false;            ///< an allocator that nobody named: in the agent or not at all
   bool untracked = false;             ///< by the user: nothing of it is armed, its history stays
   std::uint64_t unborn_calls = 0;     ///< on objects never seen whose counter reads 0 or less: static ones

@@ -8,8 +8,9 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 5;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 6;             ///< PRAGMA user_version
 inline constexpr int kOldestFileVersion = 4;       ///< that is read: it has `events_were_lost` 1 for any loss
+inline constexpr int kVersionOfCycles = 6;         ///< has `cycle_members` and `cycle_steps`
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
 inline constexpr std::size_t kBetweenQuestions =
     4096;  ///< rows read or written before one asks whether to go on
@@ -21,9 +22,10 @@ enum class ShownFamily { tracked, untracked, no };
 struct Table {
   std::string_view name;
   std::string_view columns;
+  int since = kOldestFileVersion;  ///< the first version that has it
 };
 
-inline constexpr std::array<Table, 29> kTables{{
+inline constexpr std::array<Table, 31> kTables{{
     {"meta", "key TEXT PRIMARY KEY, value"},
     {"notes", "id INTEGER PRIMARY KEY, line TEXT"},
     {"modules",
@@ -60,6 +62,10 @@ inline constexpr std::array<Table, 29> kTables{{
     {"reach",
      "object INTEGER PRIMARY KEY, reach INTEGER, freed INTEGER, holder INTEGER, place TEXT, "
      "held_by_leak INTEGER, holder_object INTEGER, counter_read INTEGER, counter INTEGER"},
+    {"cycle_members", "object INTEGER PRIMARY KEY, cycle INTEGER", kVersionOfCycles},
+    {"cycle_steps",
+     "id INTEGER PRIMARY KEY, object INTEGER, step_object INTEGER, step_begin INTEGER, word INTEGER",
+     kVersionOfCycles},
     {"mistakes", "id INTEGER PRIMARY KEY, verdict TEXT, object INTEGER, event INTEGER, why TEXT"},
     {"findings",
      "id INTEGER PRIMARY KEY, verdict TEXT, family INTEGER, object INTEGER, event INTEGER, why TEXT, "

@@ -57,16 +57,17 @@ SessionReader::SessionReader(const std::string& path) : path_(path) {
 void SessionReader::check_identity() {
   if (file_->number("PRAGMA application_id") != kApplicationId)
     fail("it is no history file of refhist (refhist save makes one)");
-  const std::int64_t version = file_->number("PRAGMA user_version");
-  if (version < kOldestFileVersion || version > kFileVersion) {
-    fail("it has version {} of the format, this refhist reads versions {} to {}", version, kOldestFileVersion,
-         kFileVersion);
+  version_ = file_->number("PRAGMA user_version");
+  if (version_ < kOldestFileVersion || version_ > kFileVersion) {
+    fail("it has version {} of the format, this refhist reads versions {} to {}", version_,
+         kOldestFileVersion, kFileVersion);
   }
 }
 
 void SessionReader::check_tables() {
   // A view of that name could be anything.
   for (const Table& table : kTables) {
+    if (table.since > version_) continue;
     const std::string query =
         fmt::format("SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='{}'", table.name);
     if (file_->number(query) != 1) fail("its table {} is missing: the file is damaged", table.name);
@@ -469,6 +470,24 @@ void SessionReader::read_reach() {
          if (!row.is_null(8)) reach.counter = row.number(8);
          scan_.objects.emplace(reach.object, reach);
        });
+  if (version_ >= kVersionOfCycles) read_cycles();
+}
+
+void SessionReader::read_cycles() {
+  const auto reached = [&](const Statement& row) -> ReachOfObject& {
+    const auto found = scan_.objects.find(known_object(row, 0));
+    if (found == scan_.objects.end()) fail("it was not looked for");
+    return found->second;
+  };
+  each("cycle_members", "object, cycle",
+       [&](std::size_t, const Statement& row) { reached(row).cycle_number = row.small(1, kAny32); });
+  each("cycle_steps", "object, step_object, step_begin, word", [&](std::size_t, const Statement& row) {
+    LostStep step;
+    if (!row.is_null(1)) step.object = known_object(row, 1);
+    step.begin = static_cast<Address>(row.number(2));
+    step.word = static_cast<Address>(row.number(3));
+    reached(row).cycle.push_back(step);
+  });
 }
 
 void SessionReader::take_over(SessionState& state) {

@@ -52,9 +52,11 @@ class SessionReader {
   /// A frame whose function, file, line, module and pc are in five columns from this one on.
   static NamedFrame named_frame(const Statement& row, int column);
   void read_reach();
+  void read_cycles();
   void take_over(SessionState& state);
 
   std::string path_;
+  std::int64_t version_ = 0;  // of the file's format
   std::shared_ptr<Database> file_;
   std::map<std::string, std::pair<std::int64_t, std::string>> meta_;
 

@@ -234,6 +234,13 @@ void SessionWriter::write_reach(Database& file) {
   for (const auto& [id, object] : scan.objects)
     reach.row(id, static_cast<std::uint32_t>(object.reach), object.freed, object.holder, object.where,
               object.held_by_leak, object.holder_object, object.counted, object.counter);
+  Statement members = into(file, "cycle_members");
+  Statement steps = into(file, "cycle_steps");
+  std::int64_t number = 0;
+  for (const auto& [id, object] : scan.objects) {
+    if (object.cycle_number != 0) members.row(id, object.cycle_number);
+    for (const LostStep& step : object.cycle) steps.row(number++, id, step.object, step.begin, step.word);
+  }
 }
 
 void SessionWriter::write_findings(Database& file) {

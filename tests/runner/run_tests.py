@@ -334,7 +334,7 @@ def expect_junit(r, finding):
     equal((root.tag, suite.get("tests"), suite.get("failures"), suite.get("errors")), ("testsuites", "2", "1", "0"), "counts")
     cases = suite.findall("testcase")
     equal([len(case.findall("failure")) for case in cases], [0, 1], "failures")
-    equal((cases[1].get("file"), cases[1].get("line")), ("siblings.c", "13"), "place")
+    equal((cases[1].get("file"), cases[1].get("line")), ("siblings.c", "19"), "place")
     contains(cases[1].get("name"), finding["fingerprint"], "name")
     contains(cases[1].find("failure").text, "missing put in close_conn", "failure")
 
@@ -348,7 +348,7 @@ def expect_sarif(r, finding):
     equal((rule["id"], result["ruleId"], result["level"]), ("leak", "leak", "error"), "rule")
     place = result["locations"][0]["physicalLocation"]
     equal((place["artifactLocation"], place["region"]["startLine"]),
-          ({"uri": "siblings.c", "uriBaseId": "SRCROOT"}, 13), "place")
+          ({"uri": "siblings.c", "uriBaseId": "SRCROOT"}, 19), "place")
     equal(run["originalUriBaseIds"]["SRCROOT"]["uri"], f"file://{SESSIONS}/", "root")
     equal(result["partialFingerprints"], {"refhist/1": finding["fingerprint"]}, "fingerprint")
     equal((run["invocations"][0]["executionSuccessful"], run["invocations"][0]["exitCode"]), (True, 0), "invocation")
@@ -363,8 +363,8 @@ def test_page(r):
     finding = data["findings"][0]
     equal((finding["title"], len(finding["objects"]), len(finding["events"])),
           ("leak of conn born in open_conn (siblings.c:4)", 3, 4), "finding")
-    equal((finding["sources"][0]["file"], finding["sources"][0]["line"]), ("siblings.c", 13), "source")
-    contains(finding["sources"][0]["lines"][13 - finding["sources"][0]["first"]], "conn_put(conn);", "source line")
+    equal((finding["sources"][0]["file"], finding["sources"][0]["line"]), ("siblings.c", 19), "source")
+    contains(finding["sources"][0]["lines"][19 - finding["sources"][0]["first"]], "open_conn(id);", "source line")
     equal((len(data["objects"]), data["objects_left"]), (23, 0), "objects")
     contains(data["title"], "</script><b>", "title")
 

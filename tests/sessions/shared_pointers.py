@@ -123,8 +123,9 @@ def test_a_cycle(d):
     equal({g["reach"] for g in lost}, {"from-leaked"}, "how they are held")
     (group,) = lost  # the control blocks live by their strong references: no leaks of their own
     equal({member["object"] for member in group["cycle"]}, {thing["address"] for thing in group["objects"]}, "its members")
+    equal(group["suspects"][0]["what"], "strong reference", "suspect")
     text = d.refhist("leaks")
-    contains(text, "cycle of 2: 0x", "the cycle")
+    contains(text, f"cycle: {' -> '.join(group['cycle_path'])} -> Node\n", "the cycle")
     contains(text, "(Node at 0x", "the objects")
 
 

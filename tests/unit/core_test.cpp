@@ -1,6 +1,7 @@
 // Small parts of the core: text, command arguments, stacks, blocks of memory.
 #include <doctest/doctest.h>
 
+#include "base/at_prompt.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/command.h"
@@ -24,6 +25,21 @@ std::string error_of(const std::string& line) {
 }
 
 }  // namespace
+
+TEST_CASE("at a prompt: a terminal or an editor, and no script that ends the debugger") {
+  CHECK(at_prompt({"/usr/bin/gdb", "-q", "./a"}, true));
+  CHECK_FALSE(at_prompt({"gdb", "-q", "./a"}, false));
+  CHECK_FALSE(at_prompt({"gdb", "-batch", "-x", "s"}, true));
+  CHECK_FALSE(at_prompt({"gdb", "--batch-silent"}, true));
+  CHECK(at_prompt({"gdb", "-b", "9600"}, true));
+  CHECK_FALSE(at_prompt({"lldb-19", "-b", "-s", "s"}, true));
+  CHECK(at_prompt({"gdb", "-i=mi"}, false));
+  CHECK(at_prompt({"gdb", "--interpreter", "mi3"}, false));
+  CHECK(at_prompt({"gdb", "-i=dap"}, false));
+  CHECK_FALSE(at_prompt({"gdb", "-i=console"}, false));
+  CHECK(at_prompt({"/usr/bin/lldb-dap-19"}, false));
+  CHECK_FALSE(at_prompt({}, false));
+}
 
 TEST_CASE("globs") {
   CHECK(glob_match("libjson-c.so*", "libjson-c.so.5"));
@@ -104,17 +120,47 @@ TEST_CASE("a truncated stack is not the whole stack of the same frames") {
 }
 
 TEST_CASE("blocks cover their bytes and no more") {
+  const FamilyId heap(0U);
+  const FamilyId slices(1U);
   Allocations blocks;
-  blocks.add(Block{0x1000, 0x100, {}, {}, {}, 0});
-  blocks.add(Block{0x1040, 0x10, {}, {}, {}, 0});
+  blocks.add(Block{0x1000, 0x100, {}, heap, {}, {}, 0});
+  blocks.add(Block{0x1040, 0x10, {}, slices, {}, {}, 0});
   REQUIRE(blocks.covering(0x1048) != nullptr);
   CHECK(blocks.covering(0x1048)->begin == 0x1040);  // the inner one: made of the outer one's memory
   CHECK(blocks.covering(0x10ff)->begin == 0x1000);
   CHECK(blocks.covering(0x1100) == nullptr);
-  CHECK(blocks.take(0x1040).has_value());
-  CHECK_FALSE(blocks.take(0x1040).has_value());
-  CHECK(blocks.take_range(0x0, 0x2000).size() == 1);
+  CHECK(blocks.take(0x1040, slices).has_value());
+  CHECK_FALSE(blocks.take(0x1040, slices).has_value());
+  blocks.take_inside(0x0, 0x10ff);
+  CHECK(blocks.count() == 1);
+  blocks.take_inside(0x0, 0x1100);
   CHECK(blocks.count() == 0);
+}
+
+TEST_CASE("the first block of a slab begins where the slab does") {
+  const FamilyId heap(0U);
+  const FamilyId slices(1U);
+  Allocations blocks;
+  blocks.add(Block{0x1000, 0x400, {}, heap, {}, {}, 1});
+  blocks.add(Block{0x1000, 0x40, {}, slices, {}, {}, 2});
+  CHECK(blocks.covering(0x1010)->size == 0x40);
+  CHECK(blocks.covering(0x1050)->size == 0x400);
+  CHECK(blocks.take(0x1000, slices)->size == 0x40);
+  CHECK(blocks.covering(0x1010)->size == 0x400);
+  CHECK_FALSE(blocks.covered_since(0x1010, 2));
+  CHECK(blocks.take(0x1000, heap)->size == 0x400);
+}
+
+TEST_CASE("a block that is handed out again was given back unseen") {
+  const FamilyId heap(0U);
+  Allocations blocks;
+  blocks.add(Block{0x1000, 0x40, {}, heap, {}, {}, 1});
+  blocks.add(Block{0x1000, 0x20, {}, heap, {}, {}, 5});
+  CHECK(blocks.count() == 1);
+  CHECK(blocks.covering(0x1010)->time_ns == 5);
+  // calloc made on malloc: the outer call began before, and ends behind.
+  blocks.add(Block{0x1000, 0x20, {}, heap, {}, {}, 4});
+  CHECK(blocks.covering(0x1010)->time_ns == 5);
 }
 
 }  // namespace refhist

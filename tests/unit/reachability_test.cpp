@@ -188,8 +188,18 @@ TEST_CASE("a lost tree is leaked by its root only") {
 TEST_CASE("a lost cycle has no head; an object that points at itself is its own") {
   const ReachResult result = Scene("cycle").stop().scan({0, 1, 2, 3, 4, 5});
   CHECK(fates(result) == "LLULLL");
-  // What a lost object holds through a lost block, but nothing that a cycle or a mere block holds.
-  CHECK(consequences(result) == "....h.");
+  // What a cycle holds, and what a lost object holds through a lost block, but nothing that a mere block
+  // holds.
+  CHECK(consequences(result) == "...hh.");
+  CHECK(result.objects[0].cycle_number != 0);
+  CHECK(result.objects[0].cycle_number == result.objects[1].cycle_number);
+  CHECK(result.objects[3].cycle_number == 0);
+  const std::vector<LostStep>& way = result.objects[1].cycle;
+  REQUIRE(way.size() == 2);
+  CHECK(way[0].object == ObjectId(std::uint32_t{1}));
+  CHECK(way[0].word == way[0].begin);
+  CHECK(way[1].object == ObjectId(std::uint32_t{0}));
+  CHECK(result.objects[2].cycle.empty());
 }
 
 TEST_CASE("interior pointers hold, a pointer behind the end does not") {

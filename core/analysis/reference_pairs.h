@@ -1,0 +1,65 @@
+// Which put gave back which reference? A guess from who takes and who gives back: objects that were released
+// clean show which functions belong together. What finds no partner is the reference that was lost, or the
+// put that had none to give back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/owners.h"
+
+namespace refhist {
+
+class ReferencePairs {
+ public:
+  using Counts = std::map<std::string, int>;  ///< function of the owner frame -> how often
+  /// Objects that were released clean, and taken and put alike.
+  struct Kind {
+    Counts taken;
+    Counts given_back;
+    std::size_t objects = 0;
+  };
+  /// `kinds_of`: what there is to learn from in a family. Asked once for each.
+  explicit ReferencePairs(std::function<std::vector<Kind>(FamilyId)> kinds_of)
+      : kinds_of_(std::move(kinds_of)) {}
+
+  struct Unpaired {
+    Counts taken;       ///< that nothing gave back
+    Counts given_back;  ///< that nobody had taken
+  };
+  Unpaired unpaired(FamilyId family, const Counts& taken, const Counts& given_back);
+
+  /// Where what was taken in this function is given back, or the other way round: function and share. The
+  /// largest comes first.
+  using Partners = std::vector<std::pair<std::string, double>>;
+  Partners partners_of_taken(FamilyId family, const std::string& function);
+  Partners partners_of_put(FamilyId family, const std::string& function);
+
+ private:
+  using Pair = std::pair<std::string, std::string>;  // taken, given back
+  struct Model {
+    std::map<Pair, double> pairs;  // how often
+    std::map<std::string, double> taken;
+    std::map<std::string, double> given_back;
+    void add(const Pair& pair, double times);
+  };
+  struct Match {
+    Pair pair;
+    double score = 0;
+  };
+  const Model& model_of(FamilyId family);
+  static Model learn(const std::vector<Kind>& kinds, const Model* before);
+  static double score(const Model& model, const Pair& pair);
+  /// Calls `use(pair, times)` for what belongs together, and takes it out of both.
+  template <class Use>
+  static void match(const Model& model, Counts& taken, Counts& given_back, Use&& use);
+
+  std::function<std::vector<Kind>(FamilyId)> kinds_of_;
+  std::map<FamilyId, Model> models_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,44 @@
+"""Cycles that lead through memory that is no tracked object, and what only looks like one."""
+
+from harness.checks import check, contains, equal
+from harness.shapes import leaks, only
+
+
+def lost(d, mode, track):
+    d.refhist(f"track {track}") if track else d.track_conn()
+    d.refhist("break-on-leak")
+    d.run(mode)
+    d.expect_stop()
+    return [group for group in leaks(d) if group["reach"] != "reachable"]
+
+
+def the_cycle(d, groups, path, function):
+    """The one group that has a cycle: one finding, with the line that closed it, and nobody else is suspected."""
+    cycle = only([group for group in groups if group["cycle"]], "groups with a cycle")
+    equal(cycle["cycle_path"], path, "the way")
+    equal([(s["what"], s["confidence"]) for s in cycle["suspects"]], [("strong reference", "candidate")], "suspects")
+    contains(cycle["suspects"][0]["function"], function, "where the cycle was closed")
+    status, text = d.ending_command("refhist check --fail-on leak")
+    equal(status, 23, text)
+    contains(text, "1 finding, 1 of a kind", "check")
+    return cycle
+
+
+def test_through_containers(d):
+    groups = lost(d, "containers", "shared_ptr")
+    text = d.refhist("leaks")
+    contains(text, "1 shared_ptr leaked: in a cycle", "the shepherd")
+    contains(text, "3 shared_ptr held only by leaked objects", "the sheep")
+    contains(text, "-> Sheep.shepherd -> Shepherd\n", "the cycle")
+    check("~" not in text, f"a destructor is suspected that never ran:\n{text}")
+    cycle = the_cycle(d, groups, ["Shepherd.flock", "Sheep.shepherd"], "hire")
+    equal((cycle["born_by"], len(cycle["objects"])), ("std::make_shared", 1), "birth, objects")
+
+
+def test_through_a_closure(d):
+    the_cycle(d, lost(d, "closure", "shared_ptr"), ["Dog.bark"], "train")
+
+
+def test_a_private_part_holds_nothing(d):
+    group = only(lost(d, "private", ""), "groups")
+    equal((group["reach"], group["cycle"], len(group["objects"])), ("unreachable", [], 1), "how it is lost")
