@@ -25,7 +25,7 @@ std::vector<OptionSpec> rule_options(std::vector<OptionSpec> more) {
 
 std::vector<OptionSpec> check_options(std::vector<OptionSpec> more) {
   std::vector<OptionSpec> options{
-      {"--fail-on", "LIST", "verdicts that make the check fail, separated by commas"},
+      {"--fail-on", "LIST", "verdicts that make the check fail, separated by commas; none"},
       {"--family", "GLOB", "only these families"},
       {"--reachable", "", "reachable objects are leaks as well"},
       {"--suppressions", "FILE", "lines VERDICT:PATTERN, as LeakSanitizer has them: what is not to be told"},
@@ -41,9 +41,11 @@ const char* const kRuleUsage = "[list | delete N | disable N | enable N] [OPTION
 std::vector<Command> track_commands() {
   return {
       {"track",
-       "FAMILY... | --get FN --put FN [OPTIONS] | --probes FILE.toml",
+       "auto | FAMILY... | --get FN --put FN [OPTIONS] | --probes FILE.toml",
        "follow the reference counts of a family",
-       "FAMILY is a shipped family (json_object), a group of them (glib) or a glob. Functions may be C "
+       "auto: all shipped families, and what discover finds in modules that are not the system's. FAMILY is "
+       "a\n"
+       "shipped family (json_object), a group of them (glib) or a glob. Functions may be C "
        "names, C++\n"
        "names with or without parameters, or globs. Before run, at a stop, or attached.",
        {{"--probes", "FILE", "families from a TOML file"},

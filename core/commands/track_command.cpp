@@ -4,12 +4,15 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "commands/auto_track.h"
 #include "commands/command.h"
 #include "probes/family_file.h"
 
 namespace refhist {
 
 namespace {
+
+constexpr const char* kAuto = "auto";
 
 struct RoleOption {
   const char* option;
@@ -112,14 +115,17 @@ void run_track(CommandContext& context) {
   for (const std::string& file : arguments.all("--probes")) {
     for (Family& family : read_family_file(file)) families.push_back(std::move(family));
   }
+  bool automatic = false;
   for (const std::string& word : arguments.words()) {
+    automatic = automatic || word == kAuto;
+    if (word == kAuto) continue;
     for (Family& family : context.state.shipped().find(word)) families.push_back(std::move(family));
   }
   const auto is_recording = [&](const char* option) { return arguments.has(option); };
   const auto recording = {"--stacks", "--exclude", "--backend", "--keep", "--memory"};
   const bool only_options = std::any_of(recording.begin(), recording.end(), is_recording);
-  if (families.empty() && !only_options) {
-    fail("track what? refhist track FAMILY, --get FN --put FN, or --probes FILE; shipped families: {}",
+  if (families.empty() && !only_options && !automatic) {
+    fail("track what? refhist track auto, FAMILY, --get FN --put FN, or --probes FILE; shipped families: {}",
          join(context.state.shipped().names(), ", "));
   }
   const ProcessInfo process = context.port.process();
@@ -138,6 +144,7 @@ void run_track(CommandContext& context) {
       notes += fmt::format("  not tracked: {}\n", error.what());
     }
   }
+  if (automatic) context.text += track_auto(context);
   context.text += notes;
 }
 

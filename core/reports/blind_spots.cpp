@@ -57,16 +57,22 @@ void add_inlined(const SessionState& state, const Module& module, std::vector<st
 void add_missing(const SessionState& state, const Module* program, std::vector<std::string>& lines) {
   const auto& sites = state.sites.all();
   const bool stripped = program != nullptr && program->functions_named("main").empty();
+  bool any_found = false;
+  bool any_unnamed = false;
   for (std::size_t i = 0; i < state.families.size(); ++i) {
     const TrackedFamily& tracked = state.families[i];
     const bool found =
         std::any_of(sites.begin(), sites.end(), [&](const Site& site) { return site.family == FamilyId(i); });
-    if (found || tracked.by_default || tracked.untracked) continue;
+    any_found = any_found || (found && !tracked.by_default);
+    any_unnamed = any_unnamed || !tracked.named;
+    if (found || tracked.by_default || tracked.untracked || !tracked.named) continue;
     lines.push_back(fmt::format("{}: none of its functions was found{}", tracked.family.name,
                                 stripped ? fmt::format("; {} is stripped: its own functions have no names",
                                                        file_name(program->path()))
                                          : std::string()));
   }
+  if (any_unnamed && !any_found)
+    lines.emplace_back("track auto: no counted type was found in the program or its libraries");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/system_path.h"
 #include "base/text.h"
 #include "reports/blind_spots.h"
 #include "reports/cycle_path.h"
@@ -160,7 +161,9 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, std::vecto
 }  // namespace
 
 bool is_held(const SessionState& state, const LeakGroup& group) {
-  return group.held && group.verdict != Verdict::undecidable && state.scan.at_exit;
+  // What libraries register for themselves is theirs to keep.
+  const bool own = group.born.module == state.program.executable || !is_system_path(group.born.module);
+  return own && group.held && group.verdict != Verdict::undecidable && state.scan.at_exit;
 }
 
 std::string held_text(const SessionState& state, const LeakGroup& group) {

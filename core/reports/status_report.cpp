@@ -127,6 +127,8 @@ std::string family_text(const SessionState& state, FamilyId id, const Totals& to
     if (state.sites.armed_by(site).in_agent) ++in_agent;
     if (all_sites || site.armed || site.hits != 0) sites += site_line(state, site);
   }
+  const bool there = armed + left + unloaded + totals.objects != 0;
+  if (!tracked.named && !there) return {};
   std::string text =
       fmt::format("{} ({}): {}{}{}; {}, {} ({} live{})\n", tracked.family.name, tracked.family.origin,
                   plural(armed, "site"),

@@ -7,6 +7,7 @@ namespace refhist {
 
 std::vector<Verdict> verdicts_of(const std::string& list) {
   std::vector<Verdict> verdicts;
+  if (trim(list) == "none") return verdicts;
   for (const std::string& part : split(list, ',')) {
     const std::string word(trim(part));
     if (word == "imbalance") {
@@ -16,7 +17,7 @@ std::vector<Verdict> verdicts_of(const std::string& list) {
       verdicts.push_back(*verdict);
     } else {
       std::vector<std::string> names = verdict_names();
-      names.emplace_back("imbalance");
+      names.insert(names.end(), {"imbalance", "none"});
       fail("no verdict {}{}: it is one of {}", word.empty() ? "in an empty word" : word,
            suggestion(word, names), join(names, ", "));
     }

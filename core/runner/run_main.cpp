@@ -20,6 +20,7 @@
 #include "runner/coloured.h"
 #include "runner/completion.h"
 #include "runner/histories.h"
+#include "runner/refused_order.h"
 #include "runner/run_session.h"
 
 namespace {
@@ -100,6 +101,7 @@ int run(const RunOptions& options) {
   const ScratchFolder scratch;
   RunSession session(options, find_own_files(), scratch.path());
   session.run();
+  if (const auto refused = refused_order(session.script(), session.log())) throw UsageError(*refused);
   const Histories histories(session);
   const Check check = judge(histories, session, options);
   save_histories(session, options.save);

@@ -68,7 +68,8 @@ std::vector<Option> run_table() {
   return {
       {"--debugger", "gdb|lldb", "which one (default: gdb if it is there)", set_debugger},
       {"--track", "FAMILY",
-       "what to follow, as for `refhist track`: a family, or '--get FN --put FN'; may be given again",
+       "what to follow, as for `refhist track`: a family, or '--get FN --put FN'; may be given again "
+       "(default: auto)",
        [](RunOptions& options, const std::string& value) { options.tracked.push_back(value); }},
       {"--probes", "FILE", "families from a TOML file; may be given again",
        [](RunOptions& options, const std::string& value) {
@@ -91,7 +92,7 @@ std::vector<Option> run_table() {
 
 std::vector<Option> judgement_table() {
   return {
-      {"--fail-on", "LIST", "verdicts that count (default: leak,imbalance)", set_fail_on},
+      {"--fail-on", "LIST", "verdicts that count (default: leak,imbalance); none", set_fail_on},
       {"--family", "GLOB", "findings of these families only; may be given again",
        [](RunOptions& options, const std::string& value) { options.families.push_back(value); }},
       switch_option("--reachable", "reachable objects are leaks as well", &RunOptions::reachable),
@@ -144,7 +145,6 @@ Option find_option(const std::string& name) {
 void check_consistent(const RunOptions& options) {
   if (options.help || options.version) return;
   if (options.program.empty()) throw UsageError("which program? refhist-run [OPTIONS] -- PROGRAM [ARGS]");
-  if (options.tracked.empty()) throw UsageError("follow what? --track FAMILY or --probes FILE");
   if (options.update_baseline && options.baseline.empty())
     throw UsageError("--update-baseline needs --baseline FILE: which file shall have the findings?");
 }
@@ -174,6 +174,7 @@ RunOptions parse_run_options(const std::vector<std::string>& words) {
   if (i < words.size() && words[i] == "--") ++i;
   options.program.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())), words.end());
   check_consistent(options);
+  if (options.tracked.empty()) options.tracked.emplace_back("auto");
   return options;
 }
 

@@ -25,6 +25,8 @@ class RunSession {
   [[nodiscard]] const std::string& history() const { return history_; }
   /// What the debugger has printed.
   [[nodiscard]] const std::string& log() const { return log_; }
+  /// What the debugger was told.
+  [[nodiscard]] std::string script() const { return folder_ + "/script.txt"; }
   /// Why the session ended before the program did, or before it began; empty when it did not.
   [[nodiscard]] const std::string& why_cut_short() const { return why_cut_short_; }
   [[nodiscard]] const std::string& debugger() const { return script_.debugger(); }

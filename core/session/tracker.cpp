@@ -19,11 +19,12 @@
 
 namespace refhist {
 
-std::string Tracker::track(DebuggerPort& port, Family family) {
+std::string Tracker::track(DebuggerPort& port, Family family, Named named) {
   check_conflicts(state_, family);
   if (!state_.alive) state_.modules.update(port);
   TrackedFamily tracked;
   tracked.family = std::move(family);
+  tracked.named = named == Named::yes;
   tracked.backend = state_.recorder.options().backend;
   settle_family(state_, tracked);
   std::vector<std::string> notes;

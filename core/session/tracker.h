@@ -19,7 +19,8 @@ class Tracker {
 
   /// Starts following a family. Returns lines to print. Throws Error: two families with one name or one
   /// function, a wrong member path, no such function (with the nearest one).
-  std::string track(DebuggerPort& port, Family family);
+  enum class Named : bool { no, yes };
+  std::string track(DebuggerPort& port, Family family, Named named = Named::yes);
 
   /// Nothing of the family is armed any more; what was recorded stays, and its name is free again.
   void untrack(DebuggerPort& port, FamilyId id);

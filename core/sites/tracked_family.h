@@ -33,6 +33,7 @@ struct TrackedFamily {
   FamilyTraits traits;
   bool from_start = false;            ///< followed since the process's first instruction
   bool by_default = false;            ///< an allocator that nobody named: in the agent or not at all
+  bool named = true;                  ///< false: one of those of `track auto`, which may not be there at all
   bool untracked = false;             ///< by the user: nothing of it is armed, its history stays
   std::uint64_t unborn_calls = 0;     ///< on objects never seen whose counter reads 0 or less: static ones
   std::uint64_t null_puts = 0;        ///< put(NULL) and get(NULL): no events

@@ -36,7 +36,7 @@ def test_findings_that_do_not_count(r):
 
 def test_wrong_usage(r):
     for argv, told in [([], "which program?"), (["--trak", "x", "--", "true"], "did you mean --track?"),
-                       (["--", "true"], "--track FAMILY"), (["--track"], "--track needs a value"),
+                       (["--track"], "--track needs a value"),
                        (["--track", "x", "--fail-on", "leek", "--", "true"], "did you mean leak?"),
                        (["--track", "x", "--timeout", "soon", "--", "true"], "number of seconds"),
                        (["--track", "x", "--debugger", "dbx", "--", "true"], "gdb or lldb"),
@@ -59,10 +59,6 @@ def test_help(r):
 
 
 def test_session_that_failed(r):
-    done = r.run(["--track", "json_objekt", "--json", "s.json"], [r.program("lifecycle_O1")])
-    equal(done.returncode, 1, "status")
-    contains(done.stderr, "did you mean json_object?", "report")
-    equal(r.read_json("s.json")["complete"], False, "complete")
     done = r.run(["--track", "--get nothing_get --put nothing_put"], [r.program("lifecycle_O1")])
     equal(done.returncode, 1, "status")
     contains(done.stderr, "no function of the tracked families was ever armed", "report")
@@ -72,6 +68,30 @@ def test_session_that_failed(r):
     done = r.run(["--track", CONN, "--baseline", "none.json"], [r.program("lifecycle_O1")])
     equal(done.returncode, 1, "status")
     contains(done.stderr, "none.json: No such file or directory (--update-baseline makes it)", "report")
+
+
+def test_words_that_the_debugger_refuses(r):
+    for option, value, told in [("--track", "json_objekt", "did you mean json_object?"),
+                                ("--track", "--get con_get --put conn_put", "no function con_get"),
+                                ("--set", "keep=some", "keep is all or live or suspect, not some")]:
+        tracked = [] if option == "--track" else ["--track", CONN]
+        done = r.run([option, value, *tracked], [r.program("lifecycle_O1")])
+        equal(done.returncode, 2, f"status ({done.stderr})")
+        contains(done.stderr, f"refhist-run: {option} ", "which words")
+        contains(done.stderr, told, "the debugger's own message")
+        equal((done.stdout, len(done.stderr.splitlines())), ("", 1), "lines")
+
+
+def test_track_auto(r):
+    """Without --track: the program's own counted type is found, and the family of its library."""
+    for program, family in (("siblings_O1", "conn"), ("demo", "json_object")):
+        path = r.program(program) if program != "demo" else os.path.join(r.build, "tests", "demo", "json_client")
+        done = r.run(["--json", "s.json"], [path])
+        equal(done.returncode, 23, done.stderr)
+        session = r.read_json("s.json")
+        equal({(f["verdict"], f["object"]["family"]) for f in session["findings"]}, {("leak", family)}, "findings")
+        equal(session["complete"], True, "complete")
+        equal(r.run(["--fail-on", "none"], [path]).returncode, 0, "status with --fail-on none")
 
 
 def test_exit_status_of_the_program(r):

@@ -19,6 +19,22 @@ def expect_fresh_history(d):
     equal(len(objects(d, "--all")), 1, "objects of the new run")
 
 
+def test_core_files_are_not_larger(d):
+    """The kernel and GDB leave out what is marked so: all of the agent's memory but its few own pages."""
+    if d.backend == "breakpoint":
+        return
+    stop_at_checkpoint(d)
+    size, dumped = 0, 0
+    with open(f"/proc/{d.state()['pid']}/smaps", encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if words[0] == "Size:":
+                size = int(words[1])
+            elif words[0] == "VmFlags:" and "dd" not in words and "io" not in words:
+                dumped += size
+    check(dumped < 64 << 10, f"{dumped} KiB are dumped")
+
+
 def test_backtrace_at_each_instruction(d):
     if d.backend == "breakpoint":
         return  # LLDB runs on where a step comes to a breakpoint that goes on by itself, with or without us
