@@ -9,7 +9,7 @@ namespace refhist {
 
 namespace {
 
-constexpr double kAlways = 0.9;
+constexpr double kSeldom = 0.1;
 constexpr double kUsual = 0.6;  // share of a partner from which on it is the usual one
 
 std::string share_text(double share) { return fmt::format("{:.0f}%", 100 * share); }
@@ -68,41 +68,46 @@ std::vector<NamedFrame> Suspects::outwards(StackId stack, const NamedFrame& owne
   return frames;
 }
 
+std::string Suspects::usual_end(const std::string& function, const ReferencePairs::Partners& partners) {
+  if (partners.empty() || partners.front().second < kUsual) return {};
+  const auto& [partner, share] = partners.front();
+  if (partner == function) return fmt::format("; it gives back {} of those that it takes", share_text(share));
+  return fmt::format("; {} gives back {} of those taken in {}", partner, share_text(share), function);
+}
+
 void Suspects::add_lost_reference(const Event& taken, const std::string& function,
                                   std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(taken.object).family;
   const ReferencePairs::Partners partners = pairs_.partners_of_taken(family, function);
-  if (partners.empty() || partners.front().second < kUsual) {
-    add(suspects,
-        {{in_source(taken), "missing put", "candidate", "no put fits the reference that was taken here"}});
-    return;
-  }
-  const auto& [partner, share] = partners.front();
-  const std::string usual =
-      partner == function
-          ? fmt::format("it gives back {} of those that it takes", share_text(share))
-          : fmt::format("{} gives back {} of those taken in {}", partner, share_text(share), function);
+  const std::string usual = usual_end(function, partners);
+  const auto share = [&](const std::string& other) {
+    const auto found = std::find_if(partners.begin(), partners.end(),
+                                    [&](const auto& partner) { return partner.first == other; });
+    return found == partners.end() ? 0 : found->second;
+  };
   // Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
   // hand.
   const std::vector<NamedFrame> frames = outwards(taken.stack, owners_.of(taken).frame);
-  const auto holder =
-      std::find_if(frames.begin(), frames.end(), [&, &partner = partner](const NamedFrame& frame) {
-        return !frame.function.empty() && frame.function == partner;
-      });
+  const auto holder = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& frame) {
+    return !frame.function.empty() && share(frame.function) >= kUsual;
+  });
   if (holder != frames.end()) {
-    add(suspects, {{*holder, "missing put", "candidate",
-                    fmt::format("{} took a reference here and did not give it back; {}", partner, usual)}});
+    add(suspects,
+        {{*holder, "missing put", "candidate",
+          fmt::format("{} took a reference here and did not give it back{}", holder->function, usual)}});
     return;
   }
-  const bool passes_on = taken.role == Role::init && share > kAlways;
-  if (passes_on && frames.size() > 1 && !frames[1].file.empty()) {
+  const bool hands_out = taken.role == Role::init && !partners.empty() && share(function) < kSeldom;
+  if (hands_out && frames.size() > 1 && !frames[1].file.empty()) {
     add(suspects, {{frames[1], "missing put", "candidate",
-                    fmt::format("no put fits the reference that {} hands out here; {}", function, usual)}});
+                    fmt::format("no put fits the reference that {} hands out here{}", function, usual)}});
   } else {
     add(suspects, {{in_source(taken), "missing put", "candidate",
-                    fmt::format("no put fits the reference that was taken here; {}", usual)}});
+                    fmt::format("no put fits the reference that was taken here{}", usual)}});
   }
-  add(suspects, {{example_of_(partner, family, true), "missing put", "candidate", usual}});
+  if (!usual.empty())
+    add(suspects,
+        {{example_of_(partners.front().first, family, true), "missing put", "candidate", usual.substr(2)}});
 }
 
 void Suspects::add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects) {

@@ -56,6 +56,8 @@ class Suspects {
   [[nodiscard]] NamedFrame in_source(const Event& event);
   /// The stack from this frame on.
   std::vector<NamedFrame> outwards(StackId stack, const NamedFrame& owner);
+  /// "; conn_close gives back 90% of those taken in open_conn"; empty when no function usually does.
+  static std::string usual_end(const std::string& function, const ReferencePairs::Partners& partners);
   void add_lost_reference(const Event& taken, const std::string& function, std::vector<Suspect>& suspects);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "probes/function_pattern.h"
 #include "sites/clone_reader.h"
+#include "sites/forwarded.h"
 #include "sites/indirect_functions.h"
 #include "sites/inlined_sites.h"
 #include "sites/object_place.h"
@@ -118,31 +119,37 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
                    const std::optional<MemberPlace>& counter, const LoadedModule& module,
                    std::map<Address, Site>& by_address) {
   std::optional<ModuleCode> code;  // read when the first indirect function is found
-  for_each_match(*module.module, probe.function,
-                 [&](const FunctionSymbol& function, const std::string& demangled) {
-                   if (is_glob(probe.function) && family.leaves_out(function.name, demangled)) return;
-                   Site site = make_site(id, probe, module);
-                   site.file_address = function.address;
-                   site.address = function.address + module.bias;
-                   site.size = function.size;
-                   site.function = demangled;
-                   site.object = object_place(
-                       probe, [&] { return module.module->signature(function); }, demangled);
-                   site.clone = clone_kind(function.name);
-                   if (counter)
-                     site.why_not = why_elsewhere(family, probe, *counter, *module.module, function);
-                   if (const auto thunk = read_thunk(*module.module, function)) {
-                     if (thunk->goes_on) return;
-                     site.object.adjust = thunk->adjust.value_or(0);
-                     if (!thunk->adjust) site.why_not = "a thunk that finds the object by its virtual table";
-                   }
-                   if (function.ifunc) {
-                     if (!code) code.emplace(*module.module, 0);
-                     if (add_choices(site, *module.module, *code, function, by_address)) return;
-                   }
-                   by_address.try_emplace(function.address,
-                                          std::move(site));  // an alias at the same address is the same code
-                 });
+  for_each_match(
+      *module.module, probe.function, [&](const FunctionSymbol& function, const std::string& demangled) {
+        if (is_glob(probe.function) && family.leaves_out(function.name, demangled)) return;
+        Site site = make_site(id, probe, module);
+        site.file_address = function.address;
+        site.address = function.address + module.bias;
+        site.size = function.size;
+        site.function = demangled;
+        site.object = object_place(
+            probe, [&] { return module.module->signature(function); }, demangled);
+        site.clone = clone_kind(function.name);
+        if (counter) site.why_not = why_elsewhere(family, probe, *counter, *module.module, function);
+        if (const auto thunk = read_thunk(*module.module, function)) {
+          if (thunk->goes_on) return;
+          site.object.adjust = thunk->adjust.value_or(0);
+          if (!thunk->adjust) site.why_not = "a thunk that finds the object by its virtual table";
+        }
+        if (function.ifunc) {
+          if (!code) code.emplace(*module.module, 0);
+          if (add_choices(site, *module.module, *code, function, by_address)) return;
+        }
+        if (const auto there = counter
+                                   ? forwarded_to(*module.module, function, probe, *counter, family.counter)
+                                   : std::nullopt) {
+          site.file_address = *there;
+          site.address = *there + module.bias;
+          site.size = 0;
+        }
+        by_address.try_emplace(site.file_address,
+                               std::move(site));  // an alias at the same address is the same code
+      });
 }
 
 /// Adds the instructions of a probe that asks for them. Such a function's entry is no event.
@@ -150,6 +157,23 @@ void add_inside(const ProbeSpec& probe, const LoadedModule& module, InlinedSites
   for_each_match(*module.module, probe.function, [&](const FunctionSymbol& function, const std::string&) {
     sites.add_inside(probe, function);
   });
+}
+
+}  // namespace
+
+namespace {
+
+/// A program that has the library linked into it.
+bool has_library_inside(const Family& family, const Module& module) {
+  const std::string name = file_name(module.path());
+  if (module.entry_point() == 0 || name.starts_with("lib") || name.starts_with("ld-")) return false;
+  const auto defines = [&](Role role) {
+    return std::any_of(family.probes.begin(), family.probes.end(), [&](const ProbeSpec& probe) {
+      return probe.role == role && !is_glob(probe.function) &&
+             !module.functions_named(probe.function).empty();
+    });
+  };
+  return defines(Role::get) && defines(Role::put);
 }
 
 }  // namespace
@@ -162,7 +186,7 @@ bool wants_module(const Family& family, const Module& module) {
     if (&glob == &family.modules.front()) wanted = without;
     if (glob_match(without ? glob.substr(1) : glob, name)) wanted = !without;
   }
-  return wanted;
+  return wanted || has_library_inside(family, module);
 }
 
 std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optional<MemberPlace>& counter,
