@@ -11,6 +11,9 @@ namespace refhist {
 
 namespace {
 
+/// Where references were taken that an object had when it was first seen.
+constexpr const char* kBefore = "before it was first seen";
+
 constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked at, evenly spread
 
 // Events that are read to get those of one object, more or less: half a block for each of a few.
@@ -63,6 +66,14 @@ void LeakFinder::sum_profiles() {
   for (const auto& [id, folded] : history_.all_folded_events()) {
     for (const auto& [event, times] : history_.folded_life_of(id)) sums_[id] += times * owner_sums_.of(event);
   }
+  for (const auto& [id, object] : history_.objects()) {
+    if (!object.complete) sums_[id] += sum_before(id);
+  }
+}
+
+std::uint64_t LeakFinder::sum_before(ObjectId id) {
+  const auto references = static_cast<std::uint64_t>(history_.before_seen(id));
+  return references == 0 ? 0 : references * OwnerSums::of(false, kBefore);
 }
 
 LeakFinder::Profile LeakFinder::profile(ObjectId id) {
@@ -86,6 +97,7 @@ std::vector<std::uint64_t> LeakFinder::sums_of(const std::vector<ObjectId>& ids)
     sums[index] += owner_sums_.of(entry.origin, entry.event);
   });
   for (std::size_t i = 0; i < ids.size(); ++i) {
+    sums[i] += sum_before(ids[i]);
     for (const auto& [event, times] : history_.folded_life_of(ids[i]))
       sums[i] += times * owner_sums_.of(event);
   }
@@ -103,6 +115,8 @@ LeakFinder::Profile LeakFinder::read_profile(ObjectId id) {
     (put ? put_places_ : get_places_).try_emplace({family.value, owner.place}, owner.frame);
   };
   for (const auto& [event, times] : history_.kinds_of(id)) count(event, static_cast<int>(times));
+  if (const std::int64_t before = history_.before_seen(id); before > 0)
+    result.acquired[kBefore] = static_cast<int>(before);
   return result;
 }
 
@@ -143,7 +157,8 @@ LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean,
 std::vector<ReferencePairs::Kind> LeakFinder::clean_kinds(FamilyId family) {
   std::map<std::size_t, std::pair<const Birthplace*, std::vector<ObjectId>>> by_place;
   for (const auto& [id, object] : history_.objects()) {
-    if (object.family != family || !released_clean(id, object, blamed_)) continue;
+    const bool ended = object.state == ObjectState::dead && object.base_known && !object.moved_unobserved;
+    if (object.family != family || !ended || blamed_.contains(id)) continue;
     const Birthplace& place = births_.of(object);
     auto& [known, objects] = by_place[place.number];
     known = &place;

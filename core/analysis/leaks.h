@@ -113,7 +113,9 @@ class LeakFinder {
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);
-  /// Of the family's objects that were released clean, born wherever.
+  /// Of references from before the object was first seen, as a part of its sum.
+  std::uint64_t sum_before(ObjectId id);
+  /// Of the family's objects that were released clean, born wherever, also those of unseen births.
   std::vector<ReferencePairs::Kind> clean_kinds(FamilyId family);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
 

@@ -66,6 +66,8 @@ struct Command {
 const std::vector<Command>& command_table();
 std::vector<std::string> verb_names();
 const Command* find_command(std::string_view verb);
+/// The one verb that begins so; null when there is none, or several.
+const Command* find_by_prefix(std::string_view prefix);
 std::string help_text(const Command& command);
 std::string help_overview();
 

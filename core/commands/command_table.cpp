@@ -266,6 +266,16 @@ const Command* find_command(std::string_view verb) {
   return found == table.end() ? nullptr : &*found;
 }
 
+const Command* find_by_prefix(std::string_view prefix) {
+  const Command* found = nullptr;
+  for (const Command& command : command_table()) {
+    if (prefix.empty() || command.verb.rfind(prefix, 0) != 0) continue;
+    if (found != nullptr) return nullptr;
+    found = &command;
+  }
+  return found;
+}
+
 std::string help_text(const Command& command) {
   std::string text = fmt::format("refhist {} {}\n  {}\n", command.verb, command.usage, command.summary);
   for (const std::string& line : split(command.details, '\n')) {

@@ -89,10 +89,24 @@ bool Session::Impl::replay_live() {
   }
 }
 
+namespace {
+/// The program's own names come before abbreviations of ours.
+bool is_expression(DebuggerPort& port, const std::string& word) {
+  try {
+    if (!word.empty()) port.evaluate(word);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+}  // namespace
+
 void Session::Impl::run_command(DebuggerPort& port, std::string_view line, CommandResult& result) {
   std::string_view rest = trim(line);
   const std::size_t space = rest.find_first_of(" \t");
-  const Command* command = find_command(rest.substr(0, space));
+  const std::string word(rest.substr(0, space));
+  const Command* command = find_command(word);
+  if (command == nullptr && !is_expression(port, word)) command = find_by_prefix(word);
   if (command == nullptr) {
     command = rest.empty() ? find_command("help") : find_command("history");
   } else {

@@ -27,3 +27,20 @@ def test_beside_what_is_named(d):
 def test_twice(d):
     d.refhist("track auto")
     contains(d.refhist("track auto"), "tracking 0 shipped families", "the second time")
+
+
+def test_a_library_that_is_linked_into_the_program(d):
+    path = d.write_file("conn.toml", """schema = 1
+[[family]]
+name = "conn"
+description = "of a library that others load"
+modules = ["libconn.so*"]
+type = "struct conn"
+count = "refs"
+init = ["conn_new"]
+get = ["conn_get"]
+put = ["conn_put"]
+""")
+    d.refhist(f"track --probes {path}")
+    d.refhist("break-on-leak")
+    contains(d.run(), "3 objects leaked: 3 conn", "the line that says why")

@@ -61,3 +61,10 @@ def test_unused_it_costs_nothing(d):
     d.run()
     d.expect_exit(0)
     check(d.refhist("status").strip(), "status prints nothing")
+
+
+def test_abbreviated_verbs(d):
+    contains(d.refhist("obj"), "0 live objects", "an unambiguous beginning of a verb")
+    contains(d.refhist("break-on-l"), "break-on-leak", "another one")
+    contains(d.refhist_error("leask"), "did you mean refhist leaks?", "a mistyped one")
+    d.refhist_error("s")
