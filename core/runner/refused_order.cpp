@@ -23,6 +23,7 @@ std::vector<std::string> lines_of_file(const std::string& path) {
 
 /// "--track FOO" of "refhist track FOO".
 std::optional<std::string> option_of(std::string_view order) {
+  if (order.rfind("refhist set autosave ", 0) == 0) return std::nullopt;  // refhist-run's own
   constexpr std::array<std::string_view, 2> kVerbs{"track", "set"};
   for (const std::string_view verb : kVerbs) {
     const std::string begin = fmt::format("refhist {} ", verb);
