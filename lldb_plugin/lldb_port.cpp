@@ -1,5 +1,7 @@
 #include "lldb_port.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 
@@ -159,7 +161,10 @@ void LldbPort::show_code(const std::string& path, Address bias) {
     for (std::uint32_t i = target_.GetNumModules(); i-- > 0;) {
       lldb::SBModule module = target_.GetModuleAtIndex(i);
       const auto loaded = load_bias(target_, module);
-      if (loaded && *loaded == bias) target_.RemoveModule(module);
+      if (!loaded || *loaded != bias) continue;
+      const std::string file = path_of(module.GetFileSpec());
+      target_.RemoveModule(module);
+      if (file.find("/refhist-code-") != std::string::npos) unlink(file.c_str());
     }
     return;
   }

@@ -670,7 +670,6 @@ void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<co
   std::erase_if(agent_->files, [&](const auto& shown) {
     if (shown.second != piece.address()) return false;
     port.show_code({}, piece.address());
-    TemporaryFile::remove(shown.first);
     return true;
   });
   const std::string path = TemporaryFile::write(file);
@@ -681,6 +680,11 @@ void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<co
 
 void AgentBackend::forget_ways() {
   if (agent_) agent_->replay->forget_ways();
+}
+
+void AgentBackend::forget_history() {
+  forget_ways();
+  lost_before_ = undecided_before_ = unwatched_before_ = 0;
 }
 
 void AgentBackend::replay_until(std::uint64_t stamp) {
@@ -742,9 +746,6 @@ void AgentBackend::forget() {
   known_lost_ = 0;
   undecided_before_ = undecided_puts();
   unwatched_before_ = unwatched_events();
-  if (agent_) {
-    for (const auto& [path, bias] : agent_->files) TemporaryFile::remove(path);
-  }
   context_.modules.translate_generated({});
   agent_.reset();
   armed_.clear();

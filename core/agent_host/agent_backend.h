@@ -122,6 +122,8 @@ class AgentBackend {
   /// Addresses, the numbers of stacks and events, or what is recorded of them, mean something else from now
   /// on.
   void forget_ways();
+  /// The same; and what processes before have lost is told no more.
+  void forget_history();
   /// What the program captures follows the recorder's options.
   void suit_options();
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.

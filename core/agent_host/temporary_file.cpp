@@ -1,11 +1,15 @@
 #include "agent_host/temporary_file.h"
 
+#include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <system_error>
 
 namespace refhist {
 
@@ -20,15 +24,36 @@ class Left {
     const std::lock_guard lock(mutex_);
     paths_.insert(path);
   }
-  void remove(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    if (paths_.erase(path) != 0) unlink(path.c_str());
-  }
 
  private:
   std::mutex mutex_;
   std::set<std::string> paths_;
 };
+
+/// Process ids mean something in one namespace only.
+std::string pid_namespace() {
+  std::error_code none;
+  const std::string link =
+      std::filesystem::read_symlink("/proc/self/ns/pid", none).string();  // pid:[4026531836]
+  const std::size_t begin = link.find('[');
+  return begin == std::string::npos ? "0" : link.substr(begin + 1, link.size() - begin - 2);
+}
+
+/// "refhist-code-4026531836-": behind it the number of the debugger's process, and what makes the name new.
+std::string prefix() { return fmt::format("refhist-code-{}-", pid_namespace()); }
+
+/// Debuggers that were killed have left theirs.
+void remove_those_of_the_dead(const std::filesystem::path& folder) {
+  const std::string begin = prefix();
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(begin)) continue;
+    const long pid = std::strtol(name.c_str() + begin.size(), nullptr, 10);
+    const bool gone = pid > 0 && kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+    if (gone) unlink(entry.path().c_str());
+  }
+}
 
 Left& left() {
   static Left files;
@@ -37,17 +62,18 @@ Left& left() {
 }  // namespace
 
 std::string TemporaryFile::write(std::span<const std::uint8_t> bytes) {
-  std::string path = (std::filesystem::temp_directory_path() / "refhist-code-XXXXXX").string();
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  static std::once_flag once;
+  std::call_once(once, remove_those_of_the_dead, folder);
+  std::string path = (folder / fmt::format("{}{}-XXXXXX", prefix(), getpid())).string();
   const int file = mkstemp(path.data());
   if (file < 0) return {};
   left().add(path);
   const bool whole = ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   close(file);
   if (whole) return path;
-  remove(path);
+  unlink(path.c_str());
   return {};
 }
-
-void TemporaryFile::remove(const std::string& path) { left().remove(path); }
 
 }  // namespace refhist

@@ -1,4 +1,5 @@
-// A file that debuggers read, gone when nobody needs it and at the latest when the debugger ends.
+// A file that the debugger reads. The front end removes it as soon as the debugger no longer does: what is
+// gone earlier the debugger complains of. At the latest it is gone when the debugger ends.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,6 @@ class TemporaryFile {
  public:
   /// Path of a new file with this content; empty when it could not be written.
   static std::string write(std::span<const std::uint8_t> bytes);
-  static void remove(const std::string& path);
 };
 
 }  // namespace refhist

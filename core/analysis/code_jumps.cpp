@@ -83,6 +83,21 @@ JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function) {
   return jumps;
 }
 
+std::vector<Address> calls_out_of(const Module& module, const FunctionSymbol& function, FileRange range) {
+  std::vector<Address> targets;
+  const Address end = function.address + function.size;
+  if (function.size > kLargestFunction) return targets;
+  Decoder(module).each(function.address, end, [&](const Decoded& decoded) {
+    const bool call = decoded.instruction.meta.category == ZYDIS_CATEGORY_CALL;
+    if (!range.contains(decoded.address) || (!call && !is_jump(decoded))) return;
+    const auto target = decoded.target();
+    if (target && (*target < function.address || *target >= end)) targets.push_back(*target);
+  });
+  std::sort(targets.begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+  return targets;
+}
+
 std::optional<Address> direct_call_before(const Module& module, const FunctionSymbol& function,
                                           Address return_pc) {
   if (return_pc <= function.address || return_pc - function.address > kLargestFunction) return std::nullopt;

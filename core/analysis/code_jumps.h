@@ -15,6 +15,10 @@ struct JumpsOut {
   bool indirect = false;  ///< it also jumps through a register or memory, or could not be read to its end
 };
 
+/// Targets of its direct calls, and of its direct jumps to places outside of it, made by the instructions in
+/// `range`; what could not be decoded is passed over.
+std::vector<Address> calls_out_of(const Module& module, const FunctionSymbol& function, FileRange range);
+
 JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function);
 
 /// Target of the direct call that returns to `return_pc`, which lies in the function or right behind it.

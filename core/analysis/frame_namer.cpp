@@ -2,10 +2,21 @@
 
 #include <fmt/core.h>
 
+#include "base/short_name.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
 
 namespace refhist {
+
+namespace {
+
+/// "conn" of "struct conn".
+std::string_view type_name(std::string_view type) {
+  const std::size_t blank = type.rfind(' ');
+  return blank == std::string_view::npos ? type : type.substr(blank + 1);
+}
+
+}  // namespace
 
 const std::vector<NamedFrame>& FrameNamer::name(const StackFrame& frame) {
   const auto [entry, added] = cache_.try_emplace(frame);
@@ -36,6 +47,47 @@ std::vector<NamedFrame> FrameNamer::stack(StackId stack) {
     if (i + 1 < frames.size()) result.back().lost = tail_calls_.between(frames[i], frames[i + 1]);
   }
   return result;
+}
+
+const std::string& FrameNamer::result_type(const NamedFrame& frame) {
+  const auto [known, added] = result_types_.try_emplace({frame.module, frame.function});
+  if (added) known->second = find_result_type(frame);
+  return known->second;
+}
+
+bool FrameNamer::returns_object(const Event& event, const NamedFrame& frame) {
+  const std::string& type = result_type(frame);
+  return !type.empty() && type == type_name(family_of(event).counter.type) &&
+         !makes_objects(history_.object(event.object).family, frame.function);
+}
+
+bool FrameNamer::makes_objects(FamilyId family, const std::string& function) {
+  constexpr std::size_t kCallers = 2;
+  const std::vector<EventOrigin>& origins = history_.log().origins();
+  if (origins.size() < origins_seen_) {  // of another history
+    makers_.clear();
+    origins_seen_ = 0;
+  }
+  for (; origins_seen_ < origins.size(); ++origins_seen_) {
+    const EventOrigin& origin = origins[origins_seen_];
+    if (!origin.site.valid() || !origin.stack.valid() || sites_.get(origin.site).role != Role::init) continue;
+    const std::vector<NamedFrame> frames = stack(origin.stack);
+    for (std::size_t i = 1; i < frames.size() && i <= kCallers; ++i)
+      makers_.emplace(sites_.get(origin.site).family, frames[i].function);
+  }
+  return makers_.contains({family, function});
+}
+
+std::string FrameNamer::find_result_type(const NamedFrame& frame) const {
+  for (const LoadedModule* loaded : modules_.all()) {
+    const Module& module = *loaded->module;
+    if (module.path() != frame.module || !module.has_debug_info()) continue;
+    const auto function = frame.inlined ? std::nullopt : module.function_at(frame.pc - 1 - loaded->bias);
+    const auto signature =
+        function ? module.signature(*function) : module.inlined_signature(std::string(frame.function));
+    if (signature) return std::string(type_name(signature->result_pointee));
+  }
+  return {};
 }
 
 std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackFrame>& frames) const {
@@ -123,11 +175,12 @@ std::string FrameNamer::lost_owner(const Event& event) {
   return lost && lost->complete && lost->ways.size() == 1 ? lost->ways.front().back() : std::string();
 }
 
-std::string FrameNamer::text(const NamedFrame& frame) {
-  if (!frame.function.empty() && frame.line != 0) {
-    return fmt::format("{} ({}:{})", frame.function, file_name(frame.file), frame.line);
+std::string FrameNamer::text(const NamedFrame& frame, bool whole) {
+  const std::string function = whole ? frame.function : short_name(frame.function);
+  if (!function.empty() && frame.line != 0) {
+    return fmt::format("{} ({}:{})", function, file_name(frame.file), frame.line);
   }
-  if (!frame.function.empty()) return fmt::format("{} in {}", frame.function, file_name(frame.module));
+  if (!function.empty()) return fmt::format("{} in {}", function, file_name(frame.module));
   if (frame.pc == 0) return "an unknown caller";
   if (!frame.module.empty()) return fmt::format("{:#x} in {}", frame.pc, file_name(frame.module));
   return fmt::format("{:#x}", frame.pc);

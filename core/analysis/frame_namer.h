@@ -1,9 +1,12 @@
 // Gives recorded frames their functions, files and lines, and picks the frame that owns a reference.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/tail_calls.h"
@@ -45,8 +48,15 @@ class FrameNamer {
   /// The function that really made the owner's call, when it jumped to the one that the stack shows and so
   /// has no frame; empty when that is not so, or not known for sure.
   std::string lost_owner(const Event& event);
-  /// "conn_close (json_client.c:120)", or module and address when nothing better is known.
-  static std::string text(const NamedFrame& frame);
+  /// "conn_close (json_client.c:120)", or module and address when nothing better is known. The function as
+  /// short_name has it, unless the `whole` name is wanted.
+  static std::string text(const NamedFrame& frame, bool whole = false);
+  /// The frame's function returns a pointer to what the event's family counts; but not one that makes such
+  /// objects: it returns what it has made, and keeps what it has taken.
+  [[nodiscard]] bool returns_object(const Event& event, const NamedFrame& frame);
+  /// The struct, class or typedef of one that the frame's function returns a pointer to, by debug
+  /// information. Empty when it returns something else, or nothing is known.
+  const std::string& result_type(const NamedFrame& frame);
   /// The same for one frame: its function, and what that was inlined into.
   const std::vector<NamedFrame>& name(const StackFrame& frame);
   TailCalls& tail_calls() { return tail_calls_; }
@@ -67,6 +77,9 @@ class FrameNamer {
   [[nodiscard]] const Family& family_of(const Event& event) const {
     return families_[history_.object(event.object).family.index()].family;
   }
+  [[nodiscard]] std::string find_result_type(const NamedFrame& frame) const;
+  /// The function calls, directly or by one other, what gives the family its objects.
+  bool makes_objects(FamilyId family, const std::string& function);
   [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {
@@ -80,6 +93,9 @@ class FrameNamer {
   const std::vector<TrackedFamily>& families_;
   TailCalls tail_calls_{modules_};
   std::unordered_map<StackFrame, std::vector<NamedFrame>, Hash> cache_;
+  std::map<std::pair<std::string, std::string>, std::string> result_types_;  // by module and function
+  std::set<std::pair<FamilyId, std::string>> makers_;
+  std::size_t origins_seen_ = 0;  // of makers_
 };
 
 }  // namespace refhist

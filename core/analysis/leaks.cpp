@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/short_name.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -15,6 +16,8 @@ namespace {
 constexpr const char* kBefore = "before it was first seen";
 
 constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked at, evenly spread
+
+constexpr std::size_t kMostShown = 200;  // objects of a family whose stacks are read
 
 // Events that are read to get those of one object, more or less: half a block for each of a few.
 constexpr std::size_t kReadForOne = 100;
@@ -45,17 +48,21 @@ bool released_clean(ObjectId id, const Object& object, const std::unordered_set<
 
 LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
                        const std::vector<TrackedFamily>& families, FrameNamer& namer,
-                       const FoldedPlaces& folded)
+                       const FoldedPlaces& folded, ManagedObjects& managed)
     : history_(history),
       families_(families),
       folded_(folded),
+      managed_(managed),
       blamed_(blamed_objects(history)),
       owners_(namer),
       pairs_([this](FamilyId family) { return clean_kinds(family); }),
-      suspects_(history, namer, owners_, pairs_,
-                [this](const std::string& function, FamilyId family, bool put) {
-                  return example_of(function, family, put);
-                }),
+      depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
+      suspects_(
+          history, namer, owners_, pairs_, depth_,
+          [this](const std::string& function, FamilyId family, bool put) {
+            return example_of(function, family, put);
+          },
+          [this](ObjectId id, const std::string& type) { return is_of_type(id, type); }),
       births_(history, sites, namer) {}
 
 void LeakFinder::sum_profiles() {
@@ -117,7 +124,28 @@ LeakFinder::Profile LeakFinder::read_profile(ObjectId id) {
   for (const auto& [event, times] : history_.kinds_of(id)) count(event, static_cast<int>(times));
   if (const std::int64_t before = history_.before_seen(id); before > 0)
     result.acquired[kBefore] = static_cast<int>(before);
+  if (told_twice(id, result)) take_out_first_gets(id, result);
   return result;
+}
+
+// A constructor that begins with a get: its init event tells of the same reference.
+bool LeakFinder::told_twice(ObjectId id, const Profile& told) {
+  const Object& object = history_.object(id);
+  if (!object.base_known || object.moved_unobserved || !object.born.valid()) return false;
+  if (object.born == object.first_event || !history_.log().contains(object.born)) return false;
+  std::int64_t more = 0;
+  for (const auto& [place, times] : told.acquired) more += times;
+  for (const auto& [place, times] : told.put) more -= times;
+  return more > object.ledger && history_.event(object.born).role == Role::init;
+}
+
+void LeakFinder::take_out_first_gets(ObjectId id, Profile& told) {
+  const EventId born = history_.object(id).born;
+  history_.read_back(id, [&](const EventLog::Entry& entry) {
+    if (entry.id >= born || !acquires(entry.event)) return;
+    const auto place = told.acquired.find(owners_.of(entry.event).place);
+    if (place != told.acquired.end() && --place->second == 0) told.acquired.erase(place);
+  });
 }
 
 LeakFinder::Profile LeakFinder::profile_of(const FoldedKind& kind) {
@@ -176,6 +204,22 @@ std::vector<ReferencePairs::Kind> LeakFinder::clean_kinds(FamilyId family) {
   return kinds;
 }
 
+std::vector<ObjectId> LeakFinder::some_released(FamilyId family) {
+  std::vector<ObjectId> all;
+  for (const auto& [id, object] : history_.objects()) {
+    if (object.family == family && released_clean(id, object, blamed_)) all.push_back(id);
+  }
+  std::vector<ObjectId> some;
+  const std::size_t most = std::min(all.size(), kMostShown);
+  for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * all.size() / most]);
+  return some;
+}
+
+bool LeakFinder::is_of_type(ObjectId id, const std::string& type) {
+  const auto known = managed_.of(id);
+  return known && known->type == type;
+}
+
 NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, bool put) {
   const auto& places = put ? put_places_ : get_places_;
   const auto found = places.find({family.value, function});
@@ -231,7 +275,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
       Suspects::add(group.suspects,
                     {Suspect{example_of(missing_put, group.family, true), "missing put", "candidate",
                              fmt::format("{} of {} released objects were put in {}; {} not",
-                                         more_often[missing_put], clean.count_text(), missing_put,
+                                         more_often[missing_put], clean.count_text(), short_name(missing_put),
                                          group.objects.size() == 1
                                              ? std::string("this one was")
                                              : fmt::format("these {} were", group.objects.size()))}});
@@ -245,7 +289,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
                     {Suspect{example_of(place, group.family, false), "missing put", "candidate",
                              fmt::format("a reference was taken in {} that none of {} released objects "
                                          "had; nothing gave it back",
-                                         place, clean.count_text())}});
+                                         short_name(place), clean.count_text())}});
     }
     if (group.suspects.empty()) {
       group.why =
@@ -258,7 +302,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
     group.folded_references += acquires(event) ? times : 0;
   const std::vector<Suspect> unpaired =
       group.references.size() == 1 && group.folded_references == 0
-          ? std::vector{suspects_.of_reference(group.references.front())}
+          ? suspects_.of_reference(group.references.front())
           : suspects_.of_surplus(group.objects.front(), leaked.acquired, leaked.put);
   std::vector<Suspect> ranked;
   if (!unpaired.empty()) ranked = {unpaired.front()};
@@ -288,8 +332,9 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
     Suspects::add(
         suspects,
         {Suspect{example_of(function, object.family, true), "extra put", "candidate",
-                 fmt::format("{} put it {}; none of {} released objects was put there that often", function,
-                             count == 1 ? "once" : fmt::format("{} times", count), clean.count_text())}});
+                 fmt::format("{} put it {}; none of {} released objects was put there that often",
+                             short_name(function), count == 1 ? "once" : fmt::format("{} times", count),
+                             clean.count_text())}});
   }
   return suspects;
 }

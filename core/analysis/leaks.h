@@ -12,6 +12,7 @@
 #include "analysis/birthplaces.h"
 #include "analysis/folded_places.h"
 #include "analysis/frame_namer.h"
+#include "analysis/managed_objects.h"
 #include "analysis/owners.h"
 #include "analysis/reachability.h"
 #include "analysis/reference_pairs.h"
@@ -51,7 +52,7 @@ using ReachByObject = std::map<ObjectId, ReachOfObject>;
 class LeakFinder {
  public:
   LeakFinder(const History& history, const SiteTable& sites, const std::vector<TrackedFamily>& families,
-             FrameNamer& namer, const FoldedPlaces& folded);
+             FrameNamer& namer, const FoldedPlaces& folded, ManagedObjects& managed);
 
   /// Outstanding objects in groups, largest first. `reach` may be empty (not scanned).
   std::vector<LeakGroup> find(const ReachByObject& reach);
@@ -70,6 +71,8 @@ class LeakFinder {
   const Profile& profile_by(std::uint64_t sum, ObjectId id);
   [[nodiscard]] std::vector<std::uint64_t> sums_of(const std::vector<ObjectId>& ids);
   Profile read_profile(ObjectId id);
+  [[nodiscard]] bool told_twice(ObjectId id, const Profile& told);
+  void take_out_first_gets(ObjectId id, Profile& told);
   /// What tells objects with equal profiles, for all objects at once: where so many are asked for that
   /// reading the events in order is sooner done.
   void sum_profiles();
@@ -117,17 +120,23 @@ class LeakFinder {
   std::uint64_t sum_before(ObjectId id);
   /// Of the family's objects that were released clean, born wherever, also those of unseen births.
   std::vector<ReferencePairs::Kind> clean_kinds(FamilyId family);
+  /// By its dynamic type.
+  [[nodiscard]] bool is_of_type(ObjectId id, const std::string& type);
+  /// Of those that were released clean, evenly spread.
+  std::vector<ObjectId> some_released(FamilyId family);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
 
   const History& history_;
   const std::vector<TrackedFamily>& families_;
   const FoldedPlaces& folded_;
+  ManagedObjects& managed_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
   std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
   std::unordered_set<ObjectId> blamed_;  // objects with findings
   Owners owners_;
   OwnerSums owner_sums_{owners_};
   ReferencePairs pairs_;
+  ReleaseDepth depth_;
   Suspects suspects_;
   Birthplaces births_;
   bool summed_ = false;

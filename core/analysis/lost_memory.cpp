@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 namespace refhist {
 
@@ -15,8 +17,13 @@ Address first_word(Address begin) { return begin & ~Address{sizeof(LostMemory::W
 }  // namespace
 
 LostMemory::LostMemory(const std::vector<TrackedBlock>& blocks, HeapMap& heap, TrackedCells& cells,
-                       HeapImage& image)
-    : blocks_(blocks), heap_(heap), cells_(cells), image_(image), cell_node_(cells.size(), kNone) {}
+                       HeapImage& image, EndGivesBack end_gives_back)
+    : blocks_(blocks),
+      heap_(heap),
+      cells_(cells),
+      image_(image),
+      end_gives_back_(std::move(end_gives_back)),
+      cell_node_(cells.size(), kNone) {}
 
 void LostMemory::run() {
   const auto lost = [](const TrackedCell& cell) { return cell.reach != Reach::reachable; };
@@ -27,6 +34,7 @@ void LostMemory::run() {
     sweep(node);
   }
   find_components();
+  if (end_gives_back_ && weaken_back_pointers()) find_components();
   judge_components();
   release_alone();
 }
@@ -131,6 +139,7 @@ std::uint32_t LostMemory::node_at(Address target) {
 }
 
 std::uint32_t LostMemory::edges_end(std::uint32_t node) const {
+  if (nodes_[node].weak) return nodes_[node].edges;
   return node + 1 < nodes_.size() ? nodes_[node + 1].edges : static_cast<std::uint32_t>(edges_.size());
 }
 
@@ -146,6 +155,7 @@ void LostMemory::find_components() {
   std::vector<Frame> way;
   std::uint32_t seen = 0;
   component_.assign(nodes_.size(), kNone);
+  components_.clear();
   const auto enter = [&](std::uint32_t node) {
     order[node] = low[node] = ++seen;
     open.push_back(node);
@@ -182,6 +192,66 @@ void LostMemory::find_components() {
       }
     }
   }
+}
+
+const TrackedBlock* LostMemory::only_block(std::uint32_t node) const {
+  if (nodes_[node].cell == kNone) return nullptr;
+  const TrackedCell& cell = cells_.cell(nodes_[node].cell);
+  return cell.count == 1 ? &blocks_[cells_.members()[cell.first]] : nullptr;
+}
+
+// Nodes whose references are all those that other members of their cycle give back at their own end, while
+// they themselves give back none of those.
+std::vector<std::uint32_t> LostMemory::held_by_members() const {
+  std::unordered_map<std::uint32_t, std::int64_t> holders;
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+    const TrackedBlock* from = only_block(node);
+    if (from == nullptr || components_[component_[node]].cells < 2) continue;
+    std::unordered_set<std::uint32_t> held;
+    for (std::uint32_t edge = nodes_[node].edges; edge < edges_end(node); ++edge) {
+      const std::uint32_t target = edges_[edge].target;
+      const TrackedBlock* to = component_[target] == component_[node] ? only_block(target) : nullptr;
+      if (to == nullptr || !end_gives_back_(from->object, to->object)) continue;
+      if (!end_gives_back_(to->object, from->object) && held.insert(target).second) ++holders[target];
+    }
+  }
+  std::vector<std::uint32_t> nodes;
+  for (const auto& [node, count] : holders) {
+    const std::int64_t references = only_block(node)->references;
+    if (references > 0 && references <= count) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+// With it goes the memory of its own: what only it leads to without another object between.
+void LostMemory::weaken(const std::vector<std::uint32_t>& nodes) {
+  constexpr std::uint32_t kSeveral = kNone - 1;
+  std::vector<std::uint32_t> owner(nodes_.size(), kNone);
+  std::unordered_set<std::uint32_t> components;
+  for (const std::uint32_t node : nodes) components.insert(component_[node]);
+  for (std::uint32_t start = 0; start < nodes_.size(); ++start) {
+    if (nodes_[start].cell == kNone || !components.contains(component_[start])) continue;
+    std::vector<std::uint32_t> next{start};
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      for (std::uint32_t edge = nodes_[next[i]].edges; edge < edges_end(next[i]); ++edge) {
+        const std::uint32_t target = edges_[edge].target;
+        if (nodes_[target].cell != kNone || owner[target] == start || owner[target] == kSeveral) continue;
+        owner[target] = owner[target] == kNone ? start : kSeveral;
+        next.push_back(target);
+      }
+    }
+  }
+  for (const std::uint32_t node : nodes) nodes_[node].weak = true;
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+    if (owner[node] < kSeveral && nodes_[owner[node]].weak) nodes_[node].weak = true;
+  }
+}
+
+bool LostMemory::weaken_back_pointers() {
+  const std::vector<std::uint32_t> nodes = held_by_members();
+  if (nodes.empty()) return false;
+  weaken(nodes);
+  return true;
 }
 
 void LostMemory::judge_components() {

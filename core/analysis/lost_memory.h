@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "analysis/heap_image.h"
@@ -21,7 +22,10 @@ class LostMemory {
     Address begin = 0;
   };
 
-  LostMemory(const std::vector<TrackedBlock>& blocks, HeapMap& heap, TrackedCells& cells, HeapImage& image);
+  /// `end_gives_back`: as ReachOptions has it; may be empty.
+  using EndGivesBack = std::function<bool(ObjectId ending, ObjectId given)>;
+  LostMemory(const std::vector<TrackedBlock>& blocks, HeapMap& heap, TrackedCells& cells, HeapImage& image,
+             EndGivesBack end_gives_back);
 
   /// Cells that something else lost points at become from_leaked, with a holder in another cell where there
   /// is one. What points at a cell only from memory that nobody but the cell leads to does not hold it.
@@ -42,6 +46,7 @@ class LostMemory {
     Address end = 0;
     std::uint32_t cell = kNone;
     std::uint32_t edges = 0;  ///< first of edges_; those of the next node begin behind the last
+    bool weak = false;        ///< what it points at it does not hold
   };
   struct Edge {
     std::uint32_t target = 0;
@@ -67,6 +72,12 @@ class LostMemory {
   [[nodiscard]] std::uint32_t node_at(Address target);
   [[nodiscard]] std::uint32_t edges_end(std::uint32_t node) const;
   void find_components();
+  /// In a cycle where the code says whose references are whose: what only points back holds nothing. True
+  /// when there was such a thing.
+  bool weaken_back_pointers();
+  [[nodiscard]] std::vector<std::uint32_t> held_by_members() const;
+  void weaken(const std::vector<std::uint32_t>& nodes);
+  [[nodiscard]] const TrackedBlock* only_block(std::uint32_t node) const;
   void judge_components();
   void release_alone();
 
@@ -74,6 +85,7 @@ class LostMemory {
   HeapMap& heap_;
   TrackedCells& cells_;
   HeapImage& image_;
+  const EndGivesBack end_gives_back_;
   std::vector<Node> nodes_;
   std::vector<Address> begins_;            // of the nodes that are blocks, by address
   std::vector<std::uint32_t> begin_node_;  // in step

@@ -72,32 +72,14 @@ std::vector<ManagedObjects::Way> ManagedObjects::ways(const Object& object, cons
   return ways;
 }
 
-std::string ManagedObjects::dynamic_type(const ProgramView& program, Address address, Address& begin) const {
-  constexpr std::string_view kVtable = "_ZTV";
-  constexpr std::string_view kDemangled = "vtable for ";
-  begin = address;
-  Address table = 0;
-  if (!program.read_word(address, table)) return {};
-  const LoadedModule* module = modules_.at(table);
-  if (module == nullptr) return {};
-  const auto symbol = module->module->data_symbol_at(table - module->bias);
-  if (!symbol || !symbol->name.starts_with(kVtable)) return {};
-  // In front of what the pointer points at: the type information, and how far the complete object's beginning
-  // is from this part of it.
-  Address to_top = 0;
-  if (program.read_word(table - 2 * sizeof(Address), to_top)) begin = address + to_top;
-  const std::string name = demangle(symbol->name);
-  return name.starts_with(kDemangled) ? name.substr(kDemangled.size()) : std::string();
-}
-
 std::optional<ManagedObject> ManagedObjects::follow(const ProgramView& program, const Way& way,
-                                                    const Object& object, const std::string& holder) const {
+                                                    const Object& object, const std::string& holder) {
   ManagedObject found;
   found.address = object.address + way.offset;
   const bool reached = !way.points || program.read_word(found.address, found.address);
   if (!reached || found.address == 0) return std::nullopt;
   Address begin = 0;
-  found.type = dynamic_type(program, found.address, begin);
+  found.type = types_.of_virtual_table(program, found.address, begin);
   if (!found.type.empty()) {
     found.address = begin;
   } else {
@@ -119,12 +101,11 @@ std::optional<ManagedObject> ManagedObjects::around(const Object& object, const 
 }
 
 /// By the virtual tables in front of the counted base: the object begins at one of them.
-std::optional<ManagedObject> ManagedObjects::find_derived(const ProgramView& program,
-                                                          const Object& object) const {
+std::optional<ManagedObject> ManagedObjects::find_derived(const ProgramView& program, const Object& object) {
   constexpr Address kFar = 512;  // bytes that may stand in front of the base
   for (Address back = 0; back <= std::min(kFar, object.address); back += sizeof(Address)) {
     Address begin = 0;
-    const std::string type = dynamic_type(program, object.address - back, begin);
+    const std::string type = types_.of_virtual_table(program, object.address - back, begin);
     const auto found = type.empty() ? std::nullopt : around(object, type);
     if (found && found->address == begin) return found;
   }
@@ -144,10 +125,15 @@ std::optional<ManagedObject> ManagedObjects::derived_by_birth(const Object& obje
   return found;
 }
 
-std::optional<ManagedObject> ManagedObjects::find(const ProgramView& program, const Object& object) const {
+std::optional<ManagedObject> ManagedObjects::find(const ProgramView& program, const Object& object) {
+  const Family& family = families_[object.family.index()].family;
+  if (family.managed.empty()) {
+    const std::string type = types_.of(program, family, object.address);
+    return type.empty() ? std::nullopt : std::optional(ManagedObject{object.address, type});
+  }
   if (is_base(object)) return find_derived(program, object);
   Address begin = 0;
-  const std::string holder = dynamic_type(program, object.address, begin);
+  const std::string holder = types_.of_virtual_table(program, object.address, begin);
   if (holder.empty() || begin != object.address) return std::nullopt;
   for (const Way& way : ways(object, holder)) {
     if (auto found = follow(program, way, object, holder)) return found;
@@ -156,10 +142,18 @@ std::optional<ManagedObject> ManagedObjects::find(const ProgramView& program, co
 }
 
 void ManagedObjects::look(const ProgramView& program) {
+  constexpr std::size_t kTried = 64;      // objects of a family: when none has a type, the others have none
+  constexpr std::size_t kMost = 100'000;  // a title is not worth seconds
+  std::vector<Looked> looked(families_.size());
   for (const auto& [id, object] : history_.objects()) {
-    const bool managing = !families_[object.family.index()].family.managed.empty();
-    if (!managing || object.state != ObjectState::live || known_.contains(id)) continue;
+    const Family& family = families_[object.family.index()].family;
+    Looked& at = looked[object.family.index()];
+    if (object.state != ObjectState::live || family.allocator || known_.contains(id)) continue;
+    const bool enough = at.tried >= kMost || (at.found == 0 && at.tried >= kTried);
+    if (family.managed.empty() && enough) continue;
     auto found = find(program, object);
+    ++at.tried;
+    at.found += found ? 1 : 0;
     if (!found && is_base(object)) found = by_birth(id);  // of a type without virtual functions
     if (found) known_.emplace(id, std::move(*found));
   }
@@ -192,9 +186,9 @@ std::optional<ManagedObject> ManagedObjects::by_birth(const Object& object,
 
 std::optional<ManagedObject> ManagedObjects::of(ObjectId id) {
   const Object& object = history_.object(id);
-  if (families_[object.family.index()].family.managed.empty()) return std::nullopt;
   const auto known = known_.find(id);
   if (known != known_.end()) return known->second;
+  if (families_[object.family.index()].family.managed.empty()) return std::nullopt;
   auto found = by_birth(id);
   const bool over = object.state != ObjectState::live;
   if (found && over) known_.emplace(id, *found);

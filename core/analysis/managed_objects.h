@@ -1,5 +1,6 @@
 // The user's objects behind counted ones: what the control block of a std::shared_ptr manages, or what
-// derives from a counted base class. Families say which (Family::managed).
+// derives from a counted base class. Families say which (Family::managed). And what the user's own objects
+// really are, by their dynamic types.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/dynamic_types.h"
 #include "analysis/frame_namer.h"
 #include "events/program_view.h"
 #include "history/history.h"
@@ -28,11 +30,17 @@ class ManagedObjects {
 
   /// Looks at the live objects that were not known yet.
   void look(const ProgramView& program);
-  /// Nothing for families whose objects are the user's own.
+  /// Of an object that is the user's own: itself, when its dynamic type tells more than its family. Nothing
+  /// when it does not.
   std::optional<ManagedObject> of(ObjectId id);
   /// Objects that manage what begins at the address, as far as `look` has seen; in order of birth.
   [[nodiscard]] std::vector<ObjectId> managing(Address address) const;
-  void forget() { known_.clear(); }
+  /// Another program begins: its classes lie elsewhere.
+  void forget_classes() { types_.forget(); }
+  void forget() {
+    known_.clear();
+    types_.forget();
+  }
   [[nodiscard]] const std::unordered_map<ObjectId, ManagedObject>& known() const { return known_; }
   template <class Predicate>
   void forget_if(Predicate&& gone) {
@@ -48,11 +56,14 @@ class ManagedObjects {
   };
   /// Those that a holder of this type has.
   [[nodiscard]] std::vector<Way> ways(const Object& object, const std::string& holder) const;
-  /// The type that the vtable at the address belongs to; `begin`: of the complete object.
-  [[nodiscard]] std::string dynamic_type(const ProgramView& program, Address address, Address& begin) const;
+  /// Of a family's objects, in one look.
+  struct Looked {
+    std::size_t tried = 0;
+    std::size_t found = 0;
+  };
   [[nodiscard]] std::optional<ManagedObject> follow(const ProgramView& program, const Way& way,
-                                                    const Object& object, const std::string& holder) const;
-  [[nodiscard]] std::optional<ManagedObject> find(const ProgramView& program, const Object& object) const;
+                                                    const Object& object, const std::string& holder);
+  [[nodiscard]] std::optional<ManagedObject> find(const ProgramView& program, const Object& object);
   /// What the functions of its birth tell.
   std::optional<ManagedObject> by_birth(ObjectId id);
   [[nodiscard]] std::optional<ManagedObject> by_birth(const Object& object,
@@ -62,8 +73,7 @@ class ManagedObjects {
   [[nodiscard]] bool is_base(const Object& object) const;
   /// The object of this type around the counted one; nothing when it does not have the counter as its base's.
   [[nodiscard]] std::optional<ManagedObject> around(const Object& object, const std::string& type) const;
-  [[nodiscard]] std::optional<ManagedObject> find_derived(const ProgramView& program,
-                                                          const Object& object) const;
+  [[nodiscard]] std::optional<ManagedObject> find_derived(const ProgramView& program, const Object& object);
   [[nodiscard]] std::optional<ManagedObject> derived_by_birth(const Object& object,
                                                               const std::vector<NamedFrame>& stack) const;
 
@@ -71,6 +81,7 @@ class ManagedObjects {
   const History& history_;
   const std::vector<TrackedFamily>& families_;
   FrameNamer& namer_;
+  DynamicTypes types_{modules_};
   std::unordered_map<ObjectId, ManagedObject> known_;
 };
 

@@ -1,8 +1,19 @@
 #include "analysis/owners.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <functional>
 
 namespace refhist {
+
+namespace {
+
+/// The C library's frames outside of main and of a thread's function.
+bool runs_programs(const NamedFrame& frame) {
+  return std::filesystem::path(frame.module).filename().string().rfind("libc.so", 0) == 0;
+}
+
+}  // namespace
 
 bool acquires(const Event& event) {
   return !event.failed && !event.unobserved &&
@@ -16,8 +27,28 @@ const Owner& Owners::of(const Event& event) {
   Owner& owner = entry->second;
   if (!added) return owner;
   owner.frame = namer_.owner(event);
+  const bool get = event.role == Role::get || event.role == Role::try_get;
+  if (get && namer_.returns_object(event, owner.frame)) owner.frame = receiver(event, owner.frame);
   owner.place = owner.frame.function.empty() ? FrameNamer::text(owner.frame) : owner.frame.function;
   return owner;
+}
+
+NamedFrame Owners::receiver(const Event& event, const NamedFrame& owner) {
+  const std::vector<NamedFrame> frames = from(event, owner);
+  for (std::size_t i = 1; i < frames.size() && !frames[i].function.empty(); ++i) {
+    if (!namer_.returns_object(event, frames[i])) return frames[i];
+  }
+  return owner;
+}
+
+std::vector<NamedFrame> Owners::from(const Event& event, const NamedFrame& owner) {
+  std::vector<NamedFrame> frames = namer_.stack(event.stack);
+  const auto first = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& one) {
+    return one.pc == owner.pc && one.function == owner.function;
+  });
+  frames.erase(frames.begin(), first == frames.end() ? frames.begin() : first);
+  frames.erase(std::find_if(frames.begin(), frames.end(), runs_programs), frames.end());
+  return frames;
 }
 
 std::uint64_t OwnerSums::of(bool put, const std::string& place) {

@@ -24,10 +24,17 @@ struct Owner {
 class Owners {
  public:
   explicit Owners(FrameNamer& namer) : namer_(namer) {}
-  /// Valid as long as this object.
+  /// A function that returns the object which it has taken a reference to has taken it for its caller. Valid
+  /// as long as this object.
   const Owner& of(const Event& event);
+  /// The event's stack from its owner's frame on, as far as it is the program's own.
+  std::vector<NamedFrame> outwards(const Event& event) { return from(event, of(event).frame); }
 
  private:
+  /// Whoever gets the reference from a function that takes it only to return it.
+  NamedFrame receiver(const Event& event, const NamedFrame& owner);
+  std::vector<NamedFrame> from(const Event& event, const NamedFrame& owner);
+
   FrameNamer& namer_;
   std::unordered_map<std::uint64_t, Owner> known_;  // by site and stack
 };

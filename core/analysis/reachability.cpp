@@ -68,7 +68,7 @@ class ReachabilityScan {
     TrackedCells cells(blocks_, heap.map, readable(regions));
     HeapImage image(memory_, heap.map, options_.cache_bytes);
     mark(roots, unknown, heap.map, cells, image);
-    LostMemory lost(blocks_, heap.map, cells, image);
+    LostMemory lost(blocks_, heap.map, cells, image, options_.end_gives_back);
     lost.run();
     tell(cells, lost, HolderPlaces(modules_, layout, roots, heap.map));
   }

@@ -38,9 +38,10 @@ namespace refhist {
 struct TrackedBlock {
   ObjectId object;
   Address begin = 0;
-  std::uint64_t size = 0;      ///< bytes; 0 when unknown: then as large as its block of malloc
-  bool control_block = false;  ///< a smart pointer's: whoever holds a reference points at its beginning
-  Address managed = 0;         ///< the object that a control block manages; 0: none, or not known
+  std::uint64_t size = 0;       ///< bytes; 0 when unknown: then as large as its block of malloc
+  bool control_block = false;   ///< a smart pointer's: whoever holds a reference points at its beginning
+  Address managed = 0;          ///< the object that a control block manages; 0: none, or not known
+  std::int64_t references = 0;  ///< that it still has; 0: not known
 };
 
 /// A pointer in a cycle of what is lost: it points at the memory of the next step.
@@ -80,6 +81,8 @@ struct ReachOptions {
   std::vector<std::pair<Address, Address>> slabs;
   std::vector<std::pair<Address, Address>> cut;  ///< its own that are handed out: [begin, end), by address
   bool all_cut = false;                          ///< it has no others: the rest of a slab is free
+  /// The code of the one's end gives back references of the other. Asked for members of lost cycles only.
+  std::function<bool(ObjectId ending, ObjectId given)> end_gives_back;
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< heap contents kept in memory here during the scan
 };
 

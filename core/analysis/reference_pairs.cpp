@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace refhist {
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int kRounds = 3;
 constexpr double kUnseen = 0.05;     // of functions that were never seen together
+constexpr double kAlike = 0.7;       // conn_open and conn_close: decides where nothing was learned
 constexpr double kSameFunction = 1;  // whoever takes a reference mostly gives it back himself
 
 int sum(const ReferencePairs::Counts& counts) {
@@ -22,6 +24,30 @@ double times(const std::map<std::string, double>& counts, const std::string& fun
   return found == counts.end() ? 0 : found->second;
 }
 
+/// "conn" and "table" of "conn_table_open", "Conn::TableOpen"; not what every function does.
+std::set<std::string> subjects(const std::string& function) {
+  static const std::set<std::string> kVerbs{
+      "new",     "free",    "ref",   "unref",  "get",   "put",  "create", "destroy", "init",  "fini",
+      "open",    "close",   "add",   "remove", "start", "stop", "alloc",  "make",    "clear", "delete",
+      "release", "acquire", "begin", "finish", "end",   "on",   "do",     "the"};
+  std::set<std::string> words;
+  std::string word;
+  const auto end_word = [&] {
+    if (word.size() > 1 && !kVerbs.contains(word)) words.insert(word);
+    word.clear();
+  };
+  char before = 0;
+  for (const char c : function.substr(0, function.find('('))) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    const bool letter = upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (!letter || (upper && before >= 'a' && before <= 'z')) end_word();
+    if (letter) word += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    before = c;
+  }
+  end_word();
+  return words;
+}
+
 }  // namespace
 
 void ReferencePairs::Model::add(const Pair& pair, double count) {
@@ -30,13 +56,25 @@ void ReferencePairs::Model::add(const Pair& pair, double count) {
   given_back[pair.second] += count;
 }
 
+double ReferencePairs::likeness(const Pair& pair) {
+  const auto [known, added] = likeness_.try_emplace(pair);
+  if (!added) return known->second;
+  const std::set<std::string> a = subjects(pair.first);
+  const std::set<std::string> b = subjects(pair.second);
+  const auto common =
+      std::count_if(a.begin(), a.end(), [&](const std::string& word) { return b.contains(word); });
+  if (common != 0)
+    known->second = static_cast<double>(common) / static_cast<double>(std::max(a.size(), b.size()));
+  return known->second;
+}
+
 // Of either function, how much of what it does it does with the other one.
 double ReferencePairs::score(const Model& model, const Pair& pair) {
   const auto known = model.pairs.find(pair);
   const double together = (known == model.pairs.end() ? 0 : known->second) + kUnseen;
   return std::log(together / (times(model.taken, pair.first) + 1)) +
          std::log(together / (times(model.given_back, pair.second) + 1)) +
-         (pair.first == pair.second ? kSameFunction : 0);
+         (pair.first == pair.second ? kSameFunction : kAlike * likeness(pair));
 }
 
 template <class Use>
@@ -75,7 +113,8 @@ ReferencePairs::Model ReferencePairs::learn(const std::vector<Kind>& kinds, cons
     }
     for (const auto& [get, gets] : taken) {
       for (const auto& [put, puts] : given_back)
-        model.add({get, put}, objects * gets * puts / all * (get == put ? 2 : 1));
+        model.add({get, put},
+                  objects * gets * puts / all * (get == put ? 2 : 1 + kAlike * likeness({get, put})));
     }
   }
   return model;

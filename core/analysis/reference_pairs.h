@@ -52,14 +52,17 @@ class ReferencePairs {
     double score = 0;
   };
   const Model& model_of(FamilyId family);
-  static Model learn(const std::vector<Kind>& kinds, const Model* before);
-  static double score(const Model& model, const Pair& pair);
+  Model learn(const std::vector<Kind>& kinds, const Model* before);
+  double score(const Model& model, const Pair& pair);
+  /// From 0 to 1: how much of the two functions' names is the same.
+  double likeness(const Pair& pair);
   /// Calls `use(pair, times)` for what belongs together, and takes it out of both.
   template <class Use>
-  static void match(const Model& model, Counts& taken, Counts& given_back, Use&& use);
+  void match(const Model& model, Counts& taken, Counts& given_back, Use&& use);
 
   std::function<std::vector<Kind>(FamilyId)> kinds_of_;
   std::map<FamilyId, Model> models_;
+  std::map<Pair, double> likeness_;
 };
 
 }  // namespace refhist

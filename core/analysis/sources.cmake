@@ -20,4 +20,4 @@ target_sources(refhist_core PRIVATE
   analysis/reachability_ranges.cpp
   analysis/reachability_roots.cpp
   analysis/reachability_threads.cpp)
-target_sources(refhist_core PRIVATE analysis/balance_tree.cpp analysis/birthplaces.cpp analysis/clean_profiles.cpp analysis/code_jumps.cpp analysis/folded_places.cpp analysis/frame_namer.cpp analysis/growth.cpp analysis/leaks.cpp analysis/lifetime.cpp analysis/managed_objects.cpp analysis/owners.cpp analysis/reference_pairs.cpp analysis/stack_places.cpp analysis/suspects.cpp analysis/tail_calls.cpp)
+target_sources(refhist_core PRIVATE analysis/balance_tree.cpp analysis/birthplaces.cpp analysis/clean_profiles.cpp analysis/code_graph.cpp analysis/code_jumps.cpp analysis/dynamic_types.cpp analysis/end_calls.cpp analysis/folded_places.cpp analysis/frame_namer.cpp analysis/growth.cpp analysis/leaks.cpp analysis/lifetime.cpp analysis/managed_objects.cpp analysis/owners.cpp analysis/reference_pairs.cpp analysis/release_depth.cpp analysis/stack_places.cpp analysis/suspects.cpp analysis/tail_calls.cpp)

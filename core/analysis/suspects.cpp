@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "base/short_name.h"
 
 namespace refhist {
 
@@ -16,11 +19,6 @@ std::string share_text(double share) { return fmt::format("{:.0f}%", 100 * share
 
 bool same_place(const NamedFrame& one, const NamedFrame& other) {
   return one.function == other.function && one.line == other.line;
-}
-
-/// The C library's frames outside of main and of a thread's function.
-bool runs_programs(const NamedFrame& frame) {
-  return std::filesystem::path(frame.module).filename().string().rfind("libc.so", 0) == 0;
 }
 
 }  // namespace
@@ -36,43 +34,53 @@ void Suspects::add(std::vector<Suspect>& suspects, std::vector<Suspect> more) {
   }
 }
 
+// A call that both takes and gives back, such as one that runs a main loop, is none of those that are wrong.
 std::optional<Event> Suspects::event_in(ObjectId id, const std::string& function, bool put) {
-  std::optional<Event> best;
+  struct Call {
+    Event event;
+    std::int64_t more = 0;  // of the wanted kind than of the other one
+  };
+  std::map<Address, Call> calls;
   for (const auto& [event, times] : history_.kinds_of(id)) {
-    const bool wanted = (put ? gives_back(event) : acquires(event)) && owners_.of(event).place == function;
-    if (wanted && (!best || owners_.of(event).frame.line > owners_.of(*best).frame.line)) best = event;
+    const bool gives = gives_back(event);
+    if ((!gives && !acquires(event)) || owners_.of(event).place != function) continue;
+    Call& call = calls[owners_.of(event).frame.pc];
+    if (gives == put) call.event = event;
+    call.more += gives == put ? times : -std::int64_t{times};
   }
-  if (best) best->object = id;
-  return best;
+  const Call* best = nullptr;
+  const auto rank = [&](const Call& call) {
+    return std::pair(call.more > 0, owners_.of(call.event).frame.line);
+  };
+  for (const auto& [pc, call] : calls) {
+    if (call.event.site.valid() && (best == nullptr || rank(call) > rank(*best))) best = &call;
+  }
+  if (best == nullptr) return std::nullopt;
+  Event event = best->event;
+  event.object = id;
+  return event;
 }
 
 NamedFrame Suspects::in_source(const Event& event) {
   const NamedFrame& owner = owners_.of(event).frame;
   if (!owner.file.empty()) return owner;
-  const std::vector<NamedFrame> frames = namer_.stack(event.stack);
-  auto frame = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& one) {
-    return one.pc == owner.pc && one.function == owner.function;
-  });
-  const auto last = std::find_if(frame, frames.end(), runs_programs);
-  frame = std::find_if(frame, last, [](const NamedFrame& one) { return !one.file.empty(); });
-  return frame == last ? owner : *frame;
-}
-
-std::vector<NamedFrame> Suspects::outwards(StackId stack, const NamedFrame& owner) {
-  std::vector<NamedFrame> frames = namer_.stack(stack);
-  const auto first = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& one) {
-    return one.pc == owner.pc && one.function == owner.function;
-  });
-  frames.erase(frames.begin(), first == frames.end() ? frames.begin() : first);
-  frames.erase(std::find_if(frames.begin(), frames.end(), runs_programs), frames.end());
-  return frames;
+  const std::vector<NamedFrame> frames = owners_.outwards(event);
+  const auto frame =
+      std::find_if(frames.begin(), frames.end(), [](const NamedFrame& one) { return !one.file.empty(); });
+  return frame == frames.end() ? owner : *frame;
 }
 
 std::string Suspects::usual_end(const std::string& function, const ReferencePairs::Partners& partners) {
   if (partners.empty() || partners.front().second < kUsual) return {};
   const auto& [partner, share] = partners.front();
   if (partner == function) return fmt::format("; it gives back {} of those that it takes", share_text(share));
-  return fmt::format("; {} gives back {} of those taken in {}", partner, share_text(share), function);
+  return fmt::format("; {} gives back {} of those taken in {}", short_name(partner), share_text(share),
+                     short_name(function));
+}
+
+bool Suspects::hands_out(const NamedFrame& frame, const Event& taken) {
+  const std::string& type = namer_.result_type(frame);
+  return !type.empty() && (namer_.returns_object(taken, frame) || is_of_type_(taken.object, type));
 }
 
 void Suspects::add_lost_reference(const Event& taken, const std::string& function,
@@ -87,21 +95,35 @@ void Suspects::add_lost_reference(const Event& taken, const std::string& functio
   };
   // Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
   // hand.
-  const std::vector<NamedFrame> frames = outwards(taken.stack, owners_.of(taken).frame);
+  const std::vector<NamedFrame> frames = owners_.outwards(taken);
   const auto holder = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& frame) {
     return !frame.function.empty() && share(frame.function) >= kUsual;
   });
   if (holder != frames.end()) {
-    add(suspects,
-        {{*holder, "missing put", "candidate",
-          fmt::format("{} took a reference here and did not give it back{}", holder->function, usual)}});
+    add(suspects, {{*holder, "missing put", "candidate",
+                    fmt::format("{} took a reference here and did not give it back{}",
+                                short_name(holder->function), usual)}});
     return;
   }
-  const bool hands_out = taken.role == Role::init && !partners.empty() && share(function) < kSeldom;
-  if (hands_out && frames.size() > 1 && !frames[1].file.empty()) {
-    add(suspects, {{frames[1], "missing put", "candidate",
-                    fmt::format("no put fits the reference that {} hands out here{}", function, usual)}});
-  } else {
+  const auto depth = depth_.usual(family, function);
+  if (depth && *depth > 0 && *depth < frames.size() && !frames[*depth].file.empty()) {
+    add(suspects, {{frames[*depth], "missing put", "candidate",
+                    fmt::format("{} has the reference that {} takes for it and did not give it back; "
+                                "others that call it so do",
+                                short_name(frames[*depth].function), short_name(function))}});
+    return;
+  }
+  const bool keeps = share(function) >= kSeldom;
+  std::size_t owner = 0;
+  while (!keeps && owner + 1 < frames.size() && !frames[owner + 1].file.empty() &&
+         (hands_out(frames[owner], taken) || (owner == 0 && taken.role == Role::init && !partners.empty())))
+    ++owner;
+  if (owner > 0) {
+    add(suspects, {{frames[owner], "missing put", "candidate",
+                    fmt::format("no put fits the reference that {} hands out here{}",
+                                short_name(frames[owner - 1].function), usual)}});
+  }
+  if (owner == 0 || usual.empty()) {
     add(suspects, {{in_source(taken), "missing put", "candidate",
                     fmt::format("no put fits the reference that was taken here{}", usual)}});
   }
@@ -116,22 +138,45 @@ void Suspects::add_extra_put(const Event& put, const std::string& function, std:
   const ReferencePairs::Partners partners = pairs_.partners_of_put(family, function);
   if (partners.empty() || partners.front().second < kUsual) return;
   const auto& [partner, share] = partners.front();
-  add(suspects,
-      {{example_of_(partner, family, false), "missing get", "candidate",
-        fmt::format("{} of the references that {} gives back are taken here", share_text(share), function)}});
+  add(suspects, {{example_of_(partner, family, false), "missing get", "candidate",
+                  fmt::format("{} of the references that {} gives back are taken here", share_text(share),
+                              short_name(function))}});
 }
 
-Suspect Suspects::of_reference(EventId id) {
-  return {in_source(history_.event(id)), "missing put", "candidate",
-          "nothing gave back the reference that was taken here"};
+std::vector<Suspect> Suspects::of_reference(EventId id) {
+  const Event taken = history_.event(id);
+  std::vector<Suspect> suspects;
+  add_lost_reference(taken, owners_.of(taken).place, suspects);
+  add(suspects, {{in_source(taken), "missing put", "candidate",
+                  "nothing gave back the reference that was taken here"}});
+  return suspects;
 }
 
 std::vector<Suspect> Suspects::of_surplus(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
   for (const auto& [function, times] : pairs_.unpaired(history_.object(id).family, taken, given_back).taken) {
-    if (const auto event = event_in(id, function, false)) add_lost_reference(*event, function, suspects);
+    if (const auto event = event_in(id, function, false)) {
+      add_lost_reference(*event, function, suspects);
+    } else {
+      add_first_reference(id, suspects);
+    }
   }
   return suspects;
+}
+
+// Whoever has called into the family's own source file then has got it.
+void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) {
+  const EventId first = history_.object(id).first_event;
+  if (!first.valid() || !history_.log().contains(first)) return;
+  const Event seen = history_.event(first);
+  if (!seen.stack.valid()) return;
+  const std::vector<NamedFrame> stack = namer_.stack(seen.stack);
+  const std::vector<NamedFrame> frames = owners_.outwards(seen);
+  const auto outside = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& frame) {
+    return !frame.file.empty() && frame.file != stack.front().file;
+  });
+  add(suspects, {{outside == frames.end() ? in_source(seen) : *outside, "missing put", "candidate",
+                  "no put fits the reference that it had when it was first seen, here"}});
 }
 
 std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Counts& taken,

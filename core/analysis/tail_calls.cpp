@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
-#include "base/error.h"
 #include "base/text.h"
-#include "probes/import_slots.h"
 
 namespace refhist {
 
@@ -34,15 +31,6 @@ bool same_function(const Module* module, const FunctionSymbol& symbol, const Mod
                    const FunctionSymbol& other) {
   if (module == other_module && symbol.address == other.address) return true;
   return plain_name(symbol) == plain_name(other);
-}
-
-/// False when the module's file is gone, or another one has its name by now.
-bool is_file_of(const Module& module) {
-  try {
-    return !module.build_id().empty() && Module::open(module.path())->build_id() == module.build_id();
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 bool is_linker(const Module& module) { return file_name(module.path()).starts_with("ld-"); }
@@ -90,7 +78,7 @@ std::optional<LostFrames> TailCalls::look(const StackFrame& inner, const StackFr
   if (!calling || !running) return std::nullopt;
   const auto target = direct_call_before(caller, *calling, outer.pc);
   if (!target) return std::nullopt;
-  const std::vector<Function> called = entered_at(caller, *target);
+  const std::vector<Function> called = graph_.entered_at(caller, *target);
   const bool itself = std::any_of(called.begin(), called.end(), [&](const Function& function) {
     return same_function(function.module, function.symbol, &callee, *running);
   });
@@ -106,26 +94,6 @@ std::optional<LostFrames> TailCalls::look(const StackFrame& inner, const StackFr
   // No jump can have led there: then it is the call frame information that is wrong.
   if (lost.ways.empty() && lost.complete) return std::nullopt;
   return lost;
-}
-
-std::vector<TailCalls::Function> TailCalls::entered_at(const Module& module, Address target) {
-  const auto symbol = module.function_at(target);
-  if (symbol && symbol->address == target) {
-    return symbol->ifunc ? std::vector<Function>() : std::vector<Function>{{&module, *symbol}};
-  }
-  const auto slot = stub_slot(module, target);
-  const auto import = slot ? imports(module).find(*slot) : imports(module).end();
-  if (import == imports(module).end()) return {};
-  std::vector<Function> functions;
-  std::set<const Module*> asked;
-  for (const LoadedModule* loaded : modules_.all()) {
-    if (!asked.insert(loaded->module.get()).second) continue;
-    for (const FunctionSymbol& function : loaded->module->functions_named(import->second)) {
-      if (function.ifunc) return {};
-      functions.push_back({loaded->module.get(), function});
-    }
-  }
-  return functions;
 }
 
 void TailCalls::follow(Search& search, const Function& at, std::vector<std::string>& way) {
@@ -158,7 +126,7 @@ void TailCalls::follow_jumps(Search& search, const Function& at, std::vector<std
       if (to_part) follow_jumps(search, {at.module, *symbol}, way);
       continue;
     }
-    const std::vector<Function> entered = entered_at(*at.module, target);
+    const std::vector<Function> entered = graph_.entered_at(*at.module, target);
     if (entered.empty()) search.found.complete = false;
     for (const Function& next : entered) follow(search, next, way);
   }
@@ -167,12 +135,6 @@ void TailCalls::follow_jumps(Search& search, const Function& at, std::vector<std
 const JumpsOut& TailCalls::jumps(const Function& function) {
   const auto [entry, is_new] = jumps_.try_emplace({function.module, function.symbol.address});
   if (is_new) entry->second = jumps_out_of(*function.module, function.symbol);
-  return entry->second;
-}
-
-const std::unordered_map<Address, std::string>& TailCalls::imports(const Module& module) {
-  const auto [entry, is_new] = imports_.try_emplace(&module);
-  if (is_new && is_file_of(module)) entry->second = read_import_slots(module.path());
   return entry->second;
 }
 

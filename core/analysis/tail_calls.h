@@ -9,10 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "analysis/code_jumps.h"
+#include "analysis/code_graph.h"
 #include "history/stack_table.h"
 #include "symbols/module_map.h"
 
@@ -39,10 +38,7 @@ class TailCalls {
   void remember(const StackFrame& inner, const StackFrame& outer, LostFrames lost);
 
  private:
-  struct Function {
-    const Module* module = nullptr;
-    FunctionSymbol symbol;
-  };
+  using Function = CodeGraph::Function;
   struct Search;
 
   using Key = std::tuple<std::uint64_t, Address, bool, std::uint64_t, Address>;
@@ -50,18 +46,14 @@ class TailCalls {
     return {inner.module.value, inner.pc, inner.exact, outer.module.value, outer.pc};
   }
   [[nodiscard]] std::optional<LostFrames> look(const StackFrame& inner, const StackFrame& outer);
-  /// The functions that a direct call or jump to the address may enter: one, or for a PLT stub all of that
-  /// name. Empty when it cannot be told.
-  std::vector<Function> entered_at(const Module& module, Address target);
   void follow(Search& search, const Function& at, std::vector<std::string>& way);
   /// Every jump out of the function, its cold part included.
   void follow_jumps(Search& search, const Function& at, std::vector<std::string>& way);
   const JumpsOut& jumps(const Function& function);
-  const std::unordered_map<Address, std::string>& imports(const Module& module);
 
   const ModuleMap& modules_;
+  CodeGraph graph_{modules_};
   std::map<std::pair<const Module*, Address>, JumpsOut> jumps_;
-  std::unordered_map<const Module*, std::unordered_map<Address, std::string>> imports_;
   std::map<Key, std::shared_ptr<const LostFrames>> known_;
 };
 

@@ -83,8 +83,8 @@ std::vector<Command> track_commands() {
       {"discover",
        "[PATTERN]",
        "find reference-counted types in the loaded modules",
-       "Prints them as families in TOML, ready to paste into a file for track --probes.",
-       {kJson},
+       "Prints them as families in TOML, ready for track --probes.",
+       {{"--save", "FILE", "write them into the file"}, {"--track", "", "follow them at once"}, kJson},
        run_discover},
       {"status",
        "",
@@ -227,8 +227,10 @@ std::vector<Command> rule_commands() {
        run_break_on_put_to_zero},
       {"break-on-count", kRuleUsage, "stop before a get that takes an object above so many references", "",
        rule_options({{"--above", "N", "references that an object may have"}}), run_break_on_count},
-      {"break-on-event", kRuleUsage, "stop at one event of an object: run again to a place in its history",
-       "",
+      {"break-on-event", "[list | delete N | disable N | enable N | #NUMBER] [OPTIONS]",
+       "stop at one event of an object: run again to a place in its history",
+       "#NUMBER is an event as a history prints it: the rule stops at the same event of the object at its "
+       "address.",
        rule_options(
            {{"--number", "N", "which of the object's events: 1 is the first line of its history"},
             {"--generation", "N", "which of the objects that live at this address (default: each)"}}),

@@ -1,10 +1,13 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "base/replaced_file.h"
 #include "base/text.h"
+#include "base/user_path.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
 #include "probes/discover.h"
@@ -42,6 +45,48 @@ std::string proposals_json(const std::vector<Proposal>& proposals) {
   return json.dump(2) + "\n";
 }
 
+/// Where the debug information knows the counter's member, its name is told beside its offset.
+void name_counters(const std::vector<std::shared_ptr<const Module>>& modules,
+                   std::vector<Proposal>& proposals) {
+  for (Proposal& proposal : proposals) {
+    CounterSpec& counter = proposal.family.counter;
+    if (counter.type.empty() || !counter.path.empty() || !counter.offset) continue;
+    const auto module = std::find_if(modules.begin(), modules.end(),
+                                     [&](const auto& one) { return one->path() == proposal.module; });
+    if (module != modules.end()) counter.path = (*module)->member_at(counter.type, *counter.offset);
+  }
+}
+
+std::string as_toml(const std::vector<Proposal>& proposals) {
+  std::string text = "schema = 1\n";
+  std::string module;
+  for (const Proposal& proposal : proposals) {
+    if (proposal.module != module) text += fmt::format("\n# {}\n", proposal.module);
+    module = proposal.module;
+    text += fmt::format("\n# {}\n{}", proposal.why, to_toml(proposal.family));
+  }
+  return text;
+}
+
+/// Those that cannot be followed are told, and the others are.
+void track_all(CommandContext& context, std::vector<Proposal>& proposals) {
+  for (Proposal& proposal : proposals) {
+    try {
+      context.text += context.tracker.track(context.port, std::move(proposal.family));
+    } catch (const Error& error) {
+      context.text += fmt::format("  not tracked: {}\n", error.what());
+    }
+  }
+}
+
+void save(CommandContext& context, const std::vector<Proposal>& proposals) {
+  const std::string path = user_path(context.arguments.value("--save"));
+  if (proposals.empty()) fail("no family was found: {} is not written", path);
+  replace_file(path, as_toml(proposals));
+  context.text += fmt::format("{} written to {}: refhist track --probes {}\n",
+                              plural(proposals.size(), "family"), path, context.arguments.value("--save"));
+}
+
 }  // namespace
 
 void run_discover(CommandContext& context) {
@@ -56,21 +101,24 @@ void run_discover(CommandContext& context) {
   const Interruption listening(
       [&](const Interruption::Text& doing) { return !(interrupted = !work.go_on(doing)); });
   options.copies = facts_of_copies;
-  const std::vector<Proposal> proposals = discover(modules_to_search(context), options);
+  const auto modules = modules_to_search(context);
+  std::vector<Proposal> proposals = discover(modules, options);
+  name_counters(modules, proposals);
   if (context.arguments.has("--json")) {
     context.text = proposals_json(proposals);
     return;
   }
-  if (!proposals.empty()) context.text = "schema = 1\n";
-  std::string module;
-  for (const Proposal& proposal : proposals) {
-    if (proposal.module != module) context.text += fmt::format("\n# {}\n", proposal.module);
-    module = proposal.module;
-    context.text += fmt::format("\n# {}\n{}", proposal.why, to_toml(proposal.family));
-  }
-  context.text +=
-      fmt::format("{}# {} found{}\n", proposals.empty() ? "" : "\n", plural(proposals.size(), "family"),
-                  interrupted ? "; interrupted, not every module was searched" : "");
+  const bool saves = context.arguments.has("--save");
+  const bool tracks = context.arguments.has("--track");
+  if (saves) save(context, proposals);
+  if (!saves && !tracks && !proposals.empty()) context.text = as_toml(proposals) + "\n";
+  if (!saves)
+    context.text += fmt::format("# {} found{}\n", plural(proposals.size(), "family"),
+                                interrupted ? "; interrupted, not every module was searched" : "");
+  if (tracks) track_all(context, proposals);
+  if (!context.state.alive)
+    context.text +=
+        "# only in the program itself: its libraries are there when it runs (start, then discover)\n";
 }
 
 }  // namespace refhist

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "analysis/end_calls.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/long_work.h"
@@ -93,6 +94,7 @@ ReachResult scan_until_sure(SessionState& state, DebuggerPort& port, const std::
 
 TrackedBlock tracked_block(const SessionState& state, ObjectId id, const Object& object) {
   TrackedBlock block{id, object.address, object.size};
+  if (object.base_known) block.references = object.ledger;
   const TrackedFamily& family = state.families[object.family.index()];
   block.control_block = family.family.has_control_blocks();
   const auto managed = state.managed.known().find(id);
@@ -161,6 +163,12 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   options.ignored = state.agent.own_memory();
   options.exiting_thread = exiting_thread;
   add_cut_blocks(state, options);
+  EndCalls ends(state.modules, state.sites);
+  options.end_gives_back = [&](ObjectId ending, ObjectId given) {
+    const FamilyId family = state.history.object(ending).family;
+    return family != state.history.object(given).family &&
+           ends.give_back(family, state.history.object(given).family);
+  };
   LongWork work(port, state.tell_every_step, at_exit ? LongWork::For::program : LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(

@@ -89,16 +89,44 @@ void read_own_options(const Arguments& arguments, StopRule& rule) {
     rule.number_of_event = arguments.number("--number", 0);
     rule.generation = arguments.number("--generation", 0);
     if (!rule.object || rule.number_of_event < 1)
-      fail("break-on-event needs --object ADDR and --number N: the Nth line of that object's history");
+      fail(
+          "break-on-event needs #NUMBER as a history prints it, or --object ADDR and --number N: the Nth "
+          "line "
+          "of that object's history");
     if (rule.generation < 0) fail("--generation needs 1 or more, not {}", rule.generation);
   }
   if (rule.kind != RuleKind::leak && rule.kind != RuleKind::imbalance && !rule.after.empty())
     fail("{} stops at the event itself: leave out --after", rule_verb(rule.kind));
 }
 
+/// "#352", as a history prints it: the same event of the same object in the next run.
+void read_event(const CommandContext& context, const std::string& word, StopRule& rule) {
+  const History& history = context.state.history;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data() + 1, word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size())
+    fail("{} is no event: expected # and the number that a history prints", word);
+  if (number >= history.event_count())
+    fail("there is no event {} yet: refhist ADDR lists those of an object", word);
+  const EventId id(static_cast<std::uint32_t>(number));
+  if (!history.log().contains(id)) fail("event {} has been folded: refhist set keep says why", word);
+  const ObjectId object = history.event(id).object;
+  if (history.folded_events(object) != nullptr)
+    fail("some events of the object of {} have been folded: which one it is of them is not known any more",
+         word);
+  std::int64_t behind = 0;
+  history.read_back(object, [&](const EventLog::Entry& entry) { behind += entry.id > id ? 1 : 0; });
+  rule.object = history.object(object).address;
+  rule.generation = history.object(object).generation;
+  rule.number_of_event = static_cast<std::int64_t>(history.object(object).events) - behind;
+  rule.families = {context.state.family_name(history.object(object).family)};
+}
+
 void run_rule(CommandContext& context, RuleKind kind) {
   const Arguments& arguments = context.arguments;
-  if (!arguments.words().empty()) return change_rule(context, arguments.words(), kind);
+  const bool names_event =
+      kind == RuleKind::event && arguments.words().size() == 1 && arguments.words().front().starts_with('#');
+  if (!arguments.words().empty() && !names_event) return change_rule(context, arguments.words(), kind);
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
   StopRule rule;
   rule.kind = kind;
@@ -117,7 +145,11 @@ void run_rule(CommandContext& context, RuleKind kind) {
   rule.expect = arguments.number("--expect", 0);
   if (arguments.has("--expect") && rule.after.empty())
     fail("--expect needs --after FN: it is the net change of one call");
-  read_own_options(arguments, rule);
+  if (names_event) {
+    read_event(context, arguments.words().front(), rule);
+  } else {
+    read_own_options(arguments, rule);
+  }
   const StopRule& added = context.state.rules.add(rule);
   context.text = fmt::format("rule {}: {}\n", added.number, added.describe());
   if (added.raw_exit) return watch_raw_exit(context, added.number);

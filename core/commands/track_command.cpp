@@ -125,8 +125,10 @@ void run_track(CommandContext& context) {
   const auto recording = {"--stacks", "--exclude", "--backend", "--keep", "--memory"};
   const bool only_options = std::any_of(recording.begin(), recording.end(), is_recording);
   if (families.empty() && !only_options && !automatic) {
-    fail("track what? refhist track auto, FAMILY, --get FN --put FN, or --probes FILE; shipped families: {}",
-         join(context.state.shipped().names(), ", "));
+    context.text =
+        "track what? A family of these or all of a library's, auto, --get FN --put FN, or --probes FILE\n\n" +
+        context.state.shipped().listing();
+    return;
   }
   const ProcessInfo process = context.port.process();
   if (process.state == ProcessState::running) fail("the program runs: interrupt it first, then track");

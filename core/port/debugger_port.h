@@ -111,7 +111,8 @@ class DebuggerPort {
   virtual std::vector<Address> user_breakpoints() { return {}; }
 
   /// Names and frames of code of ours in the program: an ELF file, from now on (again) what it says. An empty
-  /// path takes back what was told for this bias.
+  /// path takes back what was told for this bias. The port removes the file when the debugger no longer reads
+  /// it.
   virtual void show_code(const std::string& path, Address bias) { (void)path, (void)bias; }
   /// Can the debugger stop a thread that is about to make an exit system call by itself, past every function?
   [[nodiscard]] virtual bool can_catch_raw_exit() const { return false; }

@@ -31,6 +31,13 @@ constexpr std::array<std::pair<Success, std::string_view>, 5> kSuccesses{{
     {Success::truth, "truth"},
 }};
 
+constexpr std::array<std::pair<DynamicType, std::string_view>, 4> kDynamicTypes{{
+    {DynamicType::virtual_table, ""},
+    {DynamicType::gtype_instance, "GTypeInstance"},
+    {DynamicType::gtype, "GType"},
+    {DynamicType::python, "PyObject"},
+}};
+
 template <class Table, class Value>
 std::string_view name_in(const Table& table, Value value) {
   for (const auto& [known, name] : table) {
@@ -57,6 +64,12 @@ std::string_view success_name(Success success) { return name_in(kSuccesses, succ
 
 std::optional<Success> success_from_name(std::string_view name) {
   return value_in<Success>(kSuccesses, name);
+}
+
+std::string_view dynamic_type_name(DynamicType type) { return name_in(kDynamicTypes, type); }
+
+std::optional<DynamicType> dynamic_type_from_name(std::string_view name) {
+  return name.empty() ? std::nullopt : value_in<DynamicType>(kDynamicTypes, name);
 }
 
 ObjectSource parse_object_source(std::string_view text) {

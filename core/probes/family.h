@@ -68,6 +68,18 @@ struct CounterSpec {
   [[nodiscard]] bool known() const { return !path.empty() || offset.has_value(); }
 };
 
+/// What tells the dynamic type of a counted object.
+enum class DynamicType : std::uint8_t {
+  virtual_table,   ///< of C++, where the object begins with one
+  gtype_instance,  ///< it begins with a pointer to its class of GLib's
+  gtype,           ///< it begins with its GType
+  python,          ///< its second word points at a PyTypeObject
+};
+
+/// As a family file says it; empty for what is looked for without being asked.
+std::string_view dynamic_type_name(DynamicType type);
+std::optional<DynamicType> dynamic_type_from_name(std::string_view name);
+
 struct Family {
   std::string name;
   std::string description;
@@ -81,7 +93,8 @@ struct Family {
   std::vector<std::string> fold;  ///< functions (globs) between the user's and the probes: of no interest
   std::string part_of;            ///< family: while its object at the same address lives, this one's does too
   std::vector<std::string> managed;  ///< member paths to the user's object, "*" in front: a pointer to it
-  std::string origin;                ///< file the family came from, or "command line"
+  DynamicType dynamic_type = DynamicType::virtual_table;
+  std::string origin;  ///< file the family came from, or "command line"
 
   /// Of an allocator: it cuts its blocks out of those of another, and does not hand those on as they are.
   /// The user's object derives from the counted one.

@@ -1,5 +1,7 @@
 #include "probes/family_catalog.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -61,6 +63,17 @@ std::vector<std::string> FamilyCatalog::names() const {
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
+}
+
+std::string FamilyCatalog::listing() const {
+  std::size_t width = 0;
+  for (const Family& family : families_) width = std::max(width, family.name.size());
+  std::string text;
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    if (i == 0 || groups_[i] != groups_[i - 1]) text += fmt::format("{}{}\n", i == 0 ? "" : "\n", groups_[i]);
+    text += fmt::format("  {:<{}}  {}\n", families_[i].name, width, families_[i].description);
+  }
+  return text;
 }
 
 }  // namespace refhist

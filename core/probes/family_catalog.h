@@ -20,6 +20,8 @@ class FamilyCatalog {
   [[nodiscard]] std::vector<Family> find(std::string_view word) const;
   [[nodiscard]] std::vector<std::string> names() const;  ///< families and files, sorted
   [[nodiscard]] const std::vector<Family>& families() const { return families_; }
+  /// All of them for people: each file's name, and below it a family a line.
+  [[nodiscard]] std::string listing() const;
 
  private:
   std::vector<Family> families_;

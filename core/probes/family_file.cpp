@@ -30,7 +30,7 @@ const std::vector<std::string>& family_keys() {
       "name",        "description", "modules",    "type",    "count",    "count_offset", "count_size",
       "count_shift", "count_scale", "count_bias", "born",    "except",   "alloc",        "init",
       "get",         "try_get",     "put",        "free",    "realloc",  "pool_create",  "pool_destroy",
-      "allocator",   "fold",        "managed",    "part_of", "immortal", "revives"};
+      "allocator",   "fold",        "managed",    "part_of", "immortal", "revives",      "dynamic_type"};
   return keys;
 }
 
@@ -129,6 +129,7 @@ class Reader {
     if (const toml::node* node = table.get("part_of")) result.part_of = string(*node, "part_of");
     result.fold = strings(table, "fold");
     result.managed = strings(table, "managed");
+    if (const toml::node* node = table.get("dynamic_type")) result.dynamic_type = dynamic_type(*node);
     if (const toml::node* node = table.get("born")) result.born = integer(*node, "born", 0, INT32_MAX);
     if (const toml::node* node = table.get("allocator")) result.allocator = boolean(*node, "allocator");
     counter(table, result.counter);
@@ -142,6 +143,13 @@ class Reader {
       wrong(table, "family '{}' has no functions; expected get and put at least", result.name);
     }
     return result;
+  }
+
+  DynamicType dynamic_type(const toml::node& node) {
+    const std::string word = string(node, "dynamic_type");
+    const auto kind = dynamic_type_from_name(word);
+    if (!kind) wrong(node, "dynamic_type '{}' is not known; expected GTypeInstance, GType or PyObject", word);
+    return *kind;
   }
 
   void counter(const toml::table& table, CounterSpec& counter) {

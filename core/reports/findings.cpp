@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
+#include "base/short_name.h"
 #include "base/system_path.h"
 #include "base/text.h"
 #include "reports/blind_spots.h"
@@ -57,8 +59,16 @@ std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family,
   return hash_text(text);
 }
 
+/// Of what nobody can decide: one for a family and a cause, however many objects and places there are.
+std::string fingerprint_of_doubt(const SessionState& state, Verdict verdict, FamilyId family,
+                                 const std::string& why) {
+  std::string cause = why.substr(0, why.find(';'));
+  std::erase_if(cause, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return hash_text(fmt::format("{}|{}|{}", verdict_name(verdict), state.family_name(family), cause));
+}
+
 void add_seen(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded);
+  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded, state.managed);
   for (const Finding& seen : state.history.findings()) {
     const Object& object = state.history.object(seen.object);
     if (!filter.wants(state.family_name(object.family))) continue;
@@ -68,8 +78,12 @@ void add_seen(SessionState& state, const FindingFilter& filter, std::vector<Repo
     finding.event = seen.event;
     finding.why = seen.why;
     finding.references = {seen.event};
-    finding.fingerprint = fingerprint(state, seen.verdict, object.family, {object.born, seen.event});
-    if (seen.verdict != Verdict::undecidable) finding.suspects = finder.suspects_of(seen.object);
+    if (seen.verdict == Verdict::undecidable) {
+      finding.fingerprint = fingerprint_of_doubt(state, seen.verdict, object.family, seen.why);
+    } else {
+      finding.fingerprint = fingerprint(state, seen.verdict, object.family, {object.born, seen.event});
+      finding.suspects = finder.suspects_of(seen.object);
+    }
     add(all, std::move(finding));
   }
 }
@@ -83,8 +97,9 @@ std::string why_cut_off(const ProcessEnd& end) {
 }
 
 void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  for (LeakGroup& group : LeakFinder(state.history, state.sites, state.families, state.namer, state.folded)
-                              .find(state.scan.objects)) {
+  for (LeakGroup& group :
+       LeakFinder(state.history, state.sites, state.families, state.namer, state.folded, state.managed)
+           .find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     const bool reachable = group.reach_known && group.reach == Reach::reachable;
     const bool held = is_held(state, group) && !filter.reachable;
@@ -109,7 +124,9 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
     }
     const Object& object = state.history.object(finding.object);
     const EventId last = group.references.empty() ? EventId() : group.references.back();
-    finding.fingerprint = fingerprint(state, finding.verdict, group.family, {object.born, last});
+    finding.fingerprint = finding.verdict == Verdict::undecidable && cut_off.empty()
+                              ? fingerprint_of_doubt(state, finding.verdict, group.family, finding.why)
+                              : fingerprint(state, finding.verdict, group.family, {object.born, last});
     finding.alike = std::move(group.objects);
     add(all, std::move(finding));
   }
@@ -153,7 +170,8 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, std::vecto
     finding.event = event;
     finding.why = fmt::format("the count went from {} to {} without a probe{}", change.before.value_or(0),
                               change.after.value_or(0), unarmed_copies(state, object.family, change));
-    finding.fingerprint = fingerprint(state, Verdict::unobserved_change, object.family, {object.born});
+    finding.fingerprint =
+        fingerprint_of_doubt(state, Verdict::unobserved_change, object.family, "changed without a probe");
     add(all, std::move(finding));
   }
 }
@@ -216,19 +234,40 @@ NamedFrame finding_place(SessionState& state, const ReportedFinding& finding) {
   return event.valid() ? state.namer.owner(state.history.event(event)) : NamedFrame{};
 }
 
+std::string dynamic_type(SessionState& state, ObjectId id) {
+  const auto managed = state.managed.of(id);
+  return managed ? short_name(managed->type) : std::string();
+}
+
 std::string managed_text(SessionState& state, ObjectId id) {
   const auto managed = state.managed.of(id);
-  if (!managed) return {};
-  const std::string type = managed->type.empty() ? "an object" : managed->type;
+  if (!managed || managed->address == state.history.object(id).address) return {};
+  const std::string type = managed->type.empty() ? "an object" : short_name(managed->type);
   return managed->address == 0 ? type : fmt::format("{} at {:#x}", type, managed->address);
 }
 
 std::string object_title(SessionState& state, ObjectId id) {
   const Object& object = state.history.object(id);
-  std::string text = fmt::format("{} {:#x}", state.family_name(object.family), object.address);
+  const std::string managed = managed_text(state, id);
+  const std::string type = managed.empty() ? dynamic_type(state, id) : std::string();
+  std::string text = fmt::format("{}{} {:#x}", state.family_name(object.family),
+                                 type.empty() ? "" : fmt::format(" ({})", type), object.address);
   if (object.generation > 1) text += fmt::format(" (generation {})", object.generation);
-  if (const std::string managed = managed_text(state, id); !managed.empty()) text += " of " + managed;
+  if (!managed.empty()) text += " of " + managed;
   return text;
+}
+
+std::string type_title(SessionState& state, FamilyId family, const std::vector<ObjectId>& objects) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> types;
+  for (const ObjectId id : objects) {
+    const std::string type = dynamic_type(state, id);
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+    if (type.empty() || types.size() > kNamed) return state.family_name(family);
+  }
+  const bool block = state.families[family.index()].family.has_control_blocks();
+  return fmt::format(fmt::runtime(block ? "{}<{}>" : "{} ({})"), state.family_name(family),
+                     join(types, ", "));
 }
 
 std::string processes_text(const ReportedFinding& finding) {

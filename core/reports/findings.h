@@ -59,8 +59,13 @@ NamedFrame finding_place(SessionState& state, const ReportedFinding& finding);
 /// Born at the same site with the same stack.
 bool same_birth(const SessionState& state, ObjectId one, ObjectId other);
 
-/// "json_object 0x5555… (generation 2)".
+/// "json_object 0x5555… (generation 2)", "GObject (GLocalFile) 0x5555…".
 std::string object_title(SessionState& state, ObjectId id);
+/// "GLocalFile", "Node": what an object, or the one that it manages, really is; empty when that is not known,
+/// or no more than its family's name.
+std::string dynamic_type(SessionState& state, ObjectId id);
+/// "GObject (GLocalFile)", "shared_ptr<Node>": of objects of a few types; else the family alone.
+std::string type_title(SessionState& state, FamilyId family, const std::vector<ObjectId>& objects);
 /// "Node at 0x5555…" of the user's object that this one manages; empty when it manages none.
 std::string managed_text(SessionState& state, ObjectId id);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/lifetime.h"
+#include "base/short_name.h"
 #include "base/text.h"
 #include "reports/fold_notes.h"
 
@@ -52,25 +53,47 @@ std::string state_text(const Object& object) {
   return {};
 }
 
+namespace {
+
+std::string who(const Thread& thread) {
+  return thread.name.empty() ? fmt::format("{}", thread.tid)
+                             : fmt::format("{} \"{}\"", thread.tid, thread.name);
+}
+
+/// Columns that hold whatever events of the session are listed.
+struct Columns {
+  explicit Columns(const History& history) {
+    number = std::max(number, fmt::formatted_size("{}", history.event_count()));
+    for (const Thread& thread : history.threads()) {
+      const std::size_t quotes = thread.name.empty() ? 0 : 3;
+      thread_name =
+          std::max(thread_name, fmt::formatted_size("{}", thread.tid) + thread.name.size() + quotes);
+    }
+  }
+  std::size_t number = 5;
+  std::size_t thread_name = 18;
+};
+
+}  // namespace
+
 std::string event_line(SessionState& state, EventId id) {
   const Event& event = state.history.event(id);
-  const Thread& thread = state.history.thread(event.thread);
   const double seconds = static_cast<double>(event.time_ns) / 1e9;
-  const std::string who =
-      thread.name.empty() ? fmt::format("{}", thread.tid) : fmt::format("{} \"{}\"", thread.tid, thread.name);
+  const Columns width(state.history);
+  const std::string begin = fmt::format("#{:<{}} {:9.6f}s  {:<{}}", id.value, width.number, seconds,
+                                        who(state.history.thread(event.thread)), width.thread_name);
   if (event.unobserved) {
     const char* why = state.history.lost_before(id) ? "the count has moved: events were lost"
                                                     : "the count moved without a probe";
-    return fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who, "unseen",
-                       count_text(event), why);
+    return fmt::format("{} {:<8} {:<9} {}", begin, "unseen", count_text(event), why);
   }
   std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
   const bool own = event.role != Role::alloc && event.role != Role::free;
   if (const std::string operation = own ? state.namer.operation(event) : std::string(); !operation.empty())
     function = operation;
   if (!event.site.valid()) function = "changed without a probe";
-  std::string line = fmt::format("#{:<5} {:9.6f}s  {:<18} {:<8} {:<9} {}", id.value, seconds, who,
-                                 role_name(event.role), count_text(event), function);
+  std::string line =
+      fmt::format("{} {:<8} {:<9} {}", begin, role_name(event.role), count_text(event), short_name(function));
   if (event.stack.valid()) {
     line += fmt::format(" <- {}", FrameNamer::text(state.namer.owner(event)));
     const std::string lost = state.namer.lost_owner(event);
@@ -91,8 +114,8 @@ std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::
   std::size_t number = 0;
   for (const NamedFrame& frame : state.namer.stack(event.stack)) {
     if (number++ < hidden) continue;
-    text += fmt::format("{}{:<3} {}{}\n", indent, fmt::format("{}", number - 1), FrameNamer::text(frame),
-                        frame.inlined ? " [inlined]" : "");
+    text += fmt::format("{}{:<3} {}{}\n", indent, fmt::format("{}", number - 1),
+                        FrameNamer::text(frame, how == Stacks::full), frame.inlined ? " [inlined]" : "");
     if (frame.lost) text += fmt::format("{}    ... {}\n", indent, frame.lost->text());
   }
   if (state.history.stacks().truncated(event.stack))
@@ -134,15 +157,23 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
                            ? std::string()
                            : counted_event_lines(state, id, events.others, "not listed (--events all)", "  ");
   const History::FoldedEvents* folded = state.history.folded_events(id);
+  const bool folded_life = folded != nullptr;
+  const std::size_t all = events.listed.size() + events.others.count();
+  const std::size_t digits = std::max<std::size_t>(2, fmt::formatted_size("{}", all));
   std::string text;
-  for (const EventId event : events.listed) {
-    if (event > events.others.first) text += std::exchange(others, {});
+  for (std::size_t i = 0; i < events.listed.size(); ++i) {
+    const EventId event = events.listed[i];
+    const bool behind = event > events.others.first;
+    if (behind) text += std::exchange(others, {});
     if (folded != nullptr && event > folded->last) {
       text += folded_event_lines(state, id, "  ");
       folded = nullptr;
     }
-    text += "  " + event_line(state, event) + "\n";
-    text += stack_lines(state, event, stacks, "         ");
+    // Behind folded events nobody knows which one it is.
+    const std::size_t number = (behind ? all - events.listed.size() : 0) + i + 1;
+    const std::string ordinal = folded_life ? std::string() : fmt::format("{}", number);
+    text += fmt::format("{:>{}}  {}\n", ordinal, digits + 1, event_line(state, event));
+    text += stack_lines(state, event, stacks, std::string(digits + 10, ' '));
   }
   text += others;
   if (folded != nullptr) text += folded_event_lines(state, id, "  ");

@@ -88,7 +88,9 @@ Json object_json(SessionState& state, ObjectId id) {
             {"born", event_json(state, object.born)},
             {"died", event_json(state, object.died)},
             {"complete", object.complete}};
-  if (const auto managed = state.managed.of(id))
+  if (const std::string type = dynamic_type(state, id); !type.empty()) json["dynamic_type"] = type;
+  const bool manages = !state.families[object.family.index()].family.managed.empty();
+  if (const auto managed = state.managed.of(id); managed && manages)
     json["managed"] = {{"address", managed->address == 0 ? Json(nullptr) : Json(hex(managed->address))},
                        {"type", managed->type}};
   if (!state.history.note(id).empty()) json["note"] = state.history.note(id);
@@ -300,6 +302,7 @@ std::string leaks_json(SessionState& state, const FindingFilter& filter, const s
         {{"verdict", verdict_name(group.verdict)},
          {"family", state.family_name(group.family)},
          {"reach", group.reach_known ? Json(reaches[static_cast<int>(group.reach)]) : Json(nullptr)},
+         {"consequence", group.consequence},
          {"born_by", group.born_by},
          {"born_in", frame_json(group.born)},
          {"clean_siblings", group.clean_siblings},

@@ -27,7 +27,7 @@ std::string addresses(SessionState& state, const std::vector<ObjectId>& objects)
   return text;
 }
 
-std::string headline(const SessionState& state, const LeakGroup& group) {
+std::string headline(SessionState& state, const LeakGroup& group) {
   const std::size_t n = group.objects.size();
   std::string what;
   if (!group.reach_known) {
@@ -44,7 +44,7 @@ std::string headline(const SessionState& state, const LeakGroup& group) {
     what = "outstanding, still reachable: not leaked";
   }
   if (group.verdict == Verdict::undecidable) what = "undecidable";
-  return fmt::format("{} {} {}", n, state.family_name(group.family), what);
+  return fmt::format("{} {} {}", n, type_title(state, group.family, group.objects), what);
 }
 
 std::string born_line(const SessionState& state, const LeakGroup& group) {

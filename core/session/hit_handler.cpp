@@ -203,7 +203,7 @@ HitHandler::LeakSummary HitHandler::leak_summary(const StopRule& rule) {
   std::string suspect;
   std::string why_undecided;
   for (const LeakGroup& group :
-       LeakFinder(state_.history, state_.sites, state_.families, state_.namer, state_.folded)
+       LeakFinder(state_.history, state_.sites, state_.families, state_.namer, state_.folded, state_.managed)
            .find(state_.scan.objects)) {
     if (group.reach_known && group.reach == Reach::reachable && !rule.reachable) continue;
     const auto objects =

@@ -184,8 +184,9 @@ void Session::Impl::give_way(DebuggerPort& port) {
 void Session::Impl::begin_process(DebuggerPort& port) {
   if (!state_.keep_history || state_.opened) {
     state_.history.clear();
-    state_.agent.forget_ways();
+    state_.agent.forget_history();
     state_.warnings.clear();
+    for (StopRule& rule : state_.rules.all()) rule.undecided = 0;
     state_.lost_hits = state_.saved_events = state_.forks = state_.followed_children = 0;
     state_.recorder.restart_clock();
     close_history(state_);

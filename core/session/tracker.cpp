@@ -584,7 +584,7 @@ void Tracker::begin_late(DebuggerPort& port) {
 
 void Tracker::forget_history() {
   state_.history.clear();
-  state_.agent.forget_ways();
+  state_.agent.forget_history();
   close_history(state_);
   state_.managed.forget();
   state_.recorder.forget_process();
@@ -625,6 +625,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
 
 void Tracker::process_gone() {
   state_.agent.forget();
+  state_.managed.forget_classes();
   state_.modules.clear();
   state_.sites.disarm_all();
   state_.armory.forget();

@@ -64,7 +64,8 @@ void ask(SessionState& state) {
   tell("history_us", ask_histories(state.history));
   const double begin = now();
   const auto groups =
-      LeakFinder(state.history, state.sites, state.families, state.namer, state.folded).find({});
+      LeakFinder(state.history, state.sites, state.families, state.namer, state.folded, state.managed)
+          .find({});
   tell("leaks_s", now() - begin);
   tell("leak_groups", static_cast<double>(groups.size()));
 }

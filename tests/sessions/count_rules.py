@@ -1,6 +1,6 @@
 """break-on-count and break-on-event: before the get, at the very event."""
 
-from harness.checks import contains, equal
+from harness.checks import contains, equal, matches
 from harness.shapes import objects
 
 
@@ -40,6 +40,17 @@ def test_event_of_an_object(d):
     d.expect_exit(0)
 
 
+def test_event_as_it_is_printed(d):
+    address = address_of_many(d)
+    d.cont()
+    d.expect_exit(0)
+    first = [thing for thing in objects(d, "--all") if (thing["address"], thing["generation"]) == (address, 1)][0]
+    seventh = first["events"][6]["seq"]
+    matches(d.refhist(f"{address} --all"), rf"(?m)^ +7  #{seventh} ", "the line of the event")
+    contains(d.refhist(f"break-on-event #{seventh}"), "--number 7", "the rule")
+    contains(d.run(), f"event 7 of conn {address} (generation 1): put, count 4 -> 3", "the line that says why")
+
+
 def test_event_of_a_generation(d):
     address = address_of_many(d)
     d.refhist(f"break-on-event --object {address} --number 2 --generation 2")
@@ -59,5 +70,7 @@ def test_wrong_arguments(d):
     contains(d.refhist_error("break-on-count"), "--above N", "no number")
     contains(d.refhist_error("break-on-count --above 0"), "1 or more", "zero")
     contains(d.refhist_error("break-on-count --above 2 --after main"), "leave out --after", "with --after")
+    contains(d.refhist_error("break-on-event #x1"), "expected # and the number that a history prints", "no event")
+    contains(d.refhist_error("break-on-event #99999999"), "there is no event #99999999", "an event that is not there")
     contains(d.refhist_error("break-on-event --number 3"), "--object ADDR", "no object")
     contains(d.refhist_error("break-on-event --object 0x1000"), "--number N", "no number")

@@ -27,8 +27,8 @@ def the_cycle(d, groups, path, function):
 def test_through_containers(d):
     groups = lost(d, "containers", "shared_ptr")
     text = d.refhist("leaks")
-    contains(text, "1 shared_ptr leaked: in a cycle", "the shepherd")
-    contains(text, "3 shared_ptr held only by leaked objects", "the sheep")
+    contains(text, "1 shared_ptr<farm::Shepherd> leaked: in a cycle", "the shepherd")
+    contains(text, "3 shared_ptr<farm::Sheep> held only by leaked objects", "the sheep")
     contains(text, "-> Sheep.shepherd -> Shepherd\n", "the cycle")
     check("~" not in text, f"a destructor is suspected that never ran:\n{text}")
     cycle = the_cycle(d, groups, ["Shepherd.flock", "Sheep.shepherd"], "hire")

@@ -20,4 +20,21 @@ def test_proposal_is_ready_to_use(d):
 
 
 def test_before_the_program_runs(d):
-    contains(d.refhist("discover 'conn*'"), "conn_get", "proposal")
+    text = d.refhist("discover 'conn*'")
+    contains(text, "conn_get", "proposal")
+    contains(text, "only in the program itself", "what was not looked at")
+    contains(text, 'count = "refs"', "the counter's name")
+
+
+def test_saved(d):
+    path = d.write_file("found.toml", "")
+    contains(d.refhist(f"discover 'conn*' --save {path}"), f"1 family written to {path}", "what was done")
+    contains(d.track(f"--probes {path}"), "tracking conn", "what was saved")
+    contains(d.refhist_error(f"discover 'no_such_*' --save {path}.2"), "no family was found", "nothing to save")
+
+
+def test_tracked_at_once(d):
+    contains(d.refhist("discover 'conn*' --track"), "tracking conn", "what is tracked")
+    d.break_at("checkpoint")
+    d.run()
+    equal(roles(d.object("subject")), ["init", "get"], "roles")

@@ -38,7 +38,7 @@ def test_live(d):
           [(g["verdict"], g["clean_siblings"], g["suspects"], len(g["objects"])) for g in whole],
           "leaks with folded siblings")
     equal([(s["function"], s["what"]) for s in after[0]["suspects"]],
-          [("open_one", "missing put"), ("close_one", "missing put")], "suspects")
+          [("serve", "missing put"), ("close_one", "missing put"), ("open_one", "missing put")], "suspects")
     for before, now in zip(usage, d.refhist_json("usage")["places"]):
         equal([now[key] for key in ("born", "live", "peak", "peak_at", "peak_bytes")],
               [before[key] for key in ("born", "live", "peak", "peak_at", "peak_bytes")], "usage")

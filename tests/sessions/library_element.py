@@ -20,4 +20,6 @@ def test_the_element_and_what_it_loses(d):
     lost = [group for group in d.refhist_json("leaks --reachable")["leaks"]
             if any("keeper_chain" in functions(event) for event in group["references"])]
     equal(sum(len(group["objects"]) for group in lost), d.printed("lost"), "lost buffers")
+    equal({thing["dynamic_type"] for group in lost for thing in group["objects"]}, {"GstBuffer"}, "what they are")
+    contains(d.refhist("leaks --reachable"), "GstMiniObject (GstBuffer) ", "headings")
     contains(d.refhist("leaks --reachable"), "<- keeper_chain (gstreamer_element.c:", "who took the reference")

@@ -1,7 +1,7 @@
 """The debugger stands still for longer than the program waits for it, and the user presses Ctrl-C meanwhile: the program
 goes on to its end, what was lost is said, and nobody is accused for it."""
 
-from harness.checks import agent_only, check, contains, equal
+from harness.checks import agent_only, check, contains, equal, lacks
 from harness.shapes import check_findings, hits
 
 PAIRS = 9_999_968  # a number of rounds
@@ -39,6 +39,18 @@ def test_the_debugger_stands_still(d):
     contains(d.refhist("status"), f"{lost} events in the program not recorded")
     status, findings = check_findings(d, "--fail-on leak,imbalance")
     equal((status, findings), (1, []), "nobody is accused, and a check with losses proves nothing")
+
+
+@agent_only("with breakpoints the program stands still with its debugger")
+def test_the_next_run(d):
+    begin(d)
+    stand_still(d)
+    d.expect_exit(9)
+    contains(d.refhist("status"), "not recorded", "status")
+    d.run("32")
+    d.expect_exit(2)
+    equal(d.refhist_json("status")["totals"]["lost_events"], 0, "lost in the next run")
+    lacks(d.refhist("status"), "not recorded", "status after the next run")
 
 
 @agent_only("with breakpoints the program stands still with its debugger")

@@ -3,6 +3,7 @@
 
 #include "base/at_prompt.h"
 #include "base/error.h"
+#include "base/short_name.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "events/allocations.h"
@@ -39,6 +40,27 @@ TEST_CASE("at a prompt: a terminal or an editor, and no script that ends the deb
   CHECK_FALSE(at_prompt({"gdb", "-i=console"}, false));
   CHECK(at_prompt({"/usr/bin/lldb-dap-19"}, false));
   CHECK_FALSE(at_prompt({}, false));
+}
+
+TEST_CASE("C++ names as people read them") {
+  const char* const text = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+  const std::string string = text;
+  CHECK(short_name(string) == "std::string");
+  CHECK(short_name("Bus::publish(" + string + " const&, int)") == "Bus::publish(std::string const&, int)");
+  CHECK(short_name("std::map<int, " + string + ", std::less<int>, std::allocator<std::pair<int const, " +
+                   string + " > > >::at(int const&)") == "std::map<int, std::string>::at(int const&)");
+  CHECK(short_name("std::shared_ptr<Node>::~shared_ptr()") == "std::shared_ptr<Node>::~shared_ptr()");
+  CHECK(short_name("std::_Sp_counted_ptr<Node*, (__gnu_cxx::_Lock_policy)2>::_M_dispose()") ==
+        "std::_Sp_counted_ptr<Node*>::_M_dispose()");
+  CHECK(short_name("std::allocator<int>::allocate(unsigned long)") ==
+        "std::allocator<int>::allocate(unsigned long)");
+  CHECK(short_name("a::operator<(a::b const&, a::b const&)") == "a::operator<(a::b const&, a::b const&)");
+  CHECK(short_name("a::operator<< <int>(a::b&, int)") == "a::operator<< <int>(a::b&, int)");
+  CHECK(short_name("ns::p<x>::operator->() const") == "ns::p<x>::operator->() const");
+  CHECK(short_name("f(int)::{lambda(std::vector<int, std::allocator<int> >)#1}::operator()(int) const") ==
+        "f(int)::{lambda(std::vector<int>)#1}::operator()(int) const");
+  CHECK(short_name("std::__1::vector<int, std::__1::allocator<int> >") == "std::vector<int>");
+  CHECK(short_name("conn_put") == "conn_put");
 }
 
 TEST_CASE("globs") {

@@ -52,7 +52,7 @@ void tell_growth(SessionState& state, Lines& lines) {
 }
 
 void tell_leaks(SessionState& state, Lines& lines) {
-  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded);
+  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded, state.managed);
   for (const LeakGroup& group : finder.find({})) {
     std::string text = fmt::format("{} in {}, {} siblings, {}:", verdict_name(group.verdict),
                                    FrameNamer::text(group.born), group.clean_siblings, group.why);

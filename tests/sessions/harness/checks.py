@@ -51,7 +51,7 @@ def matches(text, pattern, what="output"):
 
 def normalised(text):
     """Without what differs from run to run, between machines and debuggers: addresses, times, ids, folders."""
-    text = re.sub(r'(?m)^( +#)(\d+) +\d+\.\d+s +\d+ (?=")', lambda m: f"{m[1]}{m[2]:<6} TIME TID ", text)
+    text = re.sub(r'(?m)^( +(?:\d+  )?#)(\d+) +\d+\.\d+s +\d+ (?=")', lambda m: f"{m[1]}{m[2]:<6} TIME TID ", text)
     text = re.sub(r"\bprocess \d+", "process PID", text)
     text = re.sub(r"\[[0-9a-f]{16}\]", "[FINGERPRINT]", text)
     text = re.sub(r"\b0x[0-9a-f]{3,}\b", "0xADDR", text)

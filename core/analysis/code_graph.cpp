@@ -1,0 +1,49 @@
+#include "analysis/code_graph.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "probes/import_slots.h"
+
+namespace refhist {
+
+namespace {
+
+/// False when the module's file is gone, or another one has its name by now.
+bool is_file_of(const Module& module) {
+  try {
+    return !module.build_id().empty() && Module::open(module.path())->build_id() == module.build_id();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Address target) {
+  const auto symbol = module.function_at(target);
+  if (symbol && symbol->address == target) {
+    return symbol->ifunc ? std::vector<Function>() : std::vector<Function>{{&module, *symbol}};
+  }
+  const auto slot = stub_slot(module, target);
+  const auto import = slot ? imports(module).find(*slot) : imports(module).end();
+  if (import == imports(module).end()) return {};
+  std::vector<Function> functions;
+  std::set<const Module*> asked;
+  for (const LoadedModule* loaded : modules_.all()) {
+    if (!asked.insert(loaded->module.get()).second) continue;
+    for (const FunctionSymbol& function : loaded->module->functions_named(import->second)) {
+      if (function.ifunc) return {};
+      functions.push_back({loaded->module.get(), function});
+    }
+  }
+  return functions;
+}
+
+const std::unordered_map<Address, std::string>& CodeGraph::imports(const Module& module) {
+  const auto [entry, is_new] = imports_.try_emplace(&module);
+  if (is_new && is_file_of(module)) entry->second = read_import_slots(module.path());
+  return entry->second;
+}
+
+}  // namespace refhist
