@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/short_name.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
@@ -55,9 +57,13 @@ const std::string& FrameNamer::result_type(const NamedFrame& frame) {
   return known->second;
 }
 
-bool FrameNamer::returns_object(const Event& event, const NamedFrame& frame) {
+bool FrameNamer::returns_counted(const Event& event, const NamedFrame& frame) {
   const std::string& type = result_type(frame);
-  return !type.empty() && type == type_name(family_of(event).counter.type) &&
+  return !type.empty() && type == type_name(family_of(event).counter.type);
+}
+
+bool FrameNamer::returns_object(const Event& event, const NamedFrame& frame) {
+  return returns_counted(event, frame) &&
          !makes_objects(history_.object(event.object).family, frame.function);
 }
 
@@ -72,10 +78,22 @@ bool FrameNamer::makes_objects(FamilyId family, const std::string& function) {
     const EventOrigin& origin = origins[origins_seen_];
     if (!origin.site.valid() || !origin.stack.valid() || sites_.get(origin.site).role != Role::init) continue;
     const std::vector<NamedFrame> frames = stack(origin.stack);
-    for (std::size_t i = 1; i < frames.size() && i <= kCallers; ++i)
+    const std::size_t last = std::max(kCallers, owner_depth(origin));
+    for (std::size_t i = 1; i < frames.size() && i <= last; ++i)
       makers_.emplace(sites_.get(origin.site).family, frames[i].function);
   }
   return makers_.contains({family, function});
+}
+
+std::size_t FrameNamer::owner_depth(const EventOrigin& origin) {
+  Event event;
+  event.site = origin.site;
+  event.stack = origin.stack;
+  const std::vector<StackFrame> frames = history_.stacks().frames(origin.stack);
+  const std::size_t owner = frames.empty() ? 0 : owner_index(event, frames);
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < owner; ++i) depth += name(frames[i]).size();
+  return depth;
 }
 
 std::string FrameNamer::find_result_type(const NamedFrame& frame) const {

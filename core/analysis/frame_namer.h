@@ -51,8 +51,9 @@ class FrameNamer {
   /// "conn_close (json_client.c:120)", or module and address when nothing better is known. The function as
   /// short_name has it, unless the `whole` name is wanted.
   static std::string text(const NamedFrame& frame, bool whole = false);
-  /// The frame's function returns a pointer to what the event's family counts; but not one that makes such
-  /// objects: it returns what it has made, and keeps what it has taken.
+  /// The frame's function returns a pointer to what the event's family counts.
+  [[nodiscard]] bool returns_counted(const Event& event, const NamedFrame& frame);
+  /// And it makes no such objects: one that does returns what it has made, and keeps what it has taken.
   [[nodiscard]] bool returns_object(const Event& event, const NamedFrame& frame);
   /// The struct, class or typedef of one that the frame's function returns a pointer to, by debug
   /// information. Empty when it returns something else, or nothing is known.
@@ -78,8 +79,11 @@ class FrameNamer {
     return families_[history_.object(event.object).family.index()].family;
   }
   [[nodiscard]] std::string find_result_type(const NamedFrame& frame) const;
-  /// The function calls, directly or by one other, what gives the family its objects.
+  /// The function is the owner of a birth, or calls, directly or by one other, what gives the family its
+  /// objects.
   bool makes_objects(FamilyId family, const std::string& function);
+  /// Frames of the origin's stack before the owner's own: of the library that its site is in.
+  std::size_t owner_depth(const EventOrigin& origin);
   [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {

@@ -55,7 +55,13 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
       managed_(managed),
       blamed_(blamed_objects(history)),
       owners_(namer),
-      pairs_([this](FamilyId family) { return clean_kinds(family); }),
+      pairs_(
+          owners_,
+          [this](ObjectId id) {
+            const Object& object = history_.object(id);
+            return ReferencePairs::Subject{object.family, births_.of(object).number};
+          },
+          [this](FamilyId family) { return clean_kinds(family); }),
       depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
       suspects_(
           history, namer, owners_, pairs_, depth_,
@@ -199,7 +205,7 @@ std::vector<ReferencePairs::Kind> LeakFinder::clean_kinds(FamilyId family) {
   std::vector<ReferencePairs::Kind> kinds;
   for (const auto& [number, born] : by_place) {
     for (const auto& [profile, objects] : siblings_of(born.second, *born.first).kinds)
-      kinds.push_back({profile.acquired, profile.put, objects});
+      kinds.push_back({profile.acquired, profile.put, objects, number});
   }
   return kinds;
 }

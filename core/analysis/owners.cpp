@@ -30,7 +30,14 @@ const Owner& Owners::of(const Event& event) {
   const bool get = event.role == Role::get || event.role == Role::try_get;
   if (get && namer_.returns_object(event, owner.frame)) owner.frame = receiver(event, owner.frame);
   owner.place = owner.frame.function.empty() ? FrameNamer::text(owner.frame) : owner.frame.function;
+  if (event.role == Role::init) note_receivers(event, owner);
   return owner;
+}
+
+void Owners::note_receivers(const Event& event, const Owner& owner) {
+  const std::vector<NamedFrame> frames = from(event, owner.frame);
+  for (std::size_t i = 1; i < frames.size() && namer_.returns_counted(event, frames[i - 1]); ++i)
+    handed_.emplace(owner.place, frames[i].function);
 }
 
 NamedFrame Owners::receiver(const Event& event, const NamedFrame& owner) {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/frame_namer.h"
@@ -29,14 +31,21 @@ class Owners {
   const Owner& of(const Event& event);
   /// The event's stack from its owner's frame on, as far as it is the program's own.
   std::vector<NamedFrame> outwards(const Event& event) { return from(event, of(event).frame); }
+  /// Some object that was made in the one function was returned to the other one, as far as events were asked
+  /// for.
+  [[nodiscard]] bool hands_to(const std::string& maker, const std::string& receiver) const {
+    return handed_.contains({maker, receiver});
+  }
 
  private:
   /// Whoever gets the reference from a function that takes it only to return it.
   NamedFrame receiver(const Event& event, const NamedFrame& owner);
+  void note_receivers(const Event& event, const Owner& owner);
   std::vector<NamedFrame> from(const Event& event, const NamedFrame& owner);
 
   FrameNamer& namer_;
   std::unordered_map<std::uint64_t, Owner> known_;  // by site and stack
+  std::set<std::pair<std::string, std::string>> handed_;
 };
 
 /// Numbers whose sum over an object's events, in whatever order, tells objects that were taken and put alike

@@ -12,7 +12,8 @@ namespace {
 constexpr int kRounds = 3;
 constexpr double kUnseen = 0.05;     // of functions that were never seen together
 constexpr double kAlike = 0.7;       // conn_open and conn_close: decides where nothing was learned
-constexpr double kSameFunction = 1;  // whoever takes a reference mostly gives it back himself
+constexpr double kSameFunction = 1;  // whoever takes a reference, or is handed it, mostly gives it back
+constexpr double kElsewhere = 0.1;   // objects of the family that were born at other places count less
 
 int sum(const ReferencePairs::Counts& counts) {
   return std::accumulate(counts.begin(), counts.end(), 0,
@@ -68,13 +69,17 @@ double ReferencePairs::likeness(const Pair& pair) {
   return known->second;
 }
 
+double ReferencePairs::prior(const Pair& pair) {
+  const bool same = pair.first == pair.second || owners_.hands_to(pair.first, pair.second);
+  return same ? kSameFunction : kAlike * likeness(pair);
+}
+
 // Of either function, how much of what it does it does with the other one.
 double ReferencePairs::score(const Model& model, const Pair& pair) {
   const auto known = model.pairs.find(pair);
   const double together = (known == model.pairs.end() ? 0 : known->second) + kUnseen;
   return std::log(together / (times(model.taken, pair.first) + 1)) +
-         std::log(together / (times(model.given_back, pair.second) + 1)) +
-         (pair.first == pair.second ? kSameFunction : kAlike * likeness(pair));
+         std::log(together / (times(model.given_back, pair.second) + 1)) + prior(pair);
 }
 
 template <class Use>
@@ -99,12 +104,14 @@ void ReferencePairs::match(const Model& model, Counts& taken, Counts& given_back
 
 // Nothing is known in the first round: everything belongs together as often as it occurs together, but for
 // what one function both takes and gives back.
-ReferencePairs::Model ReferencePairs::learn(const std::vector<Kind>& kinds, const Model* before) {
+ReferencePairs::Model ReferencePairs::learn(const std::vector<Kind>& kinds, std::size_t birthplace,
+                                            const Model* before) {
   Model model;
   for (const Kind& kind : kinds) {
     Counts taken = kind.taken;
     Counts given_back = kind.given_back;
-    const auto objects = static_cast<double>(kind.objects);
+    const double objects =
+        static_cast<double>(kind.objects) * (kind.birthplace == birthplace ? 1 : kElsewhere);
     const int all = sum(taken);
     if (all == 0 || all != sum(given_back)) continue;
     if (before != nullptr) {
@@ -113,26 +120,31 @@ ReferencePairs::Model ReferencePairs::learn(const std::vector<Kind>& kinds, cons
     }
     for (const auto& [get, gets] : taken) {
       for (const auto& [put, puts] : given_back)
-        model.add({get, put},
-                  objects * gets * puts / all * (get == put ? 2 : 1 + kAlike * likeness({get, put})));
+        model.add({get, put}, objects * gets * puts / all * (1 + prior({get, put})));
     }
   }
   return model;
 }
 
-const ReferencePairs::Model& ReferencePairs::model_of(FamilyId family) {
-  const auto [entry, added] = models_.try_emplace(family);
+const std::vector<ReferencePairs::Kind>& ReferencePairs::kinds_of(FamilyId family) {
+  const auto [entry, added] = kinds_.try_emplace(family);
+  if (added) entry->second = kinds_of_(family);
+  return entry->second;
+}
+
+const ReferencePairs::Model& ReferencePairs::model_of(const Subject& subject) {
+  const auto [entry, added] = models_.try_emplace(subject);
   if (!added) return entry->second;
-  const std::vector<Kind> kinds = kinds_of_(family);
-  Model model = learn(kinds, nullptr);
-  for (int round = 1; round < kRounds; ++round) model = learn(kinds, &model);
+  const std::vector<Kind>& kinds = kinds_of(subject.family);
+  Model model = learn(kinds, subject.birthplace, nullptr);
+  for (int round = 1; round < kRounds; ++round) model = learn(kinds, subject.birthplace, &model);
   return entry->second = std::move(model);
 }
 
-ReferencePairs::Unpaired ReferencePairs::unpaired(FamilyId family, const Counts& taken,
+ReferencePairs::Unpaired ReferencePairs::unpaired(const Subject& subject, const Counts& taken,
                                                   const Counts& given_back) {
   Unpaired left{taken, given_back};
-  match(model_of(family), left.taken, left.given_back, [](const Pair&, int) {});
+  match(model_of(subject), left.taken, left.given_back, [](const Pair&, int) {});
   return left;
 }
 
@@ -156,16 +168,18 @@ ReferencePairs::Partners partners(const Pairs& pairs, const std::string& functio
 
 }  // namespace
 
-ReferencePairs::Partners ReferencePairs::partners_of_taken(FamilyId family, const std::string& function) {
+ReferencePairs::Partners ReferencePairs::partners_of_taken(const Subject& subject,
+                                                           const std::string& function) {
   const auto taken = [](const Pair& pair) { return pair.first; };
   const auto given_back = [](const Pair& pair) { return pair.second; };
-  return partners(model_of(family).pairs, function, taken, given_back);
+  return partners(model_of(subject).pairs, function, taken, given_back);
 }
 
-ReferencePairs::Partners ReferencePairs::partners_of_put(FamilyId family, const std::string& function) {
+ReferencePairs::Partners ReferencePairs::partners_of_put(const Subject& subject,
+                                                         const std::string& function) {
   const auto taken = [](const Pair& pair) { return pair.first; };
   const auto given_back = [](const Pair& pair) { return pair.second; };
-  return partners(model_of(family).pairs, function, given_back, taken);
+  return partners(model_of(subject).pairs, function, given_back, taken);
 }
 
 }  // namespace refhist

@@ -12,9 +12,10 @@ constexpr std::size_t kFewest = 2;  // released objects: one alone shows no habi
 
 }  // namespace
 
-std::optional<std::size_t> ReleaseDepth::usual(FamilyId family, const std::string& function) {
-  const auto [entry, added] = known_.try_emplace({family, function});
-  if (added) entry->second = look(family, function);
+std::optional<std::size_t> ReleaseDepth::usual(const ReferencePairs::Subject& subject,
+                                               const std::string& function) {
+  const auto [entry, added] = known_.try_emplace({subject, function});
+  if (added) entry->second = look(subject, function);
   return entry->second;
 }
 
@@ -42,10 +43,11 @@ void ReleaseDepth::add(ObjectId id, const std::string& function, const Reference
   }
 }
 
-std::optional<std::size_t> ReleaseDepth::look(FamilyId family, const std::string& function) {
-  const auto [objects, added] = objects_.try_emplace(family);
-  if (added) objects->second = released_(family);
-  const ReferencePairs::Partners partners = pairs_.partners_of_taken(family, function);
+std::optional<std::size_t> ReleaseDepth::look(const ReferencePairs::Subject& subject,
+                                              const std::string& function) {
+  const auto [objects, added] = objects_.try_emplace(subject.family);
+  if (added) objects->second = released_(subject.family);
+  const ReferencePairs::Partners partners = pairs_.partners_of_taken(subject, function);
   std::map<std::size_t, Found> depths;
   for (const ObjectId id : objects->second) add(id, function, partners, depths);
   for (const auto& [depth, found] : depths) {

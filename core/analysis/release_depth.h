@@ -24,7 +24,7 @@ class ReleaseDepth {
 
   /// What is taken in `function` is mostly given back by the function so many frames further out on the
   /// stack of the get (0: by itself), whatever its name. Nothing when that is not so.
-  std::optional<std::size_t> usual(FamilyId family, const std::string& function);
+  std::optional<std::size_t> usual(const ReferencePairs::Subject& subject, const std::string& function);
 
  private:
   struct Found {
@@ -32,7 +32,7 @@ class ReleaseDepth {
     std::map<std::string, double>
         functions;  ///< that stand there, with what they give back of such references
   };
-  std::optional<std::size_t> look(FamilyId family, const std::string& function);
+  std::optional<std::size_t> look(const ReferencePairs::Subject& subject, const std::string& function);
   /// Adds, for each get of the object in the function, the nearest frame that also puts the object.
   void add(ObjectId id, const std::string& function, const ReferencePairs::Partners& partners,
            std::map<std::size_t, Found>& depths);
@@ -42,7 +42,7 @@ class ReleaseDepth {
   ReferencePairs& pairs_;
   Released released_;
   std::map<FamilyId, std::vector<ObjectId>> objects_;
-  std::map<std::pair<FamilyId, std::string>, std::optional<std::size_t>> known_;
+  std::map<std::pair<ReferencePairs::Subject, std::string>, std::optional<std::size_t>> known_;
 };
 
 }  // namespace refhist

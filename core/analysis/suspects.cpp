@@ -86,7 +86,8 @@ bool Suspects::hands_out(const NamedFrame& frame, const Event& taken) {
 void Suspects::add_lost_reference(const Event& taken, const std::string& function,
                                   std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(taken.object).family;
-  const ReferencePairs::Partners partners = pairs_.partners_of_taken(family, function);
+  const ReferencePairs::Subject subject = pairs_.subject_of(taken.object);
+  const ReferencePairs::Partners partners = pairs_.partners_of_taken(subject, function);
   const std::string usual = usual_end(function, partners);
   const auto share = [&](const std::string& other) {
     const auto found = std::find_if(partners.begin(), partners.end(),
@@ -105,7 +106,7 @@ void Suspects::add_lost_reference(const Event& taken, const std::string& functio
                                 short_name(holder->function), usual)}});
     return;
   }
-  const auto depth = depth_.usual(family, function);
+  const auto depth = depth_.usual(subject, function);
   if (depth && *depth > 0 && *depth < frames.size() && !frames[*depth].file.empty()) {
     add(suspects, {{frames[*depth], "missing put", "candidate",
                     fmt::format("{} has the reference that {} takes for it and did not give it back; "
@@ -135,7 +136,7 @@ void Suspects::add_lost_reference(const Event& taken, const std::string& functio
 void Suspects::add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(put.object).family;
   add(suspects, {{in_source(put), "extra put", "candidate", "no reference fits the put here"}});
-  const ReferencePairs::Partners partners = pairs_.partners_of_put(family, function);
+  const ReferencePairs::Partners partners = pairs_.partners_of_put(pairs_.subject_of(put.object), function);
   if (partners.empty() || partners.front().second < kUsual) return;
   const auto& [partner, share] = partners.front();
   add(suspects, {{example_of_(partner, family, false), "missing get", "candidate",
@@ -154,7 +155,7 @@ std::vector<Suspect> Suspects::of_reference(EventId id) {
 
 std::vector<Suspect> Suspects::of_surplus(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
-  for (const auto& [function, times] : pairs_.unpaired(history_.object(id).family, taken, given_back).taken) {
+  for (const auto& [function, times] : pairs_.unpaired(pairs_.subject_of(id), taken, given_back).taken) {
     if (const auto event = event_in(id, function, false)) {
       add_lost_reference(*event, function, suspects);
     } else {
@@ -181,7 +182,7 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
 
 std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Counts& taken,
                                           const Counts& given_back) {
-  const Counts unpaired = pairs_.unpaired(history_.object(id).family, taken, given_back).taken;
+  const Counts unpaired = pairs_.unpaired(pairs_.subject_of(id), taken, given_back).taken;
   std::optional<Event> best;
   int best_rank = -1;
   history_.read_back(id, [&](const EventLog::Entry& entry) {
@@ -200,8 +201,7 @@ std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Coun
 
 std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
-  for (const auto& [function, times] :
-       pairs_.unpaired(history_.object(id).family, taken, given_back).given_back) {
+  for (const auto& [function, times] : pairs_.unpaired(pairs_.subject_of(id), taken, given_back).given_back) {
     if (const auto event = event_in(id, function, true)) add_extra_put(*event, function, suspects);
   }
   return suspects;
