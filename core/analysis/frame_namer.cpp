@@ -70,12 +70,15 @@ bool FrameNamer::returns_object(const Event& event, const NamedFrame& frame) {
 bool FrameNamer::makes_objects(FamilyId family, const std::string& function) {
   constexpr std::size_t kCallers = 2;
   const std::vector<EventOrigin>& origins = history_.log().origins();
-  if (origins.size() < origins_seen_) {  // of another history
+  const bool same =
+      origins_seen_ == 0 || (origins_seen_ <= origins.size() && origins[origins_seen_ - 1] == last_origin_);
+  if (!same) {  // of another history
     makers_.clear();
     origins_seen_ = 0;
   }
   for (; origins_seen_ < origins.size(); ++origins_seen_) {
     const EventOrigin& origin = origins[origins_seen_];
+    last_origin_ = origin;
     if (!origin.site.valid() || !origin.stack.valid() || sites_.get(origin.site).role != Role::init) continue;
     const std::vector<NamedFrame> frames = stack(origin.stack);
     const std::size_t last = std::max(kCallers, owner_depth(origin));

@@ -60,6 +60,7 @@ class FrameNamer {
   const std::string& result_type(const NamedFrame& frame);
   /// The same for one frame: its function, and what that was inlined into.
   const std::vector<NamedFrame>& name(const StackFrame& frame);
+  [[nodiscard]] const ModuleMap& modules() const { return modules_; }
   TailCalls& tail_calls() { return tail_calls_; }
   void modules_changed() { cache_.clear(); }
 
@@ -99,7 +100,8 @@ class FrameNamer {
   std::unordered_map<StackFrame, std::vector<NamedFrame>, Hash> cache_;
   std::map<std::pair<std::string, std::string>, std::string> result_types_;  // by module and function
   std::set<std::pair<FamilyId, std::string>> makers_;
-  std::size_t origins_seen_ = 0;  // of makers_
+  std::size_t origins_seen_ = 0;
+  EventOrigin last_origin_;  // of makers_
 };
 
 }  // namespace refhist
