@@ -31,10 +31,11 @@ std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Add
   std::vector<Function> functions;
   std::set<const Module*> asked;
   for (const LoadedModule* loaded : modules_.all()) {
-    if (!asked.insert(loaded->module.get()).second) continue;
-    for (const FunctionSymbol& function : loaded->module->functions_named(import->second)) {
+    const Module& code = loaded->module->code();
+    if (!asked.insert(&code).second) continue;
+    for (const FunctionSymbol& function : code.functions_named(import->second)) {
       if (function.ifunc) return {};
-      functions.push_back({loaded->module.get(), function});
+      functions.push_back({&code, function});
     }
   }
   return functions;

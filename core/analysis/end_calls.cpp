@@ -8,7 +8,7 @@ namespace {
 constexpr int kMostCalls = 4;
 
 std::optional<FunctionSymbol> function_of(const LoadedModule* module, const Site& site) {
-  return module == nullptr ? std::nullopt : module->module->function_at(site.file_address);
+  return module == nullptr ? std::nullopt : module->module->code().function_at(site.file_address);
 }
 
 FileRange whole(const FunctionSymbol& function) {
@@ -32,7 +32,7 @@ void EndCalls::find_puts() {
     if (site.role != Role::put) continue;
     const LoadedModule* module = modules_.get(site.module);
     if (const auto function = function_of(module, site))
-      puts_[{module->module.get(), function->address}].insert(site.family);
+      puts_[{&module->module->code(), function->address}].insert(site.family);
   }
 }
 
@@ -51,9 +51,9 @@ std::set<FamilyId> EndCalls::reached_from(FamilyId ending) {
     const LoadedModule* module = modules_.get(site.module);
     const auto function = function_of(module, site);
     if (site.family != ending || site.role != Role::put || !function) continue;
-    own.insert(module->module.get());
+    own.insert(&module->module->code());
     // Around an inlined copy other things are done.
-    add_called({module->module.get(), *function}, site.inlined ? site.copy : whole(*function), level);
+    add_called({&module->module->code(), *function}, site.inlined ? site.copy : whole(*function), level);
   }
   std::set<FamilyId> families;
   std::set<Place> seen;

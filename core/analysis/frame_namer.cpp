@@ -101,8 +101,9 @@ std::size_t FrameNamer::owner_depth(const EventOrigin& origin) {
 
 std::string FrameNamer::find_result_type(const NamedFrame& frame) const {
   for (const LoadedModule* loaded : modules_.all()) {
-    const Module& module = *loaded->module;
-    if (module.path() != frame.module || !module.has_debug_info()) continue;
+    if (loaded->module->path() != frame.module) continue;
+    const Module& module = loaded->module->code();
+    if (!module.has_debug_info()) continue;
     const auto function = frame.inlined ? std::nullopt : module.function_at(frame.pc - 1 - loaded->bias);
     const auto signature =
         function ? module.signature(*function) : module.inlined_signature(std::string(frame.function));

@@ -63,11 +63,13 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
           },
           [this](FamilyId family) { return clean_kinds(family); }),
       depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
+      ways_out_(namer.modules(), sites),
       suspects_(
-          history, namer, owners_, pairs_, depth_,
+          history, namer, owners_, pairs_, depth_, ways_out_,
           [this](const std::string& function, FamilyId family, bool put) {
             return example_of(function, family, put);
           },
+          [this](const std::string& function, FamilyId family) { return puts_in(function, family); },
           [this](ObjectId id, const std::string& type) { return is_of_type(id, type); }),
       births_(history, sites, namer) {}
 
@@ -125,7 +127,7 @@ LeakFinder::Profile LeakFinder::read_profile(ObjectId id) {
     const Owner& owner = owners_.of(event);
     const bool put = gives_back(event);
     (put ? result.put : result.acquired)[owner.place] += times;
-    (put ? put_places_ : get_places_).try_emplace({family.value, owner.place}, owner.frame);
+    add_place(put ? put_places_ : get_places_, family, owner);
   };
   for (const auto& [event, times] : history_.kinds_of(id)) count(event, static_cast<int>(times));
   if (const std::int64_t before = history_.before_seen(id); before > 0)
@@ -159,7 +161,7 @@ LeakFinder::Profile LeakFinder::profile_of(const FoldedKind& kind) {
   for (const auto& [number, times] : kind.counts) {
     const FoldedOwner& owner = folded_.owners()[number];
     (owner.put ? result.put : result.acquired)[owner.place] = static_cast<int>(times);
-    (owner.put ? put_places_ : get_places_).try_emplace({owner.family.value, owner.place}, owner.frame);
+    add_place(owner.put ? put_places_ : get_places_, owner.family, {owner.frame, owner.place});
   }
   return result;
 }
@@ -229,7 +231,20 @@ bool LeakFinder::is_of_type(ObjectId id, const std::string& type) {
 NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, bool put) {
   const auto& places = put ? put_places_ : get_places_;
   const auto found = places.find({family.value, function});
-  return found == places.end() ? NamedFrame{} : found->second;
+  return found == places.end() ? NamedFrame{} : found->second.front();
+}
+
+std::vector<NamedFrame> LeakFinder::puts_in(const std::string& function, FamilyId family) {
+  const auto found = put_places_.find({family.value, function});
+  return found == put_places_.end() ? std::vector<NamedFrame>() : found->second;
+}
+
+void LeakFinder::add_place(Places& places, FamilyId family, const Owner& owner) {
+  constexpr std::size_t kMost = 64;
+  std::vector<NamedFrame>& known = places[{family.value, owner.place}];
+  const bool same = std::any_of(known.begin(), known.end(),
+                                [&](const NamedFrame& other) { return other.pc == owner.frame.pc; });
+  if (!same && known.size() < kMost) known.push_back(owner.frame);
 }
 
 std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Profile& leaked,
@@ -311,7 +326,8 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
           ? suspects_.of_reference(group.references.front())
           : suspects_.of_surplus(group.objects.front(), leaked.acquired, leaked.put);
   std::vector<Suspect> ranked;
-  if (!unpaired.empty()) ranked = {unpaired.front()};
+  if (!missing_put.empty()) ranked = suspects_.ways_out_of(missing_put, group.family);
+  if (!unpaired.empty()) Suspects::add(ranked, {unpaired.front()});
   Suspects::add(ranked, std::move(group.suspects));
   Suspects::add(ranked, unpaired);
   group.suspects = std::move(ranked);

@@ -125,18 +125,22 @@ class LeakFinder {
   /// Of those that were released clean, evenly spread.
   std::vector<ObjectId> some_released(FamilyId family);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
+  std::vector<NamedFrame> puts_in(const std::string& function, FamilyId family);
 
   const History& history_;
   const std::vector<TrackedFamily>& families_;
   const FoldedPlaces& folded_;
   ManagedObjects& managed_;
-  std::map<std::pair<std::uint32_t, std::string>, NamedFrame> put_places_;
-  std::map<std::pair<std::uint32_t, std::string>, NamedFrame> get_places_;
+  using Places = std::map<std::pair<std::uint32_t, std::string>, std::vector<NamedFrame>>;
+  static void add_place(Places& places, FamilyId family, const Owner& owner);
+  Places put_places_;  // by family and function: the calls that differ
+  Places get_places_;
   std::unordered_set<ObjectId> blamed_;  // objects with findings
   Owners owners_;
   OwnerSums owner_sums_{owners_};
   ReferencePairs pairs_;
   ReleaseDepth depth_;
+  WaysOut ways_out_;
   Suspects suspects_;
   Birthplaces births_;
   bool summed_ = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/short_name.h"
@@ -13,6 +14,7 @@ namespace refhist {
 namespace {
 
 constexpr double kSeldom = 0.1;
+constexpr double kOften = 0.3;
 constexpr double kUsual = 0.6;  // share of a partner from which on it is the usual one
 
 std::string share_text(double share) { return fmt::format("{:.0f}%", 100 * share); }
@@ -34,6 +36,11 @@ void Suspects::add(std::vector<Suspect>& suspects, std::vector<Suspect> more) {
   }
 }
 
+std::string Suspects::caller(const Event& event) {
+  const std::vector<NamedFrame> frames = owners_.outwards(event);
+  return frames.size() > 1 ? frames[1].function : std::string();
+}
+
 // A call that both takes and gives back, such as one that runs a main loop, is none of those that are wrong.
 std::optional<Event> Suspects::event_in(ObjectId id, const std::string& function, bool put) {
   struct Call {
@@ -41,16 +48,21 @@ std::optional<Event> Suspects::event_in(ObjectId id, const std::string& function
     std::int64_t more = 0;  // of the wanted kind than of the other one
   };
   std::map<Address, Call> calls;
+  std::map<std::string, std::int64_t> kept;  // by function: what it was handed more than it gave back
   for (const auto& [event, times] : history_.kinds_of(id)) {
     const bool gives = gives_back(event);
-    if ((!gives && !acquires(event)) || owners_.of(event).place != function) continue;
+    if (!gives && !acquires(event)) continue;
+    const bool here = owners_.of(event).place == function;
+    if (gives) kept[owners_.of(event).place] -= times;
+    if (!gives && here) kept[caller(event)] += times;
+    if (!here) continue;
     Call& call = calls[owners_.of(event).frame.pc];
     if (gives == put) call.event = event;
     call.more += gives == put ? times : -std::int64_t{times};
   }
   const Call* best = nullptr;
   const auto rank = [&](const Call& call) {
-    return std::pair(call.more > 0, owners_.of(call.event).frame.line);
+    return std::tuple(call.more > 0, put ? 0 : kept[caller(call.event)], owners_.of(call.event).frame.line);
   };
   for (const auto& [pc, call] : calls) {
     if (call.event.site.valid() && (best == nullptr || rank(call) > rank(*best))) best = &call;
@@ -83,54 +95,110 @@ bool Suspects::hands_out(const NamedFrame& frame, const Event& taken) {
   return !type.empty() && (namer_.returns_object(taken, frame) || is_of_type_(taken.object, type));
 }
 
+double Suspects::LostReference::share(const std::string& function) const {
+  const auto found = std::find_if(partners.begin(), partners.end(),
+                                  [&](const auto& partner) { return partner.first == function; });
+  return found == partners.end() ? 0 : found->second;
+}
+
+bool Suspects::LostReference::on_stack(const std::string& name) const {
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const NamedFrame& frame) { return frame.function == name; });
+}
+
+// Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
+// hand.
+const NamedFrame* Suspects::LostReference::holder() const {
+  const auto found = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& frame) {
+    return !frame.function.empty() && share(frame.function) >= kUsual;
+  });
+  return found == frames.end() ? nullptr : &*found;
+}
+
 void Suspects::add_lost_reference(const Event& taken, const std::string& function,
                                   std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(taken.object).family;
   const ReferencePairs::Subject subject = pairs_.subject_of(taken.object);
-  const ReferencePairs::Partners partners = pairs_.partners_of_taken(subject, function);
-  const std::string usual = usual_end(function, partners);
-  const auto share = [&](const std::string& other) {
-    const auto found = std::find_if(partners.begin(), partners.end(),
-                                    [&](const auto& partner) { return partner.first == other; });
-    return found == partners.end() ? 0 : found->second;
+  LostReference lost{
+      taken, function, pairs_.partners_of_taken(subject, function), owners_.outwards(taken), {}};
+  lost.usual = usual_end(function, lost.partners);
+  const auto missing = [&](const NamedFrame& frame, std::string why) {
+    return Suspect{frame, "missing put", "candidate", std::move(why)};
   };
-  // Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
-  // hand.
-  const std::vector<NamedFrame> frames = owners_.outwards(taken);
-  const auto holder = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& frame) {
-    return !frame.function.empty() && share(frame.function) >= kUsual;
-  });
-  if (holder != frames.end()) {
-    add(suspects, {{*holder, "missing put", "candidate",
-                    fmt::format("{} took a reference here and did not give it back{}",
-                                short_name(holder->function), usual)}});
+  if (const NamedFrame* holder = lost.holder()) {
+    add_with_ways(ways_out_.behind(family, *holder, puts_in_(holder->function, family)),
+                  {missing(*holder, fmt::format("{} took a reference here and did not give it back{}",
+                                                short_name(holder->function), lost.usual))},
+                  suspects);
     return;
   }
   const auto depth = depth_.usual(subject, function);
-  if (depth && *depth > 0 && *depth < frames.size() && !frames[*depth].file.empty()) {
-    add(suspects, {{frames[*depth], "missing put", "candidate",
-                    fmt::format("{} has the reference that {} takes for it and did not give it back; "
-                                "others that call it so do",
-                                short_name(frames[*depth].function), short_name(function))}});
+  if (depth && *depth > 0 && *depth < lost.frames.size() && !lost.frames[*depth].file.empty()) {
+    const NamedFrame& frame = lost.frames[*depth];
+    add_with_ways(
+        ways_out_.behind(family, frame, puts_in_(frame.function, family)),
+        {missing(frame, fmt::format("{} has the reference that {} takes for it and did not give it back; "
+                                    "others that call it so do",
+                                    short_name(frame.function), short_name(function)))},
+        suspects);
     return;
   }
-  const bool keeps = share(function) >= kSeldom;
+  add_handed_on(lost, suspects);
+}
+
+void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& suspects) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  const bool keeps = lost.share(lost.function) >= kSeldom;
   std::size_t owner = 0;
-  while (!keeps && owner + 1 < frames.size() && !frames[owner + 1].file.empty() &&
-         (hands_out(frames[owner], taken) || (owner == 0 && taken.role == Role::init && !partners.empty())))
+  const auto goes_on = [&] {
+    return hands_out(lost.frames[owner], lost.taken) ||
+           (owner == 0 && lost.taken.role == Role::init && !lost.partners.empty());
+  };
+  while (!keeps && owner + 1 < lost.frames.size() && !lost.frames[owner + 1].file.empty() && goes_on())
     ++owner;
+  std::vector<Suspect> here;
   if (owner > 0) {
-    add(suspects, {{frames[owner], "missing put", "candidate",
+    here.push_back({lost.frames[owner], "missing put", "candidate",
                     fmt::format("no put fits the reference that {} hands out here{}",
-                                short_name(frames[owner - 1].function), usual)}});
+                                short_name(lost.frames[owner - 1].function), lost.usual)});
   }
-  if (owner == 0 || usual.empty()) {
-    add(suspects, {{in_source(taken), "missing put", "candidate",
-                    fmt::format("no put fits the reference that was taken here{}", usual)}});
+  if (owner == 0 || lost.usual.empty()) {
+    here.push_back({in_source(lost.taken), "missing put", "candidate",
+                    fmt::format("no put fits the reference that was taken here{}", lost.usual)});
   }
-  if (!usual.empty())
-    add(suspects,
-        {{example_of_(partners.front().first, family, true), "missing put", "candidate", usual.substr(2)}});
+  std::vector<WaysOut::Place> ways;
+  for (const auto& [partner, share] : lost.partners) {
+    if (share < kOften || lost.on_stack(partner)) continue;
+    for (WaysOut::Place& way : ways_out_.from_begin(family, puts_in_(partner, family)))
+      ways.push_back(std::move(way));
+  }
+  add_with_ways(ways, std::move(here), suspects);
+  if (!lost.usual.empty()) {
+    add(suspects, {{example_of_(lost.partners.front().first, family, true), "missing put", "candidate",
+                    lost.usual.substr(2)}});
+  }
+}
+
+// A way back to the next reference that has no code of its own, as most `continue` have none, is told by the
+// line of its branch, which is seldom the one that has to be changed.
+void Suspects::add_with_ways(const std::vector<WaysOut::Place>& ways, std::vector<Suspect> here,
+                             std::vector<Suspect>& suspects) {
+  for (const bool no_line : {false, true}) {
+    for (const WaysOut::Place& way : ways) {
+      if (way.no_line != no_line) continue;
+      add(suspects, {{way.frame, "missing put", "candidate",
+                      fmt::format("this way out of {} gives nothing back; others do",
+                                  short_name(way.frame.function))}});
+    }
+    add(suspects, std::move(here));
+    here.clear();
+  }
+}
+
+std::vector<Suspect> Suspects::ways_out_of(const std::string& function, FamilyId family) {
+  std::vector<Suspect> suspects;
+  add_with_ways(ways_out_.from_begin(family, puts_in_(function, family)), {}, suspects);
+  return suspects;
 }
 
 void Suspects::add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects) {

@@ -11,6 +11,7 @@
 #include "analysis/frame_namer.h"
 #include "analysis/reference_pairs.h"
 #include "analysis/release_depth.h"
+#include "analysis/ways_out.h"
 #include "history/history.h"
 
 namespace refhist {
@@ -30,14 +31,18 @@ class Suspects {
   /// `example_of`: the frame of a call in the function that takes or, with `put`, gives back.
   using ExampleOf = std::function<NamedFrame(const std::string& function, FamilyId family, bool put)>;
   using IsOfType = std::function<bool(ObjectId id, const std::string& type)>;
+  /// Frames of the function's calls that gave back.
+  using PutsIn = std::function<std::vector<NamedFrame>(const std::string& function, FamilyId family)>;
   Suspects(const History& history, FrameNamer& namer, Owners& owners, ReferencePairs& pairs,
-           ReleaseDepth& depth, ExampleOf example_of, IsOfType is_of_type)
+           ReleaseDepth& depth, WaysOut& ways_out, ExampleOf example_of, PutsIn puts_in, IsOfType is_of_type)
       : history_(history),
         namer_(namer),
         owners_(owners),
         pairs_(pairs),
         depth_(depth),
+        ways_out_(ways_out),
         example_of_(std::move(example_of)),
+        puts_in_(std::move(puts_in)),
         is_of_type_(std::move(is_of_type)) {}
 
   /// Of an object that was taken and given back in these functions, and holds a reference too many: the
@@ -50,10 +55,15 @@ class Suspects {
   /// Of one that was put too often: the likeliest first.
   std::vector<Suspect> of_deficit(ObjectId id, const Counts& taken, const Counts& given_back);
 
+  /// Ways out of a function that should have given back, on which it does not.
+  std::vector<Suspect> ways_out_of(const std::string& function, FamilyId family);
+
   /// Appends those at places that are not in the list yet.
   static void add(std::vector<Suspect>& suspects, std::vector<Suspect> more);
 
  private:
+  /// Who called the event's owner.
+  [[nodiscard]] std::string caller(const Event& event);
   /// One of the object's events in that function.
   [[nodiscard]] std::optional<Event> event_in(ObjectId id, const std::string& function, bool put);
   /// Where the user's source makes the call: the owner's frame, or the first one further out with a line.
@@ -63,6 +73,21 @@ class Suspects {
   /// The function returns a pointer to what it has taken a reference to: its caller has the reference then.
   [[nodiscard]] bool hands_out(const NamedFrame& frame, const Event& taken);
   void add_lost_reference(const Event& taken, const std::string& function, std::vector<Suspect>& suspects);
+  struct LostReference {
+    Event taken;
+    std::string function;
+    ReferencePairs::Partners partners;  ///< of what is taken in the function
+    std::vector<NamedFrame> frames;     ///< from the function on outwards
+    std::string usual;                  ///< usual_end of them
+    [[nodiscard]] double share(const std::string& function) const;
+    [[nodiscard]] bool on_stack(const std::string& name) const;
+    [[nodiscard]] const NamedFrame* holder() const;
+  };
+  /// Of one that nobody on the stack usually gives back.
+  void add_handed_on(const LostReference& lost, std::vector<Suspect>& suspects);
+  /// Those `here` and the ways out on which nothing is given back, the likeliest first.
+  static void add_with_ways(const std::vector<WaysOut::Place>& ways, std::vector<Suspect> here,
+                            std::vector<Suspect>& suspects);
   /// Of one from before the object was first seen.
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
@@ -72,7 +97,9 @@ class Suspects {
   Owners& owners_;
   ReferencePairs& pairs_;
   ReleaseDepth& depth_;
+  WaysOut& ways_out_;
   ExampleOf example_of_;
+  PutsIn puts_in_;
   IsOfType is_of_type_;
 };
 

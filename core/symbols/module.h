@@ -156,6 +156,10 @@ class Module {
   /// The file itself, then its separate debug file if there is one.
   [[nodiscard]] virtual std::vector<const ElfFile*> files() const = 0;
 
+  /// What knows the code, its symbols and its debug information: the module itself; of one that a history
+  /// file tells of, the file that it was recorded of, if that is still there, unchanged.
+  [[nodiscard]] virtual const Module& code() const { return *this; }
+
   /// Code bytes from the file (never from memory, where breakpoints are inserted).
   [[nodiscard]] virtual bool read_code(Address address, void* out, std::size_t size) const = 0;
 };

@@ -1,6 +1,20 @@
 #include "symbols/recorded_module.h"
 
+#include "base/error.h"
+
 namespace refhist {
+
+const Module& RecordedModule::code() const {
+  std::call_once(looked_, [this] {
+    if (identity_.build_id.empty()) return;
+    try {
+      auto file = Module::open(identity_.path);
+      if (file->build_id() == identity_.build_id) file_ = std::move(file);
+    } catch (const Error&) {  // gone, or nothing that can be read any more
+    }
+  });
+  return file_ ? *file_ : *this;
+}
 
 const std::vector<Segment>& RecordedModule::segments() const {
   static const std::vector<Segment> kNone;

@@ -1,7 +1,9 @@
 // What a history file knows of a module: its name, and the functions and lines of the places that its stacks
-// pass through. The file itself may be gone, or another one by now.
+// pass through. The file itself may be gone, or another one by now: see code().
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -47,9 +49,12 @@ class RecordedModule final : public Module {
   const UnwindRule* unwind_rule(Address) const override { return nullptr; }
   std::vector<const ElfFile*> files() const override { return {}; }
   bool read_code(Address, void*, std::size_t) const override { return false; }
+  const Module& code() const override;
 
  private:
   Identity identity_;
+  mutable std::once_flag looked_;
+  mutable std::shared_ptr<const Module> file_;  // null: not there, or another one by now
   std::unordered_map<Address, std::vector<SourceFrame>> frames_;
 };
 

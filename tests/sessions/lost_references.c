@@ -66,8 +66,8 @@ APART void count_item(struct store *s, int id) {
   item_put(i);
 }
 APART void check_item(struct store *s, int id, int forget) {
-  struct item *i = find_item(s, id); /* forgotten */
-  if (forget) return;
+  struct item *i = find_item(s, id);
+  if (forget) return; /* forgotten */
   item_put(i);
 }
 static void lookup(struct store *s) {

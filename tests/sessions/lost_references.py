@@ -47,7 +47,7 @@ def test_what_a_lookup_returns(d):
     found = told(d)
     first = found["suspects"][0]
     equal((found["family"], first["function"], first["what"]), ("item", "check_item", "missing put"), "first suspect")
-    check("forgotten" in line_of(d, first), f"the line of the lookup: {first}")
+    check("forgotten" in line_of(d, first), f"the way out on which it is forgotten: {first}")
 
 
 def test_what_a_helper_makes(d):

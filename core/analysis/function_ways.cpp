@@ -1,0 +1,299 @@
+#include "analysis/function_ways.h"
+
+#include <algorithm>
+#include <array>
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kMostInstructions = 20000;
+constexpr std::array<unsigned, 6> kArgumentRegisters{7, 6, 2, 1, 8, 9};  // rdi, rsi, rdx, rcx, r8, r9
+
+std::optional<Address> direct_target(const Instruction& instruction) {
+  const ZydisDecodedOperand& operand = instruction.operands[0];
+  if (operand.type != ZYDIS_OPERAND_TYPE_IMMEDIATE || operand.imm.is_relative == 0) return std::nullopt;
+  return instruction.next() + static_cast<Address>(operand.imm.value.s);
+}
+
+/// What a call enters: its target, or for one through a slot the slot's own address.
+std::optional<Address> entered(const Instruction& instruction) {
+  if (const auto target = direct_target(instruction)) return target;
+  const ZydisDecodedOperand& operand = instruction.operands[0];
+  if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.base != ZYDIS_REGISTER_RIP)
+    return std::nullopt;
+  return instruction.next() + static_cast<Address>(operand.mem.disp.value);
+}
+
+bool ends_here(ZydisMnemonic mnemonic) {
+  return mnemonic == ZYDIS_MNEMONIC_UD2 || mnemonic == ZYDIS_MNEMONIC_HLT || mnemonic == ZYDIS_MNEMONIC_INT3;
+}
+
+}  // namespace
+
+bool FunctionWays::decode(Address at, Instruction& out) const {
+  static const ZydisDecoder decoder = [] {
+    ZydisDecoder made;
+    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return made;
+  }();
+  std::array<std::uint8_t, ZYDIS_MAX_INSTRUCTION_LENGTH> bytes{};
+  std::size_t size = bytes.size();
+  while (size > 0 && !code_.module->read_code(at, bytes.data(), size)) --size;
+  out.address = at;
+  return size > 0 && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), size, &out.decoded,
+                                                         out.operands.data()));
+}
+
+bool FunctionWays::inside(Address at) const {
+  return std::any_of(code_.ranges.begin(), code_.ranges.end(),
+                     [&](const FileRange& range) { return range.contains(at); });
+}
+
+// `test r, r`, `cmp r, …`.
+Value FunctionWays::compared(const Instruction& instruction, MachineState& state) const {
+  const ZydisMnemonic mnemonic = instruction.decoded.mnemonic;
+  if (mnemonic != ZYDIS_MNEMONIC_TEST && mnemonic != ZYDIS_MNEMONIC_CMP) return {};
+  return state.read(instruction.operands[0], instruction.next());
+}
+
+void FunctionWays::note_uses(const Instruction& instruction, MachineState& state, Step& step) const {
+  if (instruction.decoded.meta.category == ZYDIS_CATEGORY_CALL || step.leaves) {
+    for (const unsigned reg : kArgumentRegisters) step.passed.push_back(state.reg(reg));
+  }
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  if (instruction.decoded.mnemonic != ZYDIS_MNEMONIC_MOV || to.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
+  if (!values_.is_stack(state.address_of(to, instruction.next())))
+    step.stored = state.read(instruction.operands[1], instruction.next());
+}
+
+bool FunctionWays::passes_on(const Step& step) const {
+  return !step.gives && std::any_of(step.passed.begin(), step.passed.end(),
+                                    [&](const Value& value) { return is_reference(value); });
+}
+
+bool FunctionWays::gives_soon(Address at, const GivesBack& gives_back) const {
+  constexpr int kSoon = 12;
+  Instruction instruction;
+  for (int i = 0; i < kSoon && decode(at, instruction); ++i) {
+    const auto category = instruction.decoded.meta.category;
+    const bool call = category == ZYDIS_CATEGORY_CALL;
+    if (gives_back(at, instruction.next(), call ? entered(instruction) : std::nullopt)) return true;
+    if (call || category == ZYDIS_CATEGORY_COND_BR || category == ZYDIS_CATEGORY_RET) return false;
+    const auto target =
+        category == ZYDIS_CATEGORY_UNCOND_BR ? direct_target(instruction) : instruction.next();
+    if (!target) return false;
+    at = *target;
+  }
+  return false;
+}
+
+// push %rbp; mov %rsp, %rbp
+bool FunctionWays::has_frame_pointer() const {
+  const auto function = code_.module->function_at(code_.from - 1);
+  if (!function) return false;
+  Instruction first;
+  Address at = function->address;
+  if (decode(at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_ENDBR64) at = first.next();
+  Instruction second;
+  return decode(at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_PUSH &&
+         first.operands[0].reg.value == ZYDIS_REGISTER_RBP && decode(first.next(), second) &&
+         second.decoded.mnemonic == ZYDIS_MNEMONIC_MOV &&
+         second.operands[0].reg.value == ZYDIS_REGISTER_RBP &&
+         second.operands[1].reg.value == ZYDIS_REGISTER_RSP;
+}
+
+MachineState FunctionWays::at_begin() {
+  MachineState state(values_);
+  if (!code_.inlined && !code_.taken) return state;
+  constexpr unsigned kStackPointer = 4;
+  constexpr unsigned kFramePointer = 5;
+  for (unsigned reg = 0; reg < 16; ++reg) {
+    if (reg != kStackPointer) state.set_reg(reg, values_.fresh());
+  }
+  if (has_frame_pointer()) {
+    constexpr std::int64_t kFarAway = 1 << 20;  // how far from the stack's end is not known
+    Value frame = state.reg(kStackPointer);
+    frame.offset += kFarAway;
+    state.set_reg(kFramePointer, frame);
+  }
+  if (code_.taken) reference_ = state.reg(0);
+  return state;
+}
+
+bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends) {
+  Instruction instruction;
+  if (!decode(waiting.at, instruction)) return false;
+  Step& step = steps_[waiting.at];
+  step.end = instruction.next();
+  MachineState state = waiting.state;
+  const auto category = instruction.decoded.meta.category;
+  const bool call = category == ZYDIS_CATEGORY_CALL;
+  const bool jump = category == ZYDIS_CATEGORY_UNCOND_BR;
+  const auto target = call || jump ? entered(instruction) : std::nullopt;
+  const bool out = jump && (!direct_target(instruction) || !inside(*direct_target(instruction)));
+  if (out && !target) return false;  // a switch's table, or a tail call through a pointer
+  step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
+  step.takes_again = code_.taken && call && step.end == code_.from;
+  step.leaves = category == ZYDIS_CATEGORY_RET || out;
+  if (category == ZYDIS_CATEGORY_COND_BR) step.tested = waiting.tested;
+  note_uses(instruction, state, step);
+  constexpr unsigned kFirstArgument = 7;
+  const Value first = state.reg(kFirstArgument);
+  if (step.gives && call && !reference_.known()) reference_ = first;
+  if (code_.taken && first.known() && first != reference_ && results_.contains(first.place))
+    step.gives = false;
+  if (step.leaves || ends_here(instruction.decoded.mnemonic) || (call && target && ends(*target)))
+    return true;
+  Value tested = compared(instruction, state);
+  if (!tested.known() &&
+      (category == ZYDIS_CATEGORY_COND_BR || instruction.decoded.mnemonic == ZYDIS_MNEMONIC_MOV))
+    tested = waiting.tested;
+  if (jump) {
+    waiting_.push_back({*direct_target(instruction), std::move(state), {}});
+    step.next.push_back(*direct_target(instruction));
+    return true;
+  }
+  if (call) {
+    const Value result = values_.fresh();
+    results_.insert(result.place);
+    state.return_from_call(result);
+    tested = {};
+  } else {
+    InstructionEffects(values_, facts_, 0).execute(instruction, state);
+  }
+  if (category == ZYDIS_CATEGORY_COND_BR) {
+    if (const auto to = direct_target(instruction)) {
+      step.next.push_back(*to);
+      waiting_.push_back({*to, state, tested});
+    }
+  }
+  step.next.push_back(step.end);
+  waiting_.push_back({step.end, std::move(state), tested});
+  return true;
+}
+
+bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
+  waiting_.push_back({code_.from, at_begin(), {}});
+  while (!waiting_.empty()) {
+    const Waiting next = std::move(waiting_.back());
+    waiting_.pop_back();
+    if (steps_.contains(next.at)) continue;
+    if (!inside(next.at)) {  // it goes on behind an inlined copy
+      Step& step = steps_[next.at];
+      step.leaves = true;
+      step.end = next.at;
+      step.gives = gives_soon(next.at, gives_back);
+      continue;
+    }
+    if (steps_.size() > kMostInstructions || !read_one(next, gives_back, ends)) return false;
+  }
+  return true;
+}
+
+std::set<Address> FunctionWays::reached(std::set<Address> from, bool past_puts) const {
+  std::vector<Address> waiting(from.begin(), from.end());
+  while (!waiting.empty()) {
+    const Step& step = steps_.at(waiting.back());
+    waiting.pop_back();
+    if (step.takes_again || (step.gives && !past_puts)) continue;
+    for (const Address next : step.next) {
+      if (from.insert(next).second) waiting.push_back(next);
+    }
+  }
+  return from;
+}
+
+std::set<Address> FunctionWays::may_give(const std::set<Address>& among) const {
+  std::map<Address, std::vector<Address>> before;
+  std::vector<Address> waiting;
+  for (const Address at : among) {
+    const Step& step = steps_.at(at);
+    if (step.gives) {
+      waiting.push_back(at);
+    } else if (!step.takes_again) {
+      for (const Address next : step.next) before[next].push_back(at);
+    }
+  }
+  std::set<Address> found(waiting.begin(), waiting.end());
+  while (!waiting.empty()) {
+    const Address at = waiting.back();
+    waiting.pop_back();
+    for (const Address earlier : before[at]) {
+      if (found.insert(earlier).second) waiting.push_back(earlier);
+    }
+  }
+  return found;
+}
+
+LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>& good) const {
+  LostWay way;
+  way.branch = branch;
+  for (const Address at : reached({first}, false)) {
+    const Step& step = steps_.at(at);
+    if (!good.contains(at)) way.own.push_back(at);
+    way.passed_on |= passes_on(step);
+    way.stored |= stores(step);
+    if (step.leaves) way.leave = at;
+    way.again |= step.takes_again;
+  }
+  return way;
+}
+
+std::set<Address> FunctionWays::unkept() const {
+  std::set<Address> found{code_.from};
+  std::vector<Address> waiting{code_.from};
+  while (!waiting.empty()) {
+    const Step& step = steps_.at(waiting.back());
+    waiting.pop_back();
+    if (step.gives || step.takes_again || is_reference(step.stored)) continue;
+    for (const Address next : step.next) {
+      if (found.insert(next).second) waiting.push_back(next);
+    }
+  }
+  return found;
+}
+
+bool FunctionWays::guards_loop(Address branch) const {
+  for (const Address at : reached({branch}, false)) {
+    const Step& step = steps_.at(at);
+    if (!step.gives) continue;
+    if (!reached({step.next.begin(), step.next.end()}, true).contains(at)) return false;
+  }
+  return true;
+}
+
+std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends& ends) {
+  if (!read(gives_back, ends)) return {};
+  const std::set<Address> before_put = reached({code_.from}, false);
+  const std::set<Address> gives = may_give(before_put);
+  if (!gives.contains(code_.from)) return {};
+  std::set<Address> behind_puts;
+  for (const Address at : before_put) {
+    const Step& step = steps_.at(at);
+    if (!step.gives) continue;
+    ++puts_;
+    behind_puts.insert(at);
+    behind_puts.insert(step.next.begin(), step.next.end());
+  }
+  const std::set<Address> good = reached(std::move(behind_puts), true);
+  const std::set<Address> not_kept = unkept();
+  std::vector<LostWay> ways;
+  for (const Address at : gives) {
+    const Step& step = steps_.at(at);
+    if (step.gives || is_reference(step.tested) || !not_kept.contains(at) || good.contains(at)) continue;
+    for (const Address next : step.next) {
+      if (!gives.contains(next)) ways.push_back(way(at, next, good));
+    }
+  }
+  // What keeps it or only ends the program loses nothing.
+  std::erase_if(ways, [&](const LostWay& way) {
+    if (way.stored || (way.own.empty() && guards_loop(way.branch))) return true;
+    const auto all = reached({way.own.empty() ? way.branch : way.own.front()}, false);
+    return std::none_of(all.begin(), all.end(),
+                        [&](Address at) { return steps_.at(at).leaves || steps_.at(at).takes_again; });
+  });
+  return ways;
+}
+
+}  // namespace refhist

@@ -1,0 +1,95 @@
+// The ways through the code of one function from a place where it has a reference: where they part for good
+// from those on which the reference is given back. Read from the instructions alone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "probes/instruction_effects.h"
+#include "symbols/module.h"
+
+namespace refhist {
+
+/// A way on which nothing is given back.
+struct LostWay {
+  Address branch = 0;            ///< the last instruction from which a put could still be reached
+  std::vector<Address> own;      ///< instructions that no way with a put passes, in order of address
+  bool passed_on = false;        ///< the reference is passed to a call on the way
+  bool stored = false;           ///< or kept in memory
+  std::optional<Address> leave;  ///< where it leaves the function; where it does
+  bool again = false;            ///< it leads to the call that takes the next reference
+};
+
+class FunctionWays {
+ public:
+  struct Code {
+    const Module* module = nullptr;
+    std::vector<FileRange> ranges;  ///< of the function
+    Address from = 0;               ///< behind the call that took the reference, or where the function begins
+    bool taken = false;             ///< it is the former: the reference is that call's result
+    bool inlined = false;           ///< a copy of it in another function
+  };
+  using GivesBack = std::function<bool(Address at, Address next, std::optional<Address> call)>;
+  /// Of a call by name: what follows is never reached.
+  using Ends = std::function<bool(Address target)>;
+
+  explicit FunctionWays(Code code) : code_(std::move(code)) {}
+  /// Empty when every way gives back, none does, or the code cannot be followed. Ways that part at a test
+  /// whether there is anything to give back are left out.
+  std::vector<LostWay> lost(const GivesBack& gives_back, const Ends& ends);
+  /// Places that give back, of those that were passed.
+  [[nodiscard]] std::size_t puts() const { return puts_; }
+
+ private:
+  struct Step {
+    std::vector<Address> next;
+    Address end = 0;
+    bool gives = false;
+    bool leaves = false;
+    bool takes_again = false;
+    Value tested;               ///< of a branch: what was compared for it
+    std::vector<Value> passed;  ///< to a call
+    Value stored;               ///< to memory other than the stack
+  };
+  struct Waiting {
+    Address at = 0;
+    MachineState state;
+    Value tested;
+  };
+  bool read(const GivesBack& gives_back, const Ends& ends);
+  bool read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends);
+  [[nodiscard]] bool decode(Address at, Instruction& out) const;
+  [[nodiscard]] bool inside(Address at) const;
+  [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
+  [[nodiscard]] bool passes_on(const Step& step) const;
+  [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
+  Value compared(const Instruction& instruction, MachineState& state) const;
+  void note_uses(const Instruction& instruction, MachineState& state, Step& step) const;
+  /// Without a branch, code that is shared with others gives back behind this place.
+  bool gives_soon(Address at, const GivesBack& gives_back) const;
+  MachineState at_begin();
+  [[nodiscard]] bool has_frame_pointer() const;
+  [[nodiscard]] std::set<Address> reached(std::set<Address> from, bool past_puts) const;
+  /// Those that are passed before the reference has been stored.
+  [[nodiscard]] std::set<Address> unkept() const;
+  /// Of `among`, those from which a put can be reached.
+  [[nodiscard]] std::set<Address> may_give(const std::set<Address>& among) const;
+  /// All puts that can be reached from there are made again and again: the branch is how often.
+  [[nodiscard]] bool guards_loop(Address branch) const;
+  [[nodiscard]] LostWay way(Address branch, Address first, const std::set<Address>& good) const;
+
+  Code code_;
+  ValueTable values_;
+  FunctionFacts facts_;
+  Value reference_;
+  std::set<PlaceId> results_;  // of calls: other references, when they are given back
+  std::map<Address, Step> steps_;
+  std::vector<Waiting> waiting_;
+  std::size_t puts_ = 0;
+};
+
+}  // namespace refhist

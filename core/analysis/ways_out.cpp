@@ -1,0 +1,180 @@
+#include "analysis/ways_out.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "analysis/code_jumps.h"
+#include "probes/known_functions.h"
+
+namespace refhist {
+
+namespace {
+
+// A function that leaves in so many ways without a put has another use for the reference.
+constexpr std::size_t kMostLostWays = 3;
+constexpr std::size_t kMostCopies = 16;  // of an inlined function that are looked at
+
+/// "Handle" of "mail::Handle::post(int)".
+std::string plain_name(const std::string& function) {
+  const std::string name = function.substr(0, function.find('('));
+  const std::size_t colon = name.rfind(':');
+  return colon == std::string::npos ? name : name.substr(colon + 1);
+}
+
+Address in_file(const NamedFrame& frame, const LoadedModule& loaded) { return frame.pc - loaded.bias; }
+
+}  // namespace
+
+// The same file may have been loaded elsewhere before; frames of a program that is gone have the file's
+// addresses.
+const LoadedModule* WaysOut::module_of(const NamedFrame& frame) const {
+  for (const LoadedModule* loaded : modules_.all()) {
+    if (loaded->module->path() != frame.module) continue;
+    const Module& module = loaded->module->code();
+    if (module.has_debug_info() && module.function_at(in_file(frame, *loaded) - 1)) return loaded;
+  }
+  return nullptr;
+}
+
+// Of an instruction that is a site its own address is known, of calls where they return to.
+bool WaysOut::Here::contains(const NamedFrame& frame) const {
+  const Address at = in_file(frame, *loaded);
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const FileRange& range) { return range.contains(at - 1) || range.contains(at); });
+}
+
+std::vector<WaysOut::Here> WaysOut::copies_of(const NamedFrame& frame) const {
+  const LoadedModule* loaded = module_of(frame);
+  if (loaded == nullptr || frame.file.empty()) return {};
+  const Module& module = loaded->module->code();
+  std::vector<Here> all;
+  const auto function = module.function_at(in_file(frame, *loaded) - 1);
+  if (!frame.inlined && function && function->size != 0) {
+    Here whole{loaded, {{function->address, function->address + function->size}}, function->address, false};
+    for (const FunctionSymbol& cold : module.functions_named(function->name + ".cold"))
+      whole.ranges.push_back({cold.address, cold.address + cold.size});
+    all.push_back(std::move(whole));
+  }
+  for (const InlinedCopy& copy : module.inlined_copies(plain_name(frame.function)))
+    all.push_back({loaded, copy.ranges, copy.address, true});
+  std::stable_partition(all.begin(), all.end(), [&](const Here& here) { return here.contains(frame); });
+  return all;
+}
+
+void WaysOut::find_puts() {
+  if (sites_seen_ == sites_.all().size()) return;
+  sites_seen_ = sites_.all().size();
+  puts_.clear();
+  for (const Site& site : sites_.all()) {
+    const LoadedModule* module = modules_.get(site.module);
+    if (site.role == Role::put && module != nullptr)
+      puts_[{&module->module->code(), site.file_address}].insert(site.family);
+  }
+}
+
+bool WaysOut::enters_put(FamilyId family, const Module& module, Address target) {
+  for (const CodeGraph::Function& function : graph_.entered_at(module, target)) {
+    const auto known = puts_.find({function.module, function.symbol.address});
+    if (known != puts_.end() && known->second.contains(family)) return true;
+  }
+  return false;
+}
+
+bool WaysOut::ends_the_program(const Module& module, Address target) {
+  for (const CodeGraph::Function& function : graph_.entered_at(module, target)) {
+    if (ends_the_path(function.symbol.name)) return true;
+  }
+  return false;
+}
+
+FunctionWays::GivesBack WaysOut::gives_back(FamilyId family, const Here& here,
+                                            const std::vector<NamedFrame>& puts) {
+  find_puts();
+  const Module& module = here.loaded->module->code();
+  auto returns = std::make_shared<std::set<Address>>();
+  auto entered = std::make_shared<std::set<Address>>();
+  for (const NamedFrame& put : puts) {
+    const Address pc = in_file(put, *here.loaded);
+    const auto function = module.function_at(pc - 1);
+    if (puts_.contains({&module, pc}) || !function)
+      continue;  // an instruction, and no call that returns there
+    returns->insert(pc);
+    if (const auto target = direct_call_before(module, *function, pc)) entered->insert(*target);
+  }
+  return [this, family, &module, returns, entered](Address at, Address next, std::optional<Address> call) {
+    if (returns->contains(next)) return true;
+    const auto known = puts_.find({&module, at});
+    if (known != puts_.end() && known->second.contains(family)) return true;
+    return call && (entered->contains(*call) || enters_put(family, module, *call));
+  };
+}
+
+unsigned WaysOut::line_of(Address at, const NamedFrame& frame, const Here& here) const {
+  for (const SourceFrame& source : here.loaded->module->code().source_frames(at)) {
+    if (source.function == frame.function && source.file == frame.file) return source.line;
+  }
+  return 0;
+}
+
+NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const Here& here) const {
+  NamedFrame place = frame;
+  place.lost = nullptr;
+  place.pc = here.loaded->bias + way.branch;
+  place.line = 0;
+  // The closing brace, where each way ends that has an end of its own.
+  unsigned brace = 0;
+  for (const FileRange& range : here.ranges) brace = std::max(brace, line_of(range.end - 1, frame, here));
+  if (way.leave) brace = std::max(brace, line_of(*way.leave, frame, here));
+  for (const Address at : way.own) {
+    const unsigned line = line_of(at, frame, here);
+    if (line == 0 || line == brace || line < place.line) continue;
+    place.line = line;
+    place.pc = here.loaded->bias + at;
+  }
+  if (place.line == 0) place.line = line_of(way.branch, frame, here);
+  return place;
+}
+
+void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here, bool taken,
+                   const std::vector<NamedFrame>& puts, std::vector<Place>& places) {
+  const Module& module = here.loaded->module->code();
+  FunctionWays ways(
+      {&module, here.ranges, taken ? in_file(frame, *here.loaded) : here.begin, taken, here.inlined});
+  std::vector<LostWay> lost = ways.lost(gives_back(family, here, puts),
+                                        [&](Address target) { return ends_the_program(module, target); });
+  if (lost.size() > ways.puts()) return;  // then it is no exception
+  for (const LostWay& way : lost) {
+    NamedFrame place = place_of(way, frame, here);
+    const bool known = std::any_of(places.begin(), places.end(),
+                                   [&](const Place& other) { return other.frame.line == place.line; });
+    if (place.line != 0 && !known)
+      places.push_back({std::move(place), way.passed_on, way.own.empty() && way.again});
+  }
+}
+
+std::vector<WaysOut::Place> WaysOut::likeliest(std::vector<Place> places) {
+  if (places.size() > kMostLostWays) return {};
+  std::stable_sort(places.begin(), places.end(),
+                   [](const Place& a, const Place& b) { return a.passed_on < b.passed_on; });
+  return places;
+}
+
+std::vector<WaysOut::Place> WaysOut::behind(FamilyId family, const NamedFrame& taken,
+                                            const std::vector<NamedFrame>& puts) {
+  std::vector<Place> places;
+  const std::vector<Here> copies = copies_of(taken);
+  if (!copies.empty() && copies.front().contains(taken))
+    find(family, taken, copies.front(), true, puts, places);
+  return likeliest(std::move(places));
+}
+
+std::vector<WaysOut::Place> WaysOut::from_begin(FamilyId family, const std::vector<NamedFrame>& puts) {
+  std::vector<Place> places;
+  if (puts.empty()) return places;
+  std::vector<Here> copies = copies_of(puts.front());
+  if (copies.size() > kMostCopies) copies.resize(kMostCopies);
+  for (const Here& here : copies) find(family, puts.front(), here, false, puts, places);
+  return likeliest(std::move(places));
+}
+
+}  // namespace refhist

@@ -1,0 +1,68 @@
+// Where a function that gives references back leaves without doing so: the line where the source of that way
+// stands.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/code_graph.h"
+#include "analysis/frame_namer.h"
+#include "analysis/function_ways.h"
+#include "sites/site_table.h"
+
+namespace refhist {
+
+class WaysOut {
+ public:
+  WaysOut(const ModuleMap& modules, const SiteTable& sites)
+      : modules_(modules), sites_(sites), graph_(modules) {}
+
+  struct Place {
+    NamedFrame frame;
+    bool passed_on = false;  ///< LostWay::passed_on
+    /// It leads to the next reference without code of its own: the line is the branch's.
+    bool no_line = false;
+  };
+  /// From the call that `taken` is the frame of, which takes such a reference. `puts`: frames of the same
+  /// function in calls that gave one back. The likeliest first; empty when there are none, or too many to say
+  /// anything.
+  std::vector<Place> behind(FamilyId family, const NamedFrame& taken, const std::vector<NamedFrame>& puts);
+  /// From the beginning of the function that `puts` are frames of.
+  std::vector<Place> from_begin(FamilyId family, const std::vector<NamedFrame>& puts);
+
+ private:
+  /// A function's code: itself, or one of its inlined copies.
+  struct Here {
+    const LoadedModule* loaded = nullptr;
+    std::vector<FileRange> ranges;
+    Address begin = 0;
+    bool inlined = false;
+    [[nodiscard]] bool contains(const NamedFrame& frame) const;
+  };
+  const LoadedModule* module_of(const NamedFrame& frame) const;
+  /// Where the frame's function has code, its own and inlined; the frame's own first.
+  std::vector<Here> copies_of(const NamedFrame& frame) const;
+  void find(FamilyId family, const NamedFrame& frame, const Here& here, bool taken,
+            const std::vector<NamedFrame>& puts, std::vector<Place>& places);
+  /// Instructions that were seen to give back, and what those of them that are calls enter.
+  FunctionWays::GivesBack gives_back(FamilyId family, const Here& here, const std::vector<NamedFrame>& puts);
+  bool enters_put(FamilyId family, const Module& module, Address target);
+  bool ends_the_program(const Module& module, Address target);
+  NamedFrame place_of(const LostWay& way, const NamedFrame& frame, const Here& here) const;
+  unsigned line_of(Address at, const NamedFrame& frame, const Here& here) const;
+  static std::vector<Place> likeliest(std::vector<Place> places);
+  void find_puts();
+
+  const ModuleMap& modules_;
+  const SiteTable& sites_;
+  CodeGraph graph_;
+  std::map<std::pair<const Module*, Address>, std::set<FamilyId>>
+      puts_;  // functions, and inlined instructions
+  std::size_t sites_seen_ = 0;
+};
+
+}  // namespace refhist

@@ -1,0 +1,133 @@
+// Functions that give back what they have on all ways but one. Each argument is one of them; the lines that
+// may be named say "lost: " and the argument.
+#include <stdlib.h>
+#include <string.h>
+
+#define APART __attribute__((noinline))
+#define MOST 24
+
+struct page {
+  int refs;
+  int number;
+  int dirty;
+};
+
+APART struct page *page_new(int number) {
+  struct page *p = calloc(1, sizeof *p);
+  if (p == NULL) abort();
+  p->refs = 1;
+  p->number = number;
+  return p;
+}
+APART struct page *page_get(struct page *p) {
+  ++p->refs;
+  return p;
+}
+APART void page_put(struct page *p) {
+  if (--p->refs == 0) free(p);
+}
+
+static volatile int written;
+static volatile int refused;
+static struct page *pages[MOST];
+
+APART struct page *page_find(int number) {
+  return number < MOST && pages[number] != NULL ? page_get(pages[number]) : NULL;
+}
+
+APART static int write_page(int number, int wrong) {
+  struct page *p = page_find(number);
+  if (p == NULL) return -1;
+  if (p->number % 7 == 3) {
+    page_put(p);
+    return -2;
+  }
+  if (wrong && p->number == 5) {
+    p->dirty = 1;
+    return -3; /* lost: error */
+  }
+  written += p->number;
+  page_put(p);
+  return 0;
+}
+
+APART static void finish_page(struct page *p, int wrong) {
+  if (wrong && p->number == 4) {
+    ++refused; /* lost: late */
+    return;    /* lost: late */
+  }
+  written += p->number;
+  page_put(p);
+}
+
+APART static int sum_pages(int wrong) {
+  int sum = 0;
+  for (int i = 0; i < MOST + 2; ++i) {
+    struct page *p = page_find(i);
+    if (p == NULL) continue;
+    if (wrong && p->number == 11) {
+      ++refused; /* lost: loop */
+      continue;  /* lost: loop */
+    }
+    sum += p->number;
+    page_put(p);
+  }
+  return sum;
+}
+
+static inline int release_page(struct page *p, int wrong) {
+  if (p->dirty) ++written;
+  if (wrong && p->number == 6) {
+    ++refused;
+    return -1; /* lost: inlined */
+  }
+  page_put(p);
+  return 0;
+}
+APART static int close_page(int number, int wrong) {
+  struct page *p = page_get(pages[number]);
+  return release_page(p, wrong) + 1;
+}
+APART static int drop_page(int number) {
+  struct page *p = page_get(pages[number]);
+  p->dirty = 0;
+  return release_page(p, 0);
+}
+
+APART static void leave_page(int number, int wrong) {
+  struct page *p = page_get(pages[number]);
+  written += p->number;
+  if (!wrong || number != 2) page_put(p); /* lost: only */
+}
+
+// Every way gives back, or hands on: the caller is the one that forgets.
+static struct page *kept[MOST];
+APART static void keep_or_put(struct page *p) {
+  if (p->number % 2 != 0) {
+    page_put(p);
+    return;
+  }
+  kept[p->number] = p;
+}
+
+int main(int argc, char **argv) {
+  const char *way = argc > 1 ? argv[1] : "none";
+  for (int i = 0; i < MOST; ++i) pages[i] = page_new(i);
+  for (int i = 0; i < MOST; ++i) {
+    write_page(i, strcmp(way, "error") == 0);
+    finish_page(page_get(pages[i]), strcmp(way, "late") == 0);
+    close_page(i, strcmp(way, "inlined") == 0);
+    drop_page(i);
+    leave_page(i, strcmp(way, "only") == 0);
+    keep_or_put(page_get(pages[i]));
+  }
+  written += sum_pages(strcmp(way, "loop") == 0);
+  for (int i = 0; i < MOST; ++i) {
+    const int forget = strcmp(way, "kept") == 0 && i == 8; /* lost: kept */
+    if (kept[i] != NULL && !forget) page_put(kept[i]);     /* lost: kept */
+    kept[i] = NULL;
+    page_put(pages[i]);
+    pages[i] = NULL;
+  }
+  return 0;
+}

@@ -1,0 +1,73 @@
+"""The way out of a function on which it does not give back what it has is the first suspect, by its line."""
+
+import os
+
+from harness.checks import check, contains, equal, lacks
+from harness.shapes import check_findings, leaks, only
+
+PAGE = "--name page --init page_new --get page_get --put page_put --type 'struct page' --count refs"
+WAY = "this way out of"
+
+
+def lost(d, mode):
+    d.track(PAGE)
+    d.refhist("break-on-leak")
+    d.run(mode)
+    d.expect_stop()
+    return only(leaks(d), "leaks")["suspects"]
+
+
+def line_of(suspect):
+    with open(suspect["file"], encoding="utf-8") as source:
+        return source.read().splitlines()[suspect["line"] - 1]
+
+
+def named(d, mode):
+    suspects = lost(d, mode)
+    first = suspects[0]
+    told = [(suspect["function"], suspect["line"], suspect["why"]) for suspect in suspects]
+    check(f"lost: {mode}" in line_of(first), f"the first of {told} is at: {line_of(first)}")
+    contains(first["why"], WAY, "why")
+    equal((first["what"], first["confidence"]), ("missing put", "candidate"), "what and confidence")
+
+
+def test_right(d):
+    d.track(PAGE)
+    d.run()
+    d.expect_exit(0)
+    equal(check_findings(d), (0, []), "exit status and findings")
+
+
+def test_an_error_on_which_it_returns(d):
+    named(d, "error")
+
+
+def test_what_a_caller_has_handed_over(d):
+    named(d, "late")
+
+
+def test_the_next_one_of_a_loop(d):
+    named(d, "loop")
+
+
+def test_an_inlined_function(d):
+    named(d, "inlined")
+
+
+def test_a_branch_around_the_put(d):
+    named(d, "only")
+
+
+def test_a_function_that_keeps_it_leaves_right(d):
+    for suspect in lost(d, "kept"):
+        lacks(suspect["function"], "keep_or_put" if WAY in suspect["why"] else "\n", "the ways out")
+
+
+def test_the_same_when_the_file_is_opened(d):
+    before = lost(d, "error")
+    path = os.path.join(d.case.scratch, "history.rh")
+    d.refhist(f"save {path}")
+    d.kill()
+    d.refhist(f"open {path}")
+    equal([(s["function"], s["line"]) for s in only(leaks(d), "leaks")["suspects"]],
+          [(s["function"], s["line"]) for s in before], "suspects")
