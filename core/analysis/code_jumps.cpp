@@ -83,6 +83,15 @@ JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function) {
   return jumps;
 }
 
+std::optional<Address> behind_jump_to(const Module& module, const FunctionSymbol& function, Address target) {
+  std::optional<Address> behind;
+  if (function.size > kLargestFunction) return behind;
+  Decoder(module).each(function.address, function.address + function.size, [&](const Decoded& decoded) {
+    if (!behind && is_jump(decoded) && decoded.target() == target) behind = decoded.next();
+  });
+  return behind;
+}
+
 std::vector<Address> calls_out_of(const Module& module, const FunctionSymbol& function, FileRange range) {
   std::vector<Address> targets;
   const Address end = function.address + function.size;

@@ -21,6 +21,9 @@ std::vector<Address> calls_out_of(const Module& module, const FunctionSymbol& fu
 
 JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function);
 
+/// Behind the first jump of the function to that place outside of it.
+std::optional<Address> behind_jump_to(const Module& module, const FunctionSymbol& function, Address target);
+
 /// Target of the direct call that returns to `return_pc`, which lies in the function or right behind it.
 /// Nothing when the instruction before it is something else, such as a call through a pointer.
 std::optional<Address> direct_call_before(const Module& module, const FunctionSymbol& function,

@@ -187,14 +187,25 @@ std::string FrameNamer::operation(const Event& event) {
   return short_function_name(stack(event.stack)[count - 1].function);
 }
 
-std::string FrameNamer::lost_owner(const Event& event) {
-  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+std::size_t FrameNamer::owner_behind_call(const Event& event, const std::vector<StackFrame>& frames) const {
   const bool inlined = event.site.valid() && sites_.get(event.site).counter;
   const bool hidden = inlined || !family_of(event).fold.empty();
-  const std::size_t owner = frames.empty() || hidden ? 0 : owner_index(event, frames);
+  return frames.empty() || hidden ? 0 : owner_index(event, frames);
+}
+
+std::string FrameNamer::lost_owner(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  const std::size_t owner = owner_behind_call(event, frames);
   if (owner == 0) return {};
   const auto lost = tail_calls_.between(frames[owner - 1], frames[owner]);
   return lost && lost->complete && lost->ways.size() == 1 ? lost->ways.front().back() : std::string();
+}
+
+std::optional<NamedFrame> FrameNamer::jumping_owner(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  const std::size_t owner = owner_behind_call(event, frames);
+  const auto jump = owner == 0 ? std::nullopt : tail_calls_.only_jump(frames[owner - 1], frames[owner]);
+  return jump ? std::optional(name(*jump).front()) : std::nullopt;
 }
 
 std::string FrameNamer::text(const NamedFrame& frame, bool whole) {

@@ -48,6 +48,8 @@ class FrameNamer {
   /// The function that really made the owner's call, when it jumped to the one that the stack shows and so
   /// has no frame; empty when that is not so, or not known for sure.
   std::string lost_owner(const Event& event);
+  /// The same as a frame at its jump; nothing when more than one frame was lost.
+  std::optional<NamedFrame> jumping_owner(const Event& event);
   /// "conn_close (json_client.c:120)", or module and address when nothing better is known. The function as
   /// short_name has it, unless the `whole` name is wanted.
   static std::string text(const NamedFrame& frame, bool whole = false);
@@ -85,6 +87,9 @@ class FrameNamer {
   bool makes_objects(FamilyId family, const std::string& function);
   /// Frames of the origin's stack before the owner's own: of the library that its site is in.
   std::size_t owner_depth(const EventOrigin& origin);
+  /// owner_index, or 0 where the owner has made no call of its own to the library.
+  [[nodiscard]] std::size_t owner_behind_call(const Event& event,
+                                              const std::vector<StackFrame>& frames) const;
   [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {

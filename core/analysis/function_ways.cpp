@@ -72,6 +72,12 @@ bool FunctionWays::passes_on(const Step& step) const {
                                     [&](const Value& value) { return is_reference(value); });
 }
 
+std::optional<Address> FunctionWays::obtained() const {
+  const auto found =
+      reference_.known() && reference_.offset == 0 ? results_.find(reference_.place) : results_.end();
+  return found == results_.end() ? std::nullopt : std::optional(found->second);
+}
+
 bool FunctionWays::gives_soon(Address at, const GivesBack& gives_back) const {
   constexpr int kSoon = 12;
   Instruction instruction;
@@ -140,7 +146,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   note_uses(instruction, state, step);
   constexpr unsigned kFirstArgument = 7;
   const Value first = state.reg(kFirstArgument);
-  if (step.gives && call && !reference_.known()) reference_ = first;
+  if (step.gives && (call || out) && !reference_.known()) reference_ = first;
   if (code_.taken && first.known() && first != reference_ && results_.contains(first.place))
     step.gives = false;
   if (step.leaves || ends_here(instruction.decoded.mnemonic) || (call && target && ends(*target)))
@@ -156,7 +162,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   }
   if (call) {
     const Value result = values_.fresh();
-    results_.insert(result.place);
+    results_.emplace(result.place, step.end);
     state.return_from_call(result);
     tested = {};
   } else {

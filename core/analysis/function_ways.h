@@ -41,6 +41,8 @@ class FunctionWays {
   /// Empty when every way gives back, none does, or the code cannot be followed. Ways that part at a test
   /// whether there is anything to give back are left out.
   std::vector<LostWay> lost(const GivesBack& gives_back, const Ends& ends);
+  /// Where the call returns to that what is given back is the result of.
+  [[nodiscard]] std::optional<Address> obtained() const;
   /// Places that give back, of those that were passed.
   [[nodiscard]] std::size_t puts() const { return puts_; }
 
@@ -86,7 +88,7 @@ class FunctionWays {
   ValueTable values_;
   FunctionFacts facts_;
   Value reference_;
-  std::set<PlaceId> results_;  // of calls: other references, when they are given back
+  std::map<PlaceId, Address> results_;  // of calls, by where they return to
   std::map<Address, Step> steps_;
   std::vector<Waiting> waiting_;
   std::size_t puts_ = 0;

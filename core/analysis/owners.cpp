@@ -27,6 +27,9 @@ const Owner& Owners::of(const Event& event) {
   Owner& owner = entry->second;
   if (!added) return owner;
   owner.frame = namer_.owner(event);
+  if (gives_back(event)) {
+    if (auto jumping = namer_.jumping_owner(event)) owner.frame = std::move(*jumping);
+  }
   const bool get = event.role == Role::get || event.role == Role::try_get;
   if (get && namer_.returns_object(event, owner.frame)) owner.frame = receiver(event, owner.frame);
   owner.place = owner.frame.function.empty() ? FrameNamer::text(owner.frame) : owner.frame.function;

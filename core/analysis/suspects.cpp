@@ -169,8 +169,8 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
   std::vector<WaysOut::Place> ways;
   for (const auto& [partner, share] : lost.partners) {
     if (share < kOften || lost.on_stack(partner)) continue;
-    for (WaysOut::Place& way : ways_out_.from_begin(family, puts_in_(partner, family)))
-      ways.push_back(std::move(way));
+    const auto& of_partner = ways_out_.from_begin(family, puts_in_(partner, family));
+    ways.insert(ways.end(), of_partner.begin(), of_partner.end());
   }
   add_with_ways(ways, std::move(here), suspects);
   if (!lost.usual.empty()) {
@@ -196,8 +196,10 @@ void Suspects::add_with_ways(const std::vector<WaysOut::Place>& ways, std::vecto
 }
 
 std::vector<Suspect> Suspects::ways_out_of(const std::string& function, FamilyId family) {
+  std::vector<WaysOut::Place> ways = ways_out_.from_begin(family, puts_in_(function, family));
+  std::erase_if(ways, [](const WaysOut::Place& way) { return way.no_line; });
   std::vector<Suspect> suspects;
-  add_with_ways(ways_out_.from_begin(family, puts_in_(function, family)), {}, suspects);
+  add_with_ways(ways, {}, suspects);
   return suspects;
 }
 

@@ -70,9 +70,38 @@ std::shared_ptr<const LostFrames> TailCalls::between(const StackFrame& inner, co
   return entry->second;
 }
 
+std::optional<StackFrame> TailCalls::only_jump(const StackFrame& inner, const StackFrame& outer) {
+  const auto lost = between(inner, outer);
+  if (!lost || !lost->complete || lost->ways.size() != 1 || lost->ways.front().size() != 1)
+    return std::nullopt;
+  const Module& caller = modules_.get(outer.module)->module->code();
+  const auto calling = caller.function_at(outer.pc - 1);
+  const auto target = calling ? direct_call_before(caller, *calling, outer.pc) : std::nullopt;
+  if (!target) return std::nullopt;
+  for (const Function& called : graph_.entered_at(caller, *target)) {
+    for (const Address jump : jumps(called).targets) {
+      const std::vector<Function> entered = graph_.entered_at(*called.module, jump);
+      const bool there = std::any_of(entered.begin(), entered.end(), [&](const Function& function) {
+        return plain_name(function.symbol) == lost->runs;
+      });
+      const auto behind = there ? behind_jump_to(*called.module, called.symbol, jump) : std::nullopt;
+      const ModuleId id = behind ? id_of(*called.module) : ModuleId();
+      if (id.valid()) return StackFrame{id, *behind, false};
+    }
+  }
+  return std::nullopt;
+}
+
+ModuleId TailCalls::id_of(const Module& module) const {
+  for (const LoadedModule* loaded : modules_.all()) {
+    if (&loaded->module->code() == &module) return loaded->id;
+  }
+  return {};
+}
+
 std::optional<LostFrames> TailCalls::look(const StackFrame& inner, const StackFrame& outer) {
-  const Module& caller = *modules_.get(outer.module)->module;
-  const Module& callee = *modules_.get(inner.module)->module;
+  const Module& caller = modules_.get(outer.module)->module->code();
+  const Module& callee = modules_.get(inner.module)->module->code();
   const auto calling = caller.function_at(outer.pc - 1);
   const auto running = callee.function_at(inner.exact ? inner.pc : inner.pc - 1);
   if (!calling || !running) return std::nullopt;

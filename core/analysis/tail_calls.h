@@ -34,6 +34,9 @@ class TailCalls {
   /// What is lost between a frame and the one that it returns to; null when nothing is, or when it cannot be
   /// told.
   std::shared_ptr<const LostFrames> between(const StackFrame& inner, const StackFrame& outer);
+  /// Behind the jump by which the function that the outer frame has called left for the inner one's, as the
+  /// frame of a call there; nothing when `between` tells of more than this one lost frame.
+  std::optional<StackFrame> only_jump(const StackFrame& inner, const StackFrame& outer);
   /// This is what `between` is to say of them.
   void remember(const StackFrame& inner, const StackFrame& outer, LostFrames lost);
 
@@ -50,6 +53,7 @@ class TailCalls {
   /// Every jump out of the function, its cold part included.
   void follow_jumps(Search& search, const Function& at, std::vector<std::string>& way);
   const JumpsOut& jumps(const Function& function);
+  [[nodiscard]] ModuleId id_of(const Module& module) const;
 
   const ModuleMap& modules_;
   CodeGraph graph_{modules_};

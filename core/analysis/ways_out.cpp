@@ -121,10 +121,8 @@ NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const 
   place.lost = nullptr;
   place.pc = here.loaded->bias + way.branch;
   place.line = 0;
-  // The closing brace, where each way ends that has an end of its own.
-  unsigned brace = 0;
-  for (const FileRange& range : here.ranges) brace = std::max(brace, line_of(range.end - 1, frame, here));
-  if (way.leave) brace = std::max(brace, line_of(*way.leave, frame, here));
+  // The closing brace, where a way ends that has an end of its own.
+  const unsigned brace = way.leave && !here.inlined ? line_of(*way.leave, frame, here) : 0;
   for (const Address at : way.own) {
     const unsigned line = line_of(at, frame, here);
     if (line == 0 || line == brace || line < place.line) continue;
@@ -138,11 +136,24 @@ NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const 
 void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here, bool taken,
                    const std::vector<NamedFrame>& puts, std::vector<Place>& places) {
   const Module& module = here.loaded->module->code();
-  FunctionWays ways(
-      {&module, here.ranges, taken ? in_file(frame, *here.loaded) : here.begin, taken, here.inlined});
-  std::vector<LostWay> lost = ways.lost(gives_back(family, here, puts),
-                                        [&](Address target) { return ends_the_program(module, target); });
-  if (lost.size() > ways.puts()) return;  // then it is no exception
+  const FunctionWays::GivesBack gives = gives_back(family, here, puts);
+  const auto ends = [&](Address target) { return ends_the_program(module, target); };
+  FunctionWays::Code code{&module, here.ranges, taken ? in_file(frame, *here.loaded) : here.begin, taken,
+                          here.inlined};
+  FunctionWays ways(code);
+  std::vector<LostWay> lost = ways.lost(gives, ends);
+  const auto obtained = taken ? std::nullopt : ways.obtained();
+  if (!obtained) return add(lost, ways.puts(), frame, here, places);
+  code.from = *obtained;
+  code.taken = true;
+  FunctionWays behind(code);
+  lost = behind.lost(gives, ends);
+  add(lost, behind.puts(), frame, here, places);
+}
+
+void WaysOut::add(const std::vector<LostWay>& lost, std::size_t puts, const NamedFrame& frame,
+                  const Here& here, std::vector<Place>& places) {
+  if (lost.size() > puts) return;  // then it is no exception
   for (const LostWay& way : lost) {
     NamedFrame place = place_of(way, frame, here);
     const bool known = std::any_of(places.begin(), places.end(),
@@ -159,22 +170,27 @@ std::vector<WaysOut::Place> WaysOut::likeliest(std::vector<Place> places) {
   return places;
 }
 
-std::vector<WaysOut::Place> WaysOut::behind(FamilyId family, const NamedFrame& taken,
-                                            const std::vector<NamedFrame>& puts) {
+const std::vector<WaysOut::Place>& WaysOut::behind(FamilyId family, const NamedFrame& taken,
+                                                   const std::vector<NamedFrame>& puts) {
+  const auto [entry, added] = known_.try_emplace({family, taken.function, taken.pc, puts.size()});
+  if (!added) return entry->second;
   std::vector<Place> places;
   const std::vector<Here> copies = copies_of(taken);
   if (!copies.empty() && copies.front().contains(taken))
     find(family, taken, copies.front(), true, puts, places);
-  return likeliest(std::move(places));
+  return entry->second = likeliest(std::move(places));
 }
 
-std::vector<WaysOut::Place> WaysOut::from_begin(FamilyId family, const std::vector<NamedFrame>& puts) {
+const std::vector<WaysOut::Place>& WaysOut::from_begin(FamilyId family, const std::vector<NamedFrame>& puts) {
+  static const std::vector<Place> kNone;
+  if (puts.empty()) return kNone;
+  const auto [entry, added] = known_.try_emplace({family, puts.front().function, 0, puts.size()});
+  if (!added) return entry->second;
   std::vector<Place> places;
-  if (puts.empty()) return places;
   std::vector<Here> copies = copies_of(puts.front());
   if (copies.size() > kMostCopies) copies.resize(kMostCopies);
   for (const Here& here : copies) find(family, puts.front(), here, false, puts, places);
-  return likeliest(std::move(places));
+  return entry->second = likeliest(std::move(places));
 }
 
 }  // namespace refhist

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,9 +31,10 @@ class WaysOut {
   /// From the call that `taken` is the frame of, which takes such a reference. `puts`: frames of the same
   /// function in calls that gave one back. The likeliest first; empty when there are none, or too many to say
   /// anything.
-  std::vector<Place> behind(FamilyId family, const NamedFrame& taken, const std::vector<NamedFrame>& puts);
+  const std::vector<Place>& behind(FamilyId family, const NamedFrame& taken,
+                                   const std::vector<NamedFrame>& puts);
   /// From the beginning of the function that `puts` are frames of.
-  std::vector<Place> from_begin(FamilyId family, const std::vector<NamedFrame>& puts);
+  const std::vector<Place>& from_begin(FamilyId family, const std::vector<NamedFrame>& puts);
 
  private:
   /// A function's code: itself, or one of its inlined copies.
@@ -48,6 +50,9 @@ class WaysOut {
   std::vector<Here> copies_of(const NamedFrame& frame) const;
   void find(FamilyId family, const NamedFrame& frame, const Here& here, bool taken,
             const std::vector<NamedFrame>& puts, std::vector<Place>& places);
+  /// Unless they are as many as the puts.
+  void add(const std::vector<LostWay>& lost, std::size_t puts, const NamedFrame& frame, const Here& here,
+           std::vector<Place>& places);
   /// Instructions that were seen to give back, and what those of them that are calls enter.
   FunctionWays::GivesBack gives_back(FamilyId family, const Here& here, const std::vector<NamedFrame>& puts);
   bool enters_put(FamilyId family, const Module& module, Address target);
@@ -60,6 +65,8 @@ class WaysOut {
   const ModuleMap& modules_;
   const SiteTable& sites_;
   CodeGraph graph_;
+  /// By function, where it took the reference, and how many of its puts were known then.
+  std::map<std::tuple<FamilyId, std::string, Address, std::size_t>, std::vector<Place>> known_;
   std::map<std::pair<const Module*, Address>, std::set<FamilyId>>
       puts_;  // functions, and inlined instructions
   std::size_t sites_seen_ = 0;

@@ -28,7 +28,9 @@ const std::vector<FunctionSymbol>& RecordedModule::functions() const {
 
 std::vector<SourceFrame> RecordedModule::source_frames(Address address) const {
   const auto found = frames_.find(address);
-  return found == frames_.end() ? std::vector<SourceFrame>() : found->second;
+  if (found != frames_.end()) return found->second;
+  const Module& file = code();
+  return &file == this ? std::vector<SourceFrame>() : file.source_frames(address);
 }
 
 }  // namespace refhist

@@ -43,8 +43,8 @@ APART static int write_page(int number, int wrong) {
     return -2;
   }
   if (wrong && p->number == 5) {
-    p->dirty = 1;
-    return -3; /* lost: error */
+    p->dirty = 1; /* lost: error */
+    return -3;    /* lost: error */
   }
   written += p->number;
   page_put(p);
@@ -78,7 +78,7 @@ APART static int sum_pages(int wrong) {
 static inline int release_page(struct page *p, int wrong) {
   if (p->dirty) ++written;
   if (wrong && p->number == 6) {
-    ++refused;
+    ++refused; /* lost: inlined */
     return -1; /* lost: inlined */
   }
   page_put(p);
