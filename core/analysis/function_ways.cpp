@@ -7,7 +7,8 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kMostInstructions = 20000;
+constexpr std::size_t kMostInstructions = 8000;
+constexpr std::size_t kMostBranches = 64;  // that part ways: each is followed by itself
 constexpr std::array<unsigned, 6> kArgumentRegisters{7, 6, 2, 1, 8, 9};  // rdi, rsi, rdx, rcx, r8, r9
 
 std::optional<Address> direct_target(const Instruction& instruction) {
@@ -291,6 +292,7 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
     for (const Address next : step.next) {
       if (!gives.contains(next)) ways.push_back(way(at, next, good));
     }
+    if (ways.size() > kMostBranches) return {};
   }
   // What keeps it or only ends the program loses nothing.
   std::erase_if(ways, [&](const LostWay& way) {
