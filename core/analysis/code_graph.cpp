@@ -2,23 +2,10 @@
 
 #include <set>
 
-#include "base/error.h"
 #include "probes/import_slots.h"
+#include "probes/instruction.h"
 
 namespace refhist {
-
-namespace {
-
-/// False when the module's file is gone, or another one has its name by now.
-bool is_file_of(const Module& module) {
-  try {
-    return !module.build_id().empty() && Module::open(module.path())->build_id() == module.build_id();
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-}  // namespace
 
 std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Address target) {
   const auto symbol = module.function_at(target);
@@ -43,7 +30,8 @@ std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Add
 
 const std::unordered_map<Address, std::string>& CodeGraph::imports(const Module& module) {
   const auto [entry, is_new] = imports_.try_emplace(&module);
-  if (is_new && is_file_of(module)) entry->second = read_import_slots(module.path());
+  if (is_new && Module::open_unchanged(module.path(), module.build_id()))
+    entry->second = read_import_slots(module.path());
   return entry->second;
 }
 

@@ -29,7 +29,4 @@ std::optional<Address> behind_jump_to(const Module& module, const FunctionSymbol
 std::optional<Address> direct_call_before(const Module& module, const FunctionSymbol& function,
                                           Address return_pc);
 
-/// The GOT slot through which a PLT stub at the address jumps; nothing when no stub stands there.
-std::optional<Address> stub_slot(const Module& module, Address address);
-
 }  // namespace refhist

@@ -14,8 +14,8 @@ namespace refhist {
 
 class EndCalls {
  public:
-  EndCalls(const ModuleMap& modules, const SiteTable& sites)
-      : modules_(modules), sites_(sites), graph_(modules) {}
+  EndCalls(const ModuleMap& modules, const SiteTable& sites, CodeGraph& graph)
+      : modules_(modules), sites_(sites), graph_(graph) {}
 
   /// True when it was seen in the code. Calls through pointers are not followed: false proves nothing.
   bool give_back(FamilyId ending, FamilyId given);
@@ -29,7 +29,7 @@ class EndCalls {
 
   const ModuleMap& modules_;
   const SiteTable& sites_;
-  CodeGraph graph_;
+  CodeGraph& graph_;
   std::map<Place, std::set<FamilyId>> puts_;  // by the function that they lie in
   std::size_t sites_seen_ = 0;
   std::map<FamilyId, std::set<FamilyId>> reached_;

@@ -63,6 +63,7 @@ class FrameNamer {
   /// The same for one frame: its function, and what that was inlined into.
   const std::vector<NamedFrame>& name(const StackFrame& frame);
   [[nodiscard]] const ModuleMap& modules() const { return modules_; }
+  [[nodiscard]] CodeGraph& code_graph() { return tail_calls_.graph(); }
   TailCalls& tail_calls() { return tail_calls_; }
   void modules_changed() { cache_.clear(); }
 

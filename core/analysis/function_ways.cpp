@@ -11,19 +11,14 @@ constexpr std::size_t kMostInstructions = 8000;
 constexpr std::size_t kMostBranches = 64;  // that part ways: each is followed by itself
 constexpr std::array<unsigned, 6> kArgumentRegisters{7, 6, 2, 1, 8, 9};  // rdi, rsi, rdx, rcx, r8, r9
 
-std::optional<Address> direct_target(const Instruction& instruction) {
-  const ZydisDecodedOperand& operand = instruction.operands[0];
-  if (operand.type != ZYDIS_OPERAND_TYPE_IMMEDIATE || operand.imm.is_relative == 0) return std::nullopt;
-  return instruction.next() + static_cast<Address>(operand.imm.value.s);
-}
-
 /// What a call enters: its target, or for one through a slot the slot's own address.
 std::optional<Address> entered(const Instruction& instruction) {
-  if (const auto target = direct_target(instruction)) return target;
-  const ZydisDecodedOperand& operand = instruction.operands[0];
-  if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.base != ZYDIS_REGISTER_RIP)
-    return std::nullopt;
-  return instruction.next() + static_cast<Address>(operand.mem.disp.value);
+  const auto target = instruction.direct_target();
+  return target ? target : instruction.slot();
+}
+
+bool is_return(const Instruction& instruction) {
+  return instruction.decoded.meta.category == ZYDIS_CATEGORY_RET;
 }
 
 bool ends_here(ZydisMnemonic mnemonic) {
@@ -31,20 +26,6 @@ bool ends_here(ZydisMnemonic mnemonic) {
 }
 
 }  // namespace
-
-bool FunctionWays::decode(Address at, Instruction& out) const {
-  static const ZydisDecoder decoder = [] {
-    ZydisDecoder made;
-    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return made;
-  }();
-  std::array<std::uint8_t, ZYDIS_MAX_INSTRUCTION_LENGTH> bytes{};
-  std::size_t size = bytes.size();
-  while (size > 0 && !code_.module->read_code(at, bytes.data(), size)) --size;
-  out.address = at;
-  return size > 0 && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), size, &out.decoded,
-                                                         out.operands.data()));
-}
 
 bool FunctionWays::inside(Address at) const {
   return std::any_of(code_.ranges.begin(), code_.ranges.end(),
@@ -59,7 +40,7 @@ Value FunctionWays::compared(const Instruction& instruction, MachineState& state
 }
 
 void FunctionWays::note_uses(const Instruction& instruction, MachineState& state, Step& step) const {
-  if (instruction.decoded.meta.category == ZYDIS_CATEGORY_CALL || step.leaves) {
+  if (instruction.is_call() || step.leaves) {
     for (const unsigned reg : kArgumentRegisters) step.passed.push_back(state.reg(reg));
   }
   const ZydisDecodedOperand& to = instruction.operands[0];
@@ -82,13 +63,11 @@ std::optional<Address> FunctionWays::obtained() const {
 bool FunctionWays::gives_soon(Address at, const GivesBack& gives_back) const {
   constexpr int kSoon = 12;
   Instruction instruction;
-  for (int i = 0; i < kSoon && decode(at, instruction); ++i) {
-    const auto category = instruction.decoded.meta.category;
-    const bool call = category == ZYDIS_CATEGORY_CALL;
+  for (int i = 0; i < kSoon && read_instruction(*code_.module, at, instruction); ++i) {
+    const bool call = instruction.is_call();
     if (gives_back(at, instruction.next(), call ? entered(instruction) : std::nullopt)) return true;
-    if (call || category == ZYDIS_CATEGORY_COND_BR || category == ZYDIS_CATEGORY_RET) return false;
-    const auto target =
-        category == ZYDIS_CATEGORY_UNCOND_BR ? direct_target(instruction) : instruction.next();
+    if (call || instruction.is_branch() || is_return(instruction)) return false;
+    const auto target = instruction.is_jump() ? instruction.direct_target() : instruction.next();
     if (!target) return false;
     at = *target;
   }
@@ -101,10 +80,12 @@ bool FunctionWays::has_frame_pointer() const {
   if (!function) return false;
   Instruction first;
   Address at = function->address;
-  if (decode(at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_ENDBR64) at = first.next();
+  if (read_instruction(*code_.module, at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
+    at = first.next();
   Instruction second;
-  return decode(at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_PUSH &&
-         first.operands[0].reg.value == ZYDIS_REGISTER_RBP && decode(first.next(), second) &&
+  return read_instruction(*code_.module, at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_PUSH &&
+         first.operands[0].reg.value == ZYDIS_REGISTER_RBP &&
+         read_instruction(*code_.module, first.next(), second) &&
          second.decoded.mnemonic == ZYDIS_MNEMONIC_MOV &&
          second.operands[0].reg.value == ZYDIS_REGISTER_RBP &&
          second.operands[1].reg.value == ZYDIS_REGISTER_RSP;
@@ -130,20 +111,19 @@ MachineState FunctionWays::at_begin() {
 
 bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends) {
   Instruction instruction;
-  if (!decode(waiting.at, instruction)) return false;
+  if (!read_instruction(*code_.module, waiting.at, instruction)) return false;
   Step& step = steps_[waiting.at];
   step.end = instruction.next();
   MachineState state = waiting.state;
-  const auto category = instruction.decoded.meta.category;
-  const bool call = category == ZYDIS_CATEGORY_CALL;
-  const bool jump = category == ZYDIS_CATEGORY_UNCOND_BR;
+  const bool call = instruction.is_call();
+  const bool jump = instruction.is_jump();
   const auto target = call || jump ? entered(instruction) : std::nullopt;
-  const bool out = jump && (!direct_target(instruction) || !inside(*direct_target(instruction)));
+  const bool out = jump && (!instruction.direct_target() || !inside(*instruction.direct_target()));
   if (out && !target) return false;  // a switch's table, or a tail call through a pointer
   step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
   step.takes_again = code_.taken && call && step.end == code_.from;
-  step.leaves = category == ZYDIS_CATEGORY_RET || out;
-  if (category == ZYDIS_CATEGORY_COND_BR) step.tested = waiting.tested;
+  step.leaves = is_return(instruction) || out;
+  if (instruction.is_branch()) step.tested = waiting.tested;
   note_uses(instruction, state, step);
   constexpr unsigned kFirstArgument = 7;
   const Value first = state.reg(kFirstArgument);
@@ -153,12 +133,11 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   if (step.leaves || ends_here(instruction.decoded.mnemonic) || (call && target && ends(*target)))
     return true;
   Value tested = compared(instruction, state);
-  if (!tested.known() &&
-      (category == ZYDIS_CATEGORY_COND_BR || instruction.decoded.mnemonic == ZYDIS_MNEMONIC_MOV))
+  if (!tested.known() && (instruction.is_branch() || instruction.decoded.mnemonic == ZYDIS_MNEMONIC_MOV))
     tested = waiting.tested;
   if (jump) {
-    waiting_.push_back({*direct_target(instruction), std::move(state), {}});
-    step.next.push_back(*direct_target(instruction));
+    waiting_.push_back({*instruction.direct_target(), std::move(state), {}});
+    step.next.push_back(*instruction.direct_target());
     return true;
   }
   if (call) {
@@ -169,8 +148,8 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   } else {
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
   }
-  if (category == ZYDIS_CATEGORY_COND_BR) {
-    if (const auto to = direct_target(instruction)) {
+  if (instruction.is_branch()) {
+    if (const auto to = instruction.direct_target()) {
       step.next.push_back(*to);
       waiting_.push_back({*to, state, tested});
     }
@@ -198,12 +177,17 @@ bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
   return true;
 }
 
-std::set<Address> FunctionWays::reached(std::set<Address> from, bool past_puts) const {
+std::set<Address> FunctionWays::reached(std::set<Address> from, Ending ending) const {
+  const auto ends = [&](const Step& step) {
+    if (step.takes_again) return true;
+    if (ending == Ending::none) return false;
+    return step.gives || (ending == Ending::put_or_store && is_reference(step.stored));
+  };
   std::vector<Address> waiting(from.begin(), from.end());
   while (!waiting.empty()) {
     const Step& step = steps_.at(waiting.back());
     waiting.pop_back();
-    if (step.takes_again || (step.gives && !past_puts)) continue;
+    if (ends(step)) continue;
     for (const Address next : step.next) {
       if (from.insert(next).second) waiting.push_back(next);
     }
@@ -236,7 +220,7 @@ std::set<Address> FunctionWays::may_give(const std::set<Address>& among) const {
 LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>& good) const {
   LostWay way;
   way.branch = branch;
-  for (const Address at : reached({first}, false)) {
+  for (const Address at : reached({first}, Ending::put)) {
     const Step& step = steps_.at(at);
     if (!good.contains(at)) way.own.push_back(at);
     way.passed_on |= passes_on(step);
@@ -247,32 +231,18 @@ LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>
   return way;
 }
 
-std::set<Address> FunctionWays::unkept() const {
-  std::set<Address> found{code_.from};
-  std::vector<Address> waiting{code_.from};
-  while (!waiting.empty()) {
-    const Step& step = steps_.at(waiting.back());
-    waiting.pop_back();
-    if (step.gives || step.takes_again || is_reference(step.stored)) continue;
-    for (const Address next : step.next) {
-      if (found.insert(next).second) waiting.push_back(next);
-    }
-  }
-  return found;
-}
-
 bool FunctionWays::guards_loop(Address branch) const {
-  for (const Address at : reached({branch}, false)) {
+  for (const Address at : reached({branch}, Ending::put)) {
     const Step& step = steps_.at(at);
     if (!step.gives) continue;
-    if (!reached({step.next.begin(), step.next.end()}, true).contains(at)) return false;
+    if (!reached({step.next.begin(), step.next.end()}, Ending::none).contains(at)) return false;
   }
   return true;
 }
 
 std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends& ends) {
   if (!read(gives_back, ends)) return {};
-  const std::set<Address> before_put = reached({code_.from}, false);
+  const std::set<Address> before_put = reached({code_.from}, Ending::put);
   const std::set<Address> gives = may_give(before_put);
   if (!gives.contains(code_.from)) return {};
   std::set<Address> behind_puts;
@@ -283,8 +253,8 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
     behind_puts.insert(at);
     behind_puts.insert(step.next.begin(), step.next.end());
   }
-  const std::set<Address> good = reached(std::move(behind_puts), true);
-  const std::set<Address> not_kept = unkept();
+  const std::set<Address> good = reached(std::move(behind_puts), Ending::none);
+  const std::set<Address> not_kept = reached({code_.from}, Ending::put_or_store);
   std::vector<LostWay> ways;
   for (const Address at : gives) {
     const Step& step = steps_.at(at);
@@ -297,7 +267,7 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
   // What keeps it or only ends the program loses nothing.
   std::erase_if(ways, [&](const LostWay& way) {
     if (way.stored || (way.own.empty() && guards_loop(way.branch))) return true;
-    const auto all = reached({way.own.empty() ? way.branch : way.own.front()}, false);
+    const auto all = reached({way.own.empty() ? way.branch : way.own.front()}, Ending::put);
     return std::none_of(all.begin(), all.end(),
                         [&](Address at) { return steps_.at(at).leaves || steps_.at(at).takes_again; });
   });

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "probes/instruction_effects.h"
@@ -64,7 +63,6 @@ class FunctionWays {
   };
   bool read(const GivesBack& gives_back, const Ends& ends);
   bool read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends);
-  [[nodiscard]] bool decode(Address at, Instruction& out) const;
   [[nodiscard]] bool inside(Address at) const;
   [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
   [[nodiscard]] bool passes_on(const Step& step) const;
@@ -75,9 +73,9 @@ class FunctionWays {
   bool gives_soon(Address at, const GivesBack& gives_back) const;
   MachineState at_begin();
   [[nodiscard]] bool has_frame_pointer() const;
-  [[nodiscard]] std::set<Address> reached(std::set<Address> from, bool past_puts) const;
-  /// Those that are passed before the reference has been stored.
-  [[nodiscard]] std::set<Address> unkept() const;
+  /// Where a way is not followed any further, beside the call that takes the next reference.
+  enum class Ending { none, put, put_or_store };
+  [[nodiscard]] std::set<Address> reached(std::set<Address> from, Ending ending) const;
   /// Of `among`, those from which a put can be reached.
   [[nodiscard]] std::set<Address> may_give(const std::set<Address>& among) const;
   /// All puts that can be reached from there are made again and again: the branch is how often.

@@ -63,7 +63,7 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
           },
           [this](FamilyId family) { return clean_kinds(family); }),
       depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
-      ways_out_(namer.modules(), sites),
+      ways_out_(namer.modules(), sites, namer.code_graph()),
       suspects_(
           history, namer, owners_, pairs_, depth_, ways_out_,
           [this](const std::string& function, FamilyId family, bool put) {

@@ -53,6 +53,8 @@ class LeakFinder {
  public:
   LeakFinder(const History& history, const SiteTable& sites, const std::vector<TrackedFamily>& families,
              FrameNamer& namer, const FoldedPlaces& folded, ManagedObjects& managed);
+  LeakFinder(const LeakFinder&) = delete;
+  LeakFinder& operator=(const LeakFinder&) = delete;
 
   /// Outstanding objects in groups, largest first. `reach` may be empty (not scanned).
   std::vector<LeakGroup> find(const ReachByObject& reach);

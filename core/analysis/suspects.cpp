@@ -45,6 +45,7 @@ std::string Suspects::caller(const Event& event) {
 std::optional<Event> Suspects::event_in(ObjectId id, const std::string& function, bool put) {
   struct Call {
     Event event;
+    std::string caller;
     std::int64_t more = 0;  // of the wanted kind than of the other one
   };
   std::map<Address, Call> calls;
@@ -52,17 +53,20 @@ std::optional<Event> Suspects::event_in(ObjectId id, const std::string& function
   for (const auto& [event, times] : history_.kinds_of(id)) {
     const bool gives = gives_back(event);
     if (!gives && !acquires(event)) continue;
-    const bool here = owners_.of(event).place == function;
-    if (gives) kept[owners_.of(event).place] -= times;
-    if (!gives && here) kept[caller(event)] += times;
-    if (!here) continue;
-    Call& call = calls[owners_.of(event).frame.pc];
+    const Owner& owner = owners_.of(event);
+    if (gives) kept[owner.place] -= times;
+    if (owner.place != function) continue;
+    Call& call = calls[owner.frame.pc];
     if (gives == put) call.event = event;
+    if (!gives) {
+      call.caller = caller(event);
+      kept[call.caller] += times;
+    }
     call.more += gives == put ? times : -std::int64_t{times};
   }
   const Call* best = nullptr;
   const auto rank = [&](const Call& call) {
-    return std::tuple(call.more > 0, put ? 0 : kept[caller(call.event)], owners_.of(call.event).frame.line);
+    return std::tuple(call.more > 0, put ? 0 : kept[call.caller], owners_.of(call.event).frame.line);
   };
   for (const auto& [pc, call] : calls) {
     if (call.event.site.valid() && (best == nullptr || rank(call) > rank(*best))) best = &call;

@@ -74,11 +74,7 @@ std::optional<StackFrame> TailCalls::only_jump(const StackFrame& inner, const St
   const auto lost = between(inner, outer);
   if (!lost || !lost->complete || lost->ways.size() != 1 || lost->ways.front().size() != 1)
     return std::nullopt;
-  const Module& caller = modules_.get(outer.module)->module->code();
-  const auto calling = caller.function_at(outer.pc - 1);
-  const auto target = calling ? direct_call_before(caller, *calling, outer.pc) : std::nullopt;
-  if (!target) return std::nullopt;
-  for (const Function& called : graph_.entered_at(caller, *target)) {
+  for (const Function& called : called_from(outer)) {
     for (const Address jump : jumps(called).targets) {
       const std::vector<Function> entered = graph_.entered_at(*called.module, jump);
       const bool there = std::any_of(entered.begin(), entered.end(), [&](const Function& function) {
@@ -92,6 +88,13 @@ std::optional<StackFrame> TailCalls::only_jump(const StackFrame& inner, const St
   return std::nullopt;
 }
 
+std::vector<TailCalls::Function> TailCalls::called_from(const StackFrame& outer) {
+  const Module& caller = modules_.get(outer.module)->module->code();
+  const auto calling = caller.function_at(outer.pc - 1);
+  const auto target = calling ? direct_call_before(caller, *calling, outer.pc) : std::nullopt;
+  return target ? graph_.entered_at(caller, *target) : std::vector<Function>();
+}
+
 ModuleId TailCalls::id_of(const Module& module) const {
   for (const LoadedModule* loaded : modules_.all()) {
     if (&loaded->module->code() == &module) return loaded->id;
@@ -100,14 +103,10 @@ ModuleId TailCalls::id_of(const Module& module) const {
 }
 
 std::optional<LostFrames> TailCalls::look(const StackFrame& inner, const StackFrame& outer) {
-  const Module& caller = modules_.get(outer.module)->module->code();
   const Module& callee = modules_.get(inner.module)->module->code();
-  const auto calling = caller.function_at(outer.pc - 1);
   const auto running = callee.function_at(inner.exact ? inner.pc : inner.pc - 1);
-  if (!calling || !running) return std::nullopt;
-  const auto target = direct_call_before(caller, *calling, outer.pc);
-  if (!target) return std::nullopt;
-  const std::vector<Function> called = graph_.entered_at(caller, *target);
+  if (!running) return std::nullopt;
+  const std::vector<Function> called = called_from(outer);
   const bool itself = std::any_of(called.begin(), called.end(), [&](const Function& function) {
     return same_function(function.module, function.symbol, &callee, *running);
   });

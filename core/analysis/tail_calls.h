@@ -37,6 +37,7 @@ class TailCalls {
   /// Behind the jump by which the function that the outer frame has called left for the inner one's, as the
   /// frame of a call there; nothing when `between` tells of more than this one lost frame.
   std::optional<StackFrame> only_jump(const StackFrame& inner, const StackFrame& outer);
+  [[nodiscard]] CodeGraph& graph() { return graph_; }
   /// This is what `between` is to say of them.
   void remember(const StackFrame& inner, const StackFrame& outer, LostFrames lost);
 
@@ -52,6 +53,8 @@ class TailCalls {
   void follow(Search& search, const Function& at, std::vector<std::string>& way);
   /// Every jump out of the function, its cold part included.
   void follow_jumps(Search& search, const Function& at, std::vector<std::string>& way);
+  /// What the call that returns to the frame may have entered.
+  std::vector<Function> called_from(const StackFrame& outer);
   const JumpsOut& jumps(const Function& function);
   [[nodiscard]] ModuleId id_of(const Module& module) const;
 

@@ -19,8 +19,8 @@ namespace refhist {
 
 class WaysOut {
  public:
-  WaysOut(const ModuleMap& modules, const SiteTable& sites)
-      : modules_(modules), sites_(sites), graph_(modules) {}
+  WaysOut(const ModuleMap& modules, const SiteTable& sites, CodeGraph& graph)
+      : modules_(modules), sites_(sites), graph_(graph) {}
 
   struct Place {
     NamedFrame frame;
@@ -64,7 +64,7 @@ class WaysOut {
 
   const ModuleMap& modules_;
   const SiteTable& sites_;
-  CodeGraph graph_;
+  CodeGraph& graph_;
   /// By function, where it took the reference, and how many of its puts were known then.
   std::map<std::tuple<FamilyId, std::string, Address, std::size_t>, std::vector<Place>> known_;
   std::map<std::pair<const Module*, Address>, std::set<FamilyId>>

@@ -163,7 +163,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   options.ignored = state.agent.own_memory();
   options.exiting_thread = exiting_thread;
   add_cut_blocks(state, options);
-  EndCalls ends(state.modules, state.sites);
+  EndCalls ends(state.modules, state.sites, state.namer.code_graph());
   options.end_gives_back = [&](ObjectId ending, ObjectId given) {
     const FamilyId family = state.history.object(ending).family;
     return family != state.history.object(given).family &&

@@ -90,9 +90,8 @@ void read_own_options(const Arguments& arguments, StopRule& rule) {
     rule.generation = arguments.number("--generation", 0);
     if (!rule.object || rule.number_of_event < 1)
       fail(
-          "break-on-event needs #NUMBER as a history prints it, or --object ADDR and --number N: the Nth "
-          "line "
-          "of that object's history");
+          "break-on-event needs #NUMBER as a history prints it, or --object ADDR and --number N: "
+          "the Nth line of that object's history");
     if (rule.generation < 0) fail("--generation needs 1 or more, not {}", rule.generation);
   }
   if (rule.kind != RuleKind::leak && rule.kind != RuleKind::imbalance && !rule.after.empty())

@@ -19,15 +19,12 @@ constexpr unsigned kInstructionBudget = 30000;
 constexpr unsigned kShareOfCall =
     8;  // a call may use up one eighth of what is left, so that the caller is seen whole
 constexpr unsigned kVisitsEach = 2;
-constexpr std::size_t kLongestInstruction = 15;
 
 /// One walk from one function, with everything it calls.
 class Walk {
  public:
   Walk(const FunctionIndex& index, ValueTable& values, FunctionFacts& facts)
-      : index_(index), values_(values), facts_(facts) {
-    ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  }
+      : index_(index), values_(values), facts_(facts) {}
 
   /// Walks one activation; gives the result when every way out returns the same known value.
   Value activation(const CodePlace& start, const MachineState& entry, unsigned depth);
@@ -46,7 +43,6 @@ class Walk {
     std::vector<Value> results;
   };
 
-  bool decode(const Module& module, Address address, Instruction& out);
   void run(Frame& frame, Address address, MachineState state);
   /// False when the path ends here.
   bool step(Frame& frame, const Instruction& instruction, MachineState& state, Address& next);
@@ -57,7 +53,7 @@ class Walk {
   bool call(std::string_view name, const std::optional<CodePlace>& target, MachineState& state,
             unsigned depth);
   static std::optional<CodePlace> direct_target(const Frame& frame, const Instruction& instruction);
-  std::string_view imported_through(const Module& module, const Instruction& instruction) const;
+  std::string_view imported_through(const Module& module, std::optional<Address> slot) const;
   /// The import's name when a PLT stub stands at the place.
   std::string_view stub_import(const CodePlace& place);
   void add_known(const KnownAddition& addition, const MachineState& state, unsigned depth);
@@ -68,19 +64,9 @@ class Walk {
   const FunctionIndex& index_;
   ValueTable& values_;
   FunctionFacts& facts_;
-  ZydisDecoder decoder_{};
   unsigned budget_ = kInstructionBudget;
   std::vector<Address> active_;
 };
-
-bool Walk::decode(const Module& module, Address address, Instruction& out) {
-  std::array<std::uint8_t, kLongestInstruction> bytes{};
-  std::size_t size = bytes.size();
-  while (size > 0 && !module.read_code(address, bytes.data(), size)) --size;
-  out.address = address;
-  return size > 0 && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, bytes.data(), size, &out.decoded,
-                                                         out.operands.data()));
-}
 
 Value Walk::activation(const CodePlace& start, const MachineState& entry, unsigned depth) {
   Frame frame{start.module, depth, {}, {}, {}};
@@ -105,7 +91,7 @@ void Walk::run(Frame& frame, Address address, MachineState state) {
   for (;;) {
     if (budget_ == 0 || ++frame.visits[address] > kVisitsEach) return;
     --budget_;
-    if (!decode(*frame.module, address, instruction)) return;
+    if (!read_instruction(*frame.module, address, instruction)) return;
     Address next = instruction.next();
     if (!step(frame, instruction, state, next)) return;
     address = next;
@@ -159,7 +145,7 @@ void Walk::branch(Frame& frame, const Instruction& instruction, const MachineSta
 bool Walk::jump(Frame& frame, const Instruction& instruction, MachineState& state, Address& next) {
   const auto target = direct_target(frame, instruction);
   const std::string_view import =
-      target ? stub_import(*target) : imported_through(*frame.module, instruction);
+      target ? stub_import(*target) : imported_through(*frame.module, instruction.slot());
   const std::string_view name = !import.empty() ? import : target ? index_.name_at(*target) : "";
   const bool tail_call = !name.empty() || !target;
   if (!tail_call) {
@@ -176,36 +162,23 @@ bool Walk::jump(Frame& frame, const Instruction& instruction, MachineState& stat
 bool Walk::call_instruction(Frame& frame, const Instruction& instruction, MachineState& state) {
   const auto target = direct_target(frame, instruction);
   const std::string_view import =
-      target ? stub_import(*target) : imported_through(*frame.module, instruction);
+      target ? stub_import(*target) : imported_through(*frame.module, instruction.slot());
   if (!import.empty()) return call(import, index_.exported(import), state, frame.depth + 1);
   const std::string_view name = target ? index_.name_at(*target) : "";
   return call(name, target, state, frame.depth + 1);
 }
 
 std::optional<CodePlace> Walk::direct_target(const Frame& frame, const Instruction& instruction) {
-  const ZydisDecodedOperand& operand = instruction.operands[0];
-  if (operand.type != ZYDIS_OPERAND_TYPE_IMMEDIATE || operand.imm.is_relative == 0) return std::nullopt;
-  return CodePlace{frame.module, instruction.next() + static_cast<Address>(operand.imm.value.s)};
+  const auto target = instruction.direct_target();
+  return target ? std::optional(CodePlace{frame.module, *target}) : std::nullopt;
 }
 
-std::string_view Walk::imported_through(const Module& module, const Instruction& instruction) const {
-  const ZydisDecodedOperand& operand = instruction.operands[0];
-  if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.base != ZYDIS_REGISTER_RIP) return {};
-  const Address slot = instruction.next() + static_cast<Address>(operand.mem.disp.value);
-  return index_.import_at({&module, slot});
+std::string_view Walk::imported_through(const Module& module, std::optional<Address> slot) const {
+  return slot ? index_.import_at({&module, *slot}) : std::string_view();
 }
 
 std::string_view Walk::stub_import(const CodePlace& place) {
-  Instruction instruction;
-  Address address = place.address;
-  for (int i = 0; i < 2 && decode(*place.module, address, instruction); ++i) {
-    if (instruction.decoded.mnemonic == ZYDIS_MNEMONIC_JMP) {
-      return imported_through(*place.module, instruction);
-    }
-    if (instruction.decoded.mnemonic != ZYDIS_MNEMONIC_ENDBR64) return {};
-    address = instruction.next();
-  }
-  return {};
+  return imported_through(*place.module, stub_slot(*place.module, place.address));
 }
 
 bool Walk::call(std::string_view name, const std::optional<CodePlace>& target, MachineState& state,

@@ -1,22 +1,13 @@
 // What one instruction does to registers, stack slots and counters. Control flow is the walker's.
 #pragma once
 
-#include <Zydis/Zydis.h>
-
-#include <array>
 #include <cstdint>
 
 #include "probes/function_facts.h"
+#include "probes/instruction.h"
 #include "probes/machine_state.h"
 
 namespace refhist {
-
-struct Instruction {
-  ZydisDecodedInstruction decoded;
-  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
-  Address address = 0;
-  [[nodiscard]] Address next() const { return address + decoded.length; }
-};
 
 /// The value of its lowest `bytes` bytes, with their sign.
 std::int64_t as_signed(std::int64_t value, unsigned bytes);

@@ -11,6 +11,7 @@ target_sources(refhist_core PRIVATE
   probes/value_table.cpp
   probes/machine_state.cpp
   probes/known_functions.cpp
+  probes/instruction.cpp
   probes/instruction_effects.cpp
   probes/code_walker.cpp
   probes/refcount_names.cpp

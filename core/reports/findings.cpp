@@ -68,7 +68,7 @@ std::string fingerprint_of_doubt(const SessionState& state, Verdict verdict, Fam
 }
 
 void add_seen(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded, state.managed);
+  LeakFinder finder = state.leak_finder();
   for (const Finding& seen : state.history.findings()) {
     const Object& object = state.history.object(seen.object);
     if (!filter.wants(state.family_name(object.family))) continue;
@@ -97,9 +97,7 @@ std::string why_cut_off(const ProcessEnd& end) {
 }
 
 void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
-  for (LeakGroup& group :
-       LeakFinder(state.history, state.sites, state.families, state.namer, state.folded, state.managed)
-           .find(state.scan.objects)) {
+  for (LeakGroup& group : state.leak_finder().find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     const bool reachable = group.reach_known && group.reach == Reach::reachable;
     const bool held = is_held(state, group) && !filter.reachable;

@@ -74,12 +74,9 @@ struct Columns {
   std::size_t thread_name = 18;
 };
 
-}  // namespace
-
-std::string event_line(SessionState& state, EventId id) {
+std::string event_line(SessionState& state, EventId id, const Columns& width) {
   const Event& event = state.history.event(id);
   const double seconds = static_cast<double>(event.time_ns) / 1e9;
-  const Columns width(state.history);
   const std::string begin = fmt::format("#{:<{}} {:9.6f}s  {:<{}}", id.value, width.number, seconds,
                                         who(state.history.thread(event.thread)), width.thread_name);
   if (event.unobserved) {
@@ -101,6 +98,12 @@ std::string event_line(SessionState& state, EventId id) {
   }
   if (event.during_death) line += " (inside its last put)";
   return line;
+}
+
+}  // namespace
+
+std::string event_line(SessionState& state, EventId id) {
+  return event_line(state, id, Columns(state.history));
 }
 
 std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::string& indent) {
@@ -142,8 +145,9 @@ std::vector<std::pair<EventId, std::size_t>> apart(const SessionState& state,
 std::string reference_lines(SessionState& state, const std::vector<EventId>& events, Stacks how,
                             const std::string& indent) {
   std::string text;
+  const Columns width(state.history);
   for (const auto& [id, count] : apart(state, events)) {
-    text += indent + event_line(state, id);
+    text += indent + event_line(state, id, width);
     if (count > 1) text += fmt::format(", and {} more from there", count - 1);
     text += "\n" + stack_lines(state, id, how, indent + "       ");
   }
@@ -161,6 +165,7 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
   const std::size_t all = events.listed.size() + events.others.count();
   const std::size_t digits = std::max<std::size_t>(2, fmt::formatted_size("{}", all));
   std::string text;
+  const Columns width(state.history);
   for (std::size_t i = 0; i < events.listed.size(); ++i) {
     const EventId event = events.listed[i];
     const bool behind = event > events.others.first;
@@ -172,7 +177,7 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
     // Behind folded events nobody knows which one it is.
     const std::size_t number = (behind ? all - events.listed.size() : 0) + i + 1;
     const std::string ordinal = folded_life ? std::string() : fmt::format("{}", number);
-    text += fmt::format("{:>{}}  {}\n", ordinal, digits + 1, event_line(state, event));
+    text += fmt::format("{:>{}}  {}\n", ordinal, digits + 1, event_line(state, event, width));
     text += stack_lines(state, event, stacks, std::string(digits + 10, ' '));
   }
   text += others;

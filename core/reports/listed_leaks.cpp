@@ -21,7 +21,7 @@ ListedLeaks list_leaks(SessionState& state, const FindingFilter& filter, const s
   ListedLeaks listed;
   Suppressions left_out;
   if (!suppressions.empty()) left_out = Suppressions::read(suppressions);
-  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded, state.managed);
+  LeakFinder finder = state.leak_finder();
   for (LeakGroup& group : finder.find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     const bool reachable = group.reach_known && group.reach == Reach::reachable;

@@ -202,9 +202,7 @@ HitHandler::LeakSummary HitHandler::leak_summary(const StopRule& rule) {
   std::map<std::string, std::size_t> by_family;
   std::string suspect;
   std::string why_undecided;
-  for (const LeakGroup& group :
-       LeakFinder(state_.history, state_.sites, state_.families, state_.namer, state_.folded, state_.managed)
-           .find(state_.scan.objects)) {
+  for (const LeakGroup& group : state_.leak_finder().find(state_.scan.objects)) {
     if (group.reach_known && group.reach == Reach::reachable && !rule.reachable) continue;
     const auto objects =
         static_cast<std::size_t>(std::count_if(group.objects.begin(), group.objects.end(), [&](ObjectId id) {

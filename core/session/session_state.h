@@ -141,6 +141,7 @@ struct SessionState {
   [[nodiscard]] std::size_t memory() const {
     return history.bytes() + folded.bytes() + recorder.allocations().memory();
   }
+  [[nodiscard]] LeakFinder leak_finder() { return {history, sites, families, namer, folded, managed}; }
   [[nodiscard]] std::string family_name(FamilyId id) const { return families[id.index()].family.name; }
   FamilyCatalog& shipped() {
     if (!catalog) catalog.emplace(families_folder);

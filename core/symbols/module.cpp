@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "base/error.h"
 #include "symbols/call_frames.h"
 #include "symbols/debug_file.h"
 #include "symbols/debug_info.h"
@@ -140,6 +141,16 @@ std::vector<SourceFrame> ElfModule::source_frames(Address address) const {
 }  // namespace
 
 std::shared_ptr<const Module> Module::open(const std::string& path) { return open(path, path); }
+
+std::shared_ptr<const Module> Module::open_unchanged(const std::string& path, const std::string& build_id) {
+  if (build_id.empty()) return nullptr;
+  try {
+    auto module = open(path);
+    return module->build_id() == build_id ? module : nullptr;
+  } catch (const Error&) {  // gone, or nothing that can be read any more
+    return nullptr;
+  }
+}
 
 std::shared_ptr<const Module> Module::open(const std::string& file, const std::string& path) {
   return std::make_shared<ElfModule>(ElfFile::open(file), path);

@@ -102,6 +102,8 @@ class Module {
   static std::shared_ptr<const Module> open(const std::string& file, const std::string& path);
   /// The same from memory, for the vdso and for modules whose file is gone. `path` is only a name.
   static std::shared_ptr<const Module> from_image(const std::string& path, std::vector<std::uint8_t> image);
+  /// The file of that name, if it is still the one with this build id; else null.
+  static std::shared_ptr<const Module> open_unchanged(const std::string& path, const std::string& build_id);
   virtual ~Module() = default;
 
   [[nodiscard]] virtual const std::string& path() const = 0;

@@ -1,18 +1,9 @@
 #include "symbols/recorded_module.h"
 
-#include "base/error.h"
-
 namespace refhist {
 
 const Module& RecordedModule::code() const {
-  std::call_once(looked_, [this] {
-    if (identity_.build_id.empty()) return;
-    try {
-      auto file = Module::open(identity_.path);
-      if (file->build_id() == identity_.build_id) file_ = std::move(file);
-    } catch (const Error&) {  // gone, or nothing that can be read any more
-    }
-  });
+  std::call_once(looked_, [this] { file_ = open_unchanged(identity_.path, identity_.build_id); });
   return file_ ? *file_ : *this;
 }
 

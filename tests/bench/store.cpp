@@ -63,9 +63,7 @@ double ask_histories(const History& history) {
 void ask(SessionState& state) {
   tell("history_us", ask_histories(state.history));
   const double begin = now();
-  const auto groups =
-      LeakFinder(state.history, state.sites, state.families, state.namer, state.folded, state.managed)
-          .find({});
+  const auto groups = state.leak_finder().find({});
   tell("leaks_s", now() - begin);
   tell("leak_groups", static_cast<double>(groups.size()));
 }
