@@ -12,7 +12,7 @@
 
 namespace refhist::agent {
 
-constexpr uint32_t kThreadSlots = 1024;   ///< threads that can be followed at one time
+constexpr uint32_t kThreadSlots = 1024;   ///< threads that can be followed at one time, at most
 constexpr uint32_t kSoleNumbers = 2048;   ///< see Shared::sole; more than kThreadSlots
 constexpr uint32_t kThreadTable = 4096;   ///< entries of the table by thread pointer; a power of two
 constexpr uint32_t kRingRecords = 16384;  ///< for each thread; a power of two
@@ -193,6 +193,8 @@ struct Shared {
   uint64_t walk;          ///< WalkerShared
   uint64_t objects;       ///< ObjectEntry, of the families that stop rules look at
   uint64_t granules;      ///< one bit for 16 bytes of memory: an object of these families may begin there
+  uint32_t thread_slots;  ///< how many there are; up to kThreadSlots
+  uint32_t object_mask;   ///< ObjectEntries, a power of two, less one
   uint32_t undecided;     ///< puts among others that did not return: one of them may have been a last one
   uint32_t objects_full;  ///< events on objects that had no room in that table
   uint32_t watched;       ///< how many of `families` there are; more than kWatchedFamilies: not all are named

@@ -79,8 +79,8 @@ uint32_t take_slot(Shared* shared, ThreadTableEntry& entry, uint32_t tid) {
     return entry.slot - 1;
   }
   const uint32_t begin = __atomic_fetch_add(&shared->slot_hint, 1U, __ATOMIC_RELAXED);
-  for (uint32_t tries = 0; tries < kThreadSlots; ++tries) {
-    const uint32_t i = (begin + tries) % kThreadSlots;
+  for (uint32_t tries = 0; tries < shared->thread_slots; ++tries) {
+    const uint32_t i = (begin + tries) % shared->thread_slots;
     uint32_t free = 0;
     if (!__atomic_compare_exchange_n(&slots[i].taken, &free, 1U, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       continue;

@@ -6,7 +6,6 @@
 
 namespace refhist::agent {
 
-constexpr uint32_t kObjects = 1U << 22U;   ///< entries; a power of two
 constexpr uint32_t kObjectProbes = 512;    ///< entries that are looked at for one key
 constexpr uint64_t kGranules = 1U << 27U;  ///< bits, each for 16 bytes; addresses 2 GiB apart share one
 constexpr uint64_t kGranuleBytes = 16;
@@ -40,10 +39,10 @@ inline uint64_t object_key(uint16_t family, uint64_t address) {
   return (uint64_t{family} + 1) << 48U ^ address;
 }
 
-/// Objects that lie near each other have entries near each other.
+/// Objects that lie near each other have entries near each other. To be masked by Shared::object_mask.
 inline uint32_t first_object_slot(uint64_t key) {
   const uint64_t high = (key >> 24U) * 0x9e3779b97f4a7c15U;
-  return static_cast<uint32_t>((key >> 3U) + (high >> 40U)) & (kObjects - 1);
+  return static_cast<uint32_t>((key >> 3U) + (high >> 40U));
 }
 
 inline uint64_t granule_of(uint64_t address) { return (address / kGranuleBytes) % kGranules; }

@@ -19,7 +19,7 @@ ObjectTable::ObjectTable(Shared* shared)
 ObjectEntry* ObjectTable::find(uint64_t key, bool make) {
   const uint32_t first = first_object_slot(key);
   for (uint32_t i = 0; i < kObjectProbes; ++i) {
-    ObjectEntry& entry = entries_[(first + i) & (kObjects - 1)];
+    ObjectEntry& entry = entries_[(first + i) & shared_->object_mask];
     uint64_t there = __atomic_load_n(&entry.key, __ATOMIC_RELAXED);
     if (there == 0) {
       if (!make) return nullptr;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <cstring>
@@ -60,9 +61,17 @@ int open_descriptor(long pid, std::uint64_t descriptor) {
   return opened;
 }
 
+// What a program may map is its own: ours takes little of it where that is limited.
+AreaSize room_for(long pid) {
+  rlimit limit{};
+  const bool limited =
+      prlimit(static_cast<pid_t>(pid), RLIMIT_AS, nullptr, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return limited ? SharedArea::kSmall : SharedArea::kLarge;
+}
+
 void map_data(Program& program, std::uint64_t descriptor, LoadedAgent& loaded, agent::Config& config) {
   constexpr int kRights = PROT_READ | PROT_WRITE;
-  const std::uint64_t size = SharedArea::data_size();
+  const std::uint64_t size = loaded.area->data_size();
   config.shared = program.map(kDataAt, size, kRights, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   config.control = program.map(kDataAt + size, agent::kPage, kRights, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0);
   program.call("madvise", SYS_madvise, {config.control, agent::kPage, kMadviseWipeOnFork, 0, 0, 0});
@@ -80,7 +89,7 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
     if (!gap) continue;
     const Address mapped =
         program.map(*gap, SharedArea::kCodePiece, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
-                    descriptor, SharedArea::code_offset(index));
+                    descriptor, loaded.area->code_offset(index));
     loaded.pieces.emplace_back(mapped, loaded.area->code_piece(index), config);
   }
   if (loaded.pieces.empty()) fail("there is no room for its code near the program's");
@@ -108,7 +117,7 @@ LoadedAgent AgentLoader::load(long pid, const ProcessMemory& memory, const Syste
   agent::Config config{};
   config.tid_offset = tid_offset;
   try {
-    loaded.area = std::make_unique<SharedArea>(open_descriptor(pid, descriptor));
+    loaded.area = std::make_unique<SharedArea>(open_descriptor(pid, descriptor), room_for(pid));
     map_data(program, descriptor, loaded, config);
     map_code(program, pid, descriptor, near, config, loaded);
   } catch (...) {

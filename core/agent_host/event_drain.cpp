@@ -152,7 +152,7 @@ bool EventDrain::was_early(unsigned index, std::uint64_t record) {
 }
 
 bool EventDrain::drain_all() {
-  while (highest_slot_ < agent::kThreadSlots && load(area_.slot(highest_slot_).taken) != 0) ++highest_slot_;
+  while (highest_slot_ < area_.thread_slots() && load(area_.slot(highest_slot_).taken) != 0) ++highest_slot_;
   bool found = false;
   for (unsigned i = 0; i < highest_slot_; ++i) found = drain_slot(i) || found;
   return found;

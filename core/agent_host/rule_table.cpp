@@ -13,7 +13,7 @@ void RuleTable::name_families(std::span<const FamilyId> families) const {
 }
 
 void RuleTable::arrived(long tid) const {
-  for (unsigned i = 0; i < agent::kThreadSlots; ++i) {
+  for (unsigned i = 0; i < area_.thread_slots(); ++i) {
     agent::ThreadSlot& slot = area_.slot(i);
     if (slot.taken != 0 && slot.tid == tid) slot.sent.site = 0;
   }
@@ -37,7 +37,7 @@ void RuleTable::correct(const Object& object) const {
 
 // A thread inside the agent has told the table of an event, and the history not yet.
 bool RuleTable::any_unfinished() const {
-  for (unsigned i = 0; i < agent::kThreadSlots; ++i) {
+  for (unsigned i = 0; i < area_.thread_slots(); ++i) {
     const agent::ThreadSlot& slot = area_.slot(i);
     if (slot.taken != 0 && slot.reserved != slot.finished) return true;
   }
@@ -45,7 +45,7 @@ bool RuleTable::any_unfinished() const {
 }
 
 void RuleTable::release(long tid) const {
-  for (unsigned i = 0; i < agent::kThreadSlots; ++i) {
+  for (unsigned i = 0; i < area_.thread_slots(); ++i) {
     agent::ThreadSlot& slot = area_.slot(i);
     if (slot.held == 0 || slot.tid != tid) continue;
     auto* entry = reinterpret_cast<agent::ObjectEntry*>(reinterpret_cast<char*>(&area_.shared()) + slot.held);

@@ -18,22 +18,22 @@ constexpr std::uint64_t pages(std::uint64_t bytes) { return (bytes + kPage - 1) 
 
 constexpr std::uint64_t kTable = kPage;
 constexpr std::uint64_t kSlots = kTable + pages((agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
-constexpr std::uint64_t kRings = kSlots + pages(agent::kThreadSlots * sizeof(agent::ThreadSlot));
 constexpr std::uint64_t kRing = std::uint64_t{agent::kRingRecords} * sizeof(agent::Record);
-constexpr std::uint64_t kWalkers = kRings + agent::kThreadSlots * kRing;
 constexpr std::uint64_t kThreadWalkers = agent::kWalkers * sizeof(agent::WalkerThread);
-constexpr std::uint64_t kWalk = kWalkers + pages(agent::kThreadSlots * kThreadWalkers);
-constexpr WalkerSizes kWalkerSizes{};
-constexpr std::uint64_t kObjectBytes = pages(std::uint64_t{agent::kObjects} * sizeof(agent::ObjectEntry));
-constexpr std::uint64_t kGranuleBytes = pages(agent::kGranules / 8);
 static_assert(sizeof(agent::Shared) <= kPage);
-
-std::uint64_t objects_at() { return kWalk + pages(WalkerMemory::bytes(kWalkerSizes)); }
 }  // namespace
 
-std::uint64_t SharedArea::data_size() { return objects_at() + kObjectBytes + kGranuleBytes; }
+const AreaSize SharedArea::kLarge{agent::kThreadSlots, 1U << 22U, {}};
+const AreaSize SharedArea::kSmall{64, 1U << 18U, {1024, std::uint64_t{32} << 20U, 1U << 20U}};
 
-SharedArea::SharedArea(int descriptor) : descriptor_(descriptor) {
+SharedArea::SharedArea(int descriptor, const AreaSize& room)
+    : descriptor_(descriptor),
+      room_(room),
+      rings_(kSlots + pages(room.threads * sizeof(agent::ThreadSlot))),
+      walkers_(rings_ + room.threads * kRing),
+      walk_at_(walkers_ + pages(room.threads * kThreadWalkers)),
+      objects_(walk_at_ + pages(WalkerMemory::bytes(room.walker))),
+      granules_(objects_ + pages(room.objects * sizeof(agent::ObjectEntry))) {
   const std::uint64_t size = code_offset(kCodePieces);
   if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
     const int reason = errno;
@@ -51,12 +51,14 @@ SharedArea::SharedArea(int descriptor) : descriptor_(descriptor) {
   base_ = static_cast<std::uint8_t*>(mapped);
   shared().table = kTable;
   shared().slots = kSlots;
-  shared().rings = kRings;
-  shared().walkers = kWalkers;
-  shared().walk = kWalk;
-  shared().objects = objects_at();
-  shared().granules = objects_at() + kObjectBytes;
-  walk_ = std::make_unique<WalkerMemory>(base_ + kWalk, kWalkerSizes);
+  shared().rings = rings_;
+  shared().walkers = walkers_;
+  shared().walk = walk_at_;
+  shared().objects = objects_;
+  shared().granules = granules_;
+  shared().thread_slots = room.threads;
+  shared().object_mask = room.objects - 1;
+  walk_ = std::make_unique<WalkerMemory>(base_ + walk_at_, room.walker);
 }
 
 SharedArea::~SharedArea() {
@@ -79,21 +81,21 @@ void SharedArea::forget_slot(unsigned index) const {
   ended.tid = empty.tid;
   ended.lost = empty.lost;
   ended.level = empty.level;
-  auto* walkers = reinterpret_cast<agent::WalkerThread*>(base_ + kWalkers + index * kThreadWalkers);
+  auto* walkers = reinterpret_cast<agent::WalkerThread*>(base_ + walkers_ + index * kThreadWalkers);
   for (unsigned i = 0; i < agent::kWalkers; ++i) walkers[i].forget();
   __atomic_store_n(&ended.taken, 0U, __ATOMIC_RELEASE);
 }
 
 const agent::Record& SharedArea::record(unsigned slot, std::uint64_t index) const {
-  const auto* ring = reinterpret_cast<const agent::Record*>(base_ + kRings + slot * kRing);
+  const auto* ring = reinterpret_cast<const agent::Record*>(base_ + rings_ + slot * kRing);
   return ring[index % agent::kRingRecords];
 }
 
 agent::ObjectEntry* SharedArea::find_object(std::uint64_t key) const {
-  auto* entries = reinterpret_cast<agent::ObjectEntry*>(base_ + shared().objects);
+  auto* entries = reinterpret_cast<agent::ObjectEntry*>(base_ + objects_);
   const std::uint32_t first = agent::first_object_slot(key);
   for (std::uint32_t i = 0; i < agent::kObjectProbes; ++i) {
-    agent::ObjectEntry& entry = entries[(first + i) & (agent::kObjects - 1)];
+    agent::ObjectEntry& entry = entries[(first + i) & (room_.objects - 1)];
     if (entry.key == key) return &entry;
     if (entry.key == 0) return nullptr;
   }

@@ -13,18 +13,28 @@
 
 namespace refhist {
 
+/// What has room in it.
+struct AreaSize {
+  std::uint32_t threads = 0;  ///< that can be followed at one time; up to agent::kThreadSlots
+  std::uint32_t objects = 0;  ///< that stop rules can look at; a power of two
+  WalkerSizes walker;
+};
+
 class SharedArea {
  public:
+  static const AreaSize kLarge;  ///< 2 GiB of address space
+  static const AreaSize kSmall;  ///< a tenth of it, for a program that may not have much
   static constexpr std::uint64_t kCodePiece = 8U << 20U;  ///< bytes; stubs take about 256 each
   static constexpr unsigned kCodePieces = 4;
 
   /// Takes over a memory file descriptor: sizes it, maps it, lays it out. Throws Error.
-  explicit SharedArea(int descriptor);
+  SharedArea(int descriptor, const AreaSize& room);
   ~SharedArea();
   SharedArea(const SharedArea&) = delete;
   SharedArea& operator=(const SharedArea&) = delete;
 
   [[nodiscard]] agent::Shared& shared() const { return *reinterpret_cast<agent::Shared*>(base_); }
+  [[nodiscard]] unsigned thread_slots() const { return room_.threads; }
   [[nodiscard]] agent::ThreadSlot& slot(unsigned index) const;
   /// Gives the slot of a thread that has ended back to the agent.
   void forget_slot(unsigned index) const;
@@ -36,11 +46,20 @@ class SharedArea {
   [[nodiscard]] std::span<std::uint8_t> code_piece(unsigned index) const;
 
   /// What the program maps: offsets and sizes in the file.
-  static std::uint64_t data_size();
-  static std::uint64_t code_offset(unsigned piece) { return data_size() + piece * kCodePiece; }
+  [[nodiscard]] std::uint64_t data_size() const { return granules_ + kGranuleBytes; }
+  [[nodiscard]] std::uint64_t code_offset(unsigned piece) const { return data_size() + piece * kCodePiece; }
 
  private:
+  static constexpr std::uint64_t kGranuleBytes = agent::kGranules / 8;
+
   int descriptor_;
+  AreaSize room_;
+  // Offsets from the base.
+  std::uint64_t rings_ = 0;
+  std::uint64_t walkers_ = 0;
+  std::uint64_t walk_at_ = 0;
+  std::uint64_t objects_ = 0;
+  std::uint64_t granules_ = 0;
   std::uint8_t* base_ = nullptr;
   std::unique_ptr<WalkerMemory> walk_;
 };

@@ -299,10 +299,10 @@ std::vector<std::string> caveats(SessionState& state) {
                                 state.forks == 1 ? "once" : fmt::format("{} times", state.forks), followed));
   }
   if (state.agent.lost() != 0) {
-    lines.push_back(
-        fmt::format("{} in the program not recorded (too many at once, more than 1024 threads, or the "
-                    "debugger stood still): totals and ledgers may be short",
-                    plural(state.agent.lost(), "event")));
+    lines.push_back(fmt::format(
+        "{} in the program not recorded (too many at once, more threads than there is room for, or the "
+        "debugger stood still): totals and ledgers may be short",
+        plural(state.agent.lost(), "event")));
   }
   if (state.agent.undecided_puts() != 0) {
     lines.push_back(fmt::format(

@@ -14,7 +14,7 @@ namespace {
 /// The ring of this thread, written as the agent writes it.
 class Ring {
  public:
-  Ring() : area_(memfd_create("refhist-test", MFD_CLOEXEC)), drain_(area_, getpid()) {
+  Ring() : area_(memfd_create("refhist-test", MFD_CLOEXEC), SharedArea::kSmall), drain_(area_, getpid()) {
     area_.slot(0).tid = getpid();
     __atomic_store_n(&area_.slot(0).taken, 1U, __ATOMIC_RELEASE);
   }
