@@ -1,5 +1,6 @@
 """Run, run again, kill, detach, attach, crash: breakpoints and rules stay, histories are right."""
 
+import resource
 import signal
 
 from harness.checks import check, contains, equal
@@ -33,6 +34,24 @@ def test_core_files_are_not_larger(d):
             elif words[0] == "VmFlags:" and "dd" not in words and "io" not in words:
                 dumped += size
     check(dumped < 64 << 10, f"{dumped} KiB are dumped")
+
+
+def test_limited_address_space(d):
+    """The agent comes along in a small area: the program may map no more."""
+    if d.backend == "breakpoint":
+        return
+    d.break_at("main")
+    d.run()
+    pid = d.state()["pid"]
+    resource.prlimit(pid, resource.RLIMIT_AS, (700 << 20, 700 << 20))
+    d.track_conn()
+    d.break_at("checkpoint")
+    d.cont()
+    d.expect_stop(function="checkpoint")
+    equal(roles(d.object("subject")), ["init", "get"], "history under a limit")
+    with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    check(100 << 20 < mapped < 700 << 20, f"the agent's area is there and small: {mapped} bytes are mapped")
 
 
 def test_backtrace_at_each_instruction(d):
