@@ -13,8 +13,8 @@ constexpr std::uint64_t kLargestFunction = std::uint64_t{1} << 20;  // bytes; mo
 
 /// Calls `visit` for every instruction from `begin` on. False when one could not be read before `end`.
 bool each(const Module& module, Address begin, Address end,
-          const std::function<void(const Instruction&)>& visit) {
-  Instruction instruction;
+          const std::function<void(const DecodedInstruction&)>& visit) {
+  DecodedInstruction instruction;
   for (Address at = begin; at < end; at = instruction.next()) {
     if (!read_instruction(module, at, instruction)) return false;
     visit(instruction);
@@ -22,7 +22,9 @@ bool each(const Module& module, Address begin, Address end,
   return true;
 }
 
-bool may_jump(const Instruction& instruction) { return instruction.is_jump() || instruction.is_branch(); }
+bool may_jump(const DecodedInstruction& instruction) {
+  return instruction.is_jump() || instruction.is_branch();
+}
 
 }  // namespace
 
@@ -30,9 +32,9 @@ JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function) {
   JumpsOut jumps;
   const Address end = function.address + function.size;
   if (function.size == 0 || function.size > kLargestFunction) return {{}, true};
-  const bool whole = each(module, function.address, end, [&](const Instruction& instruction) {
+  const bool whole = each(module, function.address, end, [&](const DecodedInstruction& instruction) {
     if (!may_jump(instruction)) return;
-    const auto target = instruction.direct_target();
+    const auto target = instruction.branch_target();
     if (!target) {
       jumps.indirect = true;
     } else if (*target < function.address || *target >= end) {
@@ -48,10 +50,11 @@ JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function) {
 std::optional<Address> behind_jump_to(const Module& module, const FunctionSymbol& function, Address target) {
   std::optional<Address> behind;
   if (function.size > kLargestFunction) return behind;
-  each(module, function.address, function.address + function.size, [&](const Instruction& instruction) {
-    if (!behind && may_jump(instruction) && instruction.direct_target() == target)
-      behind = instruction.next();
-  });
+  each(module, function.address, function.address + function.size,
+       [&](const DecodedInstruction& instruction) {
+         if (!behind && may_jump(instruction) && instruction.branch_target() == target)
+           behind = instruction.next();
+       });
   return behind;
 }
 
@@ -59,10 +62,10 @@ std::vector<Address> calls_out_of(const Module& module, const FunctionSymbol& fu
   std::vector<Address> targets;
   const Address end = function.address + function.size;
   if (function.size > kLargestFunction) return targets;
-  each(module, function.address, end, [&](const Instruction& instruction) {
+  each(module, function.address, end, [&](const DecodedInstruction& instruction) {
     const bool call = instruction.is_call();
     if (!range.contains(instruction.address) || (!call && !may_jump(instruction))) return;
-    const auto target = instruction.direct_target();
+    const auto target = instruction.branch_target();
     if (target && (*target < function.address || *target >= end)) targets.push_back(*target);
   });
   std::sort(targets.begin(), targets.end());
@@ -75,9 +78,9 @@ std::optional<Address> direct_call_before(const Module& module, const FunctionSy
   if (return_pc <= function.address || return_pc - function.address > kLargestFunction) return std::nullopt;
   // From the beginning: the five bytes before a return address may look like a call and be none.
   std::optional<Address> target;
-  each(module, function.address, return_pc, [&](const Instruction& instruction) {
+  each(module, function.address, return_pc, [&](const DecodedInstruction& instruction) {
     const bool returns_there = instruction.next() == return_pc && instruction.is_call();
-    target = returns_there ? instruction.direct_target() : std::nullopt;
+    target = returns_there ? instruction.branch_target() : std::nullopt;
   });
   return target;
 }

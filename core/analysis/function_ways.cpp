@@ -12,13 +12,13 @@ constexpr std::size_t kMostBranches = 64;  // that part ways: each is followed b
 constexpr std::array<unsigned, 6> kArgumentRegisters{7, 6, 2, 1, 8, 9};  // rdi, rsi, rdx, rcx, r8, r9
 
 /// What a call enters: its target, or for one through a slot the slot's own address.
-std::optional<Address> entered(const Instruction& instruction) {
-  const auto target = instruction.direct_target();
-  return target ? target : instruction.slot();
+std::optional<Address> entered(const DecodedInstruction& instruction) {
+  const auto target = instruction.branch_target();
+  return target ? target : instruction.rip_target();
 }
 
-bool is_return(const Instruction& instruction) {
-  return instruction.decoded.meta.category == ZYDIS_CATEGORY_RET;
+bool is_return(const DecodedInstruction& instruction) {
+  return instruction.raw.meta.category == ZYDIS_CATEGORY_RET;
 }
 
 bool ends_here(ZydisMnemonic mnemonic) {
@@ -33,18 +33,18 @@ bool FunctionWays::inside(Address at) const {
 }
 
 // `test r, r`, `cmp r, …`.
-Value FunctionWays::compared(const Instruction& instruction, MachineState& state) const {
-  const ZydisMnemonic mnemonic = instruction.decoded.mnemonic;
+Value FunctionWays::compared(const DecodedInstruction& instruction, MachineState& state) const {
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
   if (mnemonic != ZYDIS_MNEMONIC_TEST && mnemonic != ZYDIS_MNEMONIC_CMP) return {};
   return state.read(instruction.operands[0], instruction.next());
 }
 
-void FunctionWays::note_uses(const Instruction& instruction, MachineState& state, Step& step) const {
+void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const {
   if (instruction.is_call() || step.leaves) {
     for (const unsigned reg : kArgumentRegisters) step.passed.push_back(state.reg(reg));
   }
   const ZydisDecodedOperand& to = instruction.operands[0];
-  if (instruction.decoded.mnemonic != ZYDIS_MNEMONIC_MOV || to.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || to.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
   if (!values_.is_stack(state.address_of(to, instruction.next())))
     step.stored = state.read(instruction.operands[1], instruction.next());
 }
@@ -62,12 +62,12 @@ std::optional<Address> FunctionWays::obtained() const {
 
 bool FunctionWays::gives_soon(Address at, const GivesBack& gives_back) const {
   constexpr int kSoon = 12;
-  Instruction instruction;
+  DecodedInstruction instruction;
   for (int i = 0; i < kSoon && read_instruction(*code_.module, at, instruction); ++i) {
     const bool call = instruction.is_call();
     if (gives_back(at, instruction.next(), call ? entered(instruction) : std::nullopt)) return true;
     if (call || instruction.is_branch() || is_return(instruction)) return false;
-    const auto target = instruction.is_jump() ? instruction.direct_target() : instruction.next();
+    const auto target = instruction.is_jump() ? instruction.branch_target() : instruction.next();
     if (!target) return false;
     at = *target;
   }
@@ -78,15 +78,14 @@ bool FunctionWays::gives_soon(Address at, const GivesBack& gives_back) const {
 bool FunctionWays::has_frame_pointer() const {
   const auto function = code_.module->function_at(code_.from - 1);
   if (!function) return false;
-  Instruction first;
+  DecodedInstruction first;
   Address at = function->address;
-  if (read_instruction(*code_.module, at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
+  if (read_instruction(*code_.module, at, first) && first.raw.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
     at = first.next();
-  Instruction second;
-  return read_instruction(*code_.module, at, first) && first.decoded.mnemonic == ZYDIS_MNEMONIC_PUSH &&
+  DecodedInstruction second;
+  return read_instruction(*code_.module, at, first) && first.raw.mnemonic == ZYDIS_MNEMONIC_PUSH &&
          first.operands[0].reg.value == ZYDIS_REGISTER_RBP &&
-         read_instruction(*code_.module, first.next(), second) &&
-         second.decoded.mnemonic == ZYDIS_MNEMONIC_MOV &&
+         read_instruction(*code_.module, first.next(), second) && second.raw.mnemonic == ZYDIS_MNEMONIC_MOV &&
          second.operands[0].reg.value == ZYDIS_REGISTER_RBP &&
          second.operands[1].reg.value == ZYDIS_REGISTER_RSP;
 }
@@ -110,7 +109,7 @@ MachineState FunctionWays::at_begin() {
 }
 
 bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends) {
-  Instruction instruction;
+  DecodedInstruction instruction;
   if (!read_instruction(*code_.module, waiting.at, instruction)) return false;
   Step& step = steps_[waiting.at];
   step.end = instruction.next();
@@ -118,7 +117,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   const bool call = instruction.is_call();
   const bool jump = instruction.is_jump();
   const auto target = call || jump ? entered(instruction) : std::nullopt;
-  const bool out = jump && (!instruction.direct_target() || !inside(*instruction.direct_target()));
+  const bool out = jump && (!instruction.branch_target() || !inside(*instruction.branch_target()));
   if (out && !target) return false;  // a switch's table, or a tail call through a pointer
   step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
   step.takes_again = code_.taken && call && step.end == code_.from;
@@ -130,14 +129,13 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   if (step.gives && (call || out) && !reference_.known()) reference_ = first;
   if (code_.taken && first.known() && first != reference_ && results_.contains(first.place))
     step.gives = false;
-  if (step.leaves || ends_here(instruction.decoded.mnemonic) || (call && target && ends(*target)))
-    return true;
+  if (step.leaves || ends_here(instruction.raw.mnemonic) || (call && target && ends(*target))) return true;
   Value tested = compared(instruction, state);
-  if (!tested.known() && (instruction.is_branch() || instruction.decoded.mnemonic == ZYDIS_MNEMONIC_MOV))
+  if (!tested.known() && (instruction.is_branch() || instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV))
     tested = waiting.tested;
   if (jump) {
-    waiting_.push_back({*instruction.direct_target(), std::move(state), {}});
-    step.next.push_back(*instruction.direct_target());
+    waiting_.push_back({*instruction.branch_target(), std::move(state), {}});
+    step.next.push_back(*instruction.branch_target());
     return true;
   }
   if (call) {
@@ -149,7 +147,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
   }
   if (instruction.is_branch()) {
-    if (const auto to = instruction.direct_target()) {
+    if (const auto to = instruction.branch_target()) {
       step.next.push_back(*to);
       waiting_.push_back({*to, state, tested});
     }

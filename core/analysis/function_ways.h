@@ -67,8 +67,8 @@ class FunctionWays {
   [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
   [[nodiscard]] bool passes_on(const Step& step) const;
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
-  Value compared(const Instruction& instruction, MachineState& state) const;
-  void note_uses(const Instruction& instruction, MachineState& state, Step& step) const;
+  Value compared(const DecodedInstruction& instruction, MachineState& state) const;
+  void note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const;
   /// Without a branch, code that is shared with others gives back behind this place.
   bool gives_soon(Address at, const GivesBack& gives_back) const;
   MachineState at_begin();

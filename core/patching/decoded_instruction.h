@@ -1,4 +1,4 @@
-// One x86-64 instruction with what patching asks of it.
+// One x86-64 instruction with what patching and the walks over code ask of it.
 #pragma once
 
 #include <Zydis/Zydis.h>
@@ -22,6 +22,7 @@ struct DecodedInstruction {
   [[nodiscard]] std::optional<Address> rip_target() const;
   [[nodiscard]] bool is_call() const { return raw.meta.category == ZYDIS_CATEGORY_CALL; }
   [[nodiscard]] bool is_jump() const { return raw.meta.category == ZYDIS_CATEGORY_UNCOND_BR; }
+  [[nodiscard]] bool is_branch() const { return raw.meta.category == ZYDIS_CATEGORY_COND_BR; }
   /// jmp or call through a register or memory.
   [[nodiscard]] bool is_indirect_jump() const;
   /// Control can go on at next().

@@ -45,20 +45,20 @@ class Walk {
 
   void run(Frame& frame, Address address, MachineState state);
   /// False when the path ends here.
-  bool step(Frame& frame, const Instruction& instruction, MachineState& state, Address& next);
-  static void branch(Frame& frame, const Instruction& instruction, const MachineState& state);
-  bool jump(Frame& frame, const Instruction& instruction, MachineState& state, Address& next);
-  bool call_instruction(Frame& frame, const Instruction& instruction, MachineState& state);
+  bool step(Frame& frame, const DecodedInstruction& instruction, MachineState& state, Address& next);
+  static void branch(Frame& frame, const DecodedInstruction& instruction, const MachineState& state);
+  bool jump(Frame& frame, const DecodedInstruction& instruction, MachineState& state, Address& next);
+  bool call_instruction(Frame& frame, const DecodedInstruction& instruction, MachineState& state);
   /// False when the callee never returns.
   bool call(std::string_view name, const std::optional<CodePlace>& target, MachineState& state,
             unsigned depth);
-  static std::optional<CodePlace> direct_target(const Frame& frame, const Instruction& instruction);
+  static std::optional<CodePlace> direct_target(const Frame& frame, const DecodedInstruction& instruction);
   std::string_view imported_through(const Module& module, std::optional<Address> slot) const;
   /// The import's name when a PLT stub stands at the place.
   std::string_view stub_import(const CodePlace& place);
   void add_known(const KnownAddition& addition, const MachineState& state, unsigned depth);
 
-  void note_use(const Instruction& instruction, const MachineState& state);
+  void note_use(const DecodedInstruction& instruction, const MachineState& state);
   void note_use(const Value& used, const MachineState& state);
 
   const FunctionIndex& index_;
@@ -87,7 +87,7 @@ Value Walk::activation(const CodePlace& start, const MachineState& entry, unsign
 }
 
 void Walk::run(Frame& frame, Address address, MachineState state) {
-  Instruction instruction;
+  DecodedInstruction instruction;
   for (;;) {
     if (budget_ == 0 || ++frame.visits[address] > kVisitsEach) return;
     --budget_;
@@ -98,8 +98,8 @@ void Walk::run(Frame& frame, Address address, MachineState state) {
   }
 }
 
-bool Walk::step(Frame& frame, const Instruction& instruction, MachineState& state, Address& next) {
-  switch (instruction.decoded.meta.category) {
+bool Walk::step(Frame& frame, const DecodedInstruction& instruction, MachineState& state, Address& next) {
+  switch (instruction.raw.meta.category) {
     case ZYDIS_CATEGORY_RET:
       frame.results.push_back(state.reg(0));
       return false;
@@ -113,7 +113,7 @@ bool Walk::step(Frame& frame, const Instruction& instruction, MachineState& stat
     default:
       break;
   }
-  const ZydisMnemonic mnemonic = instruction.decoded.mnemonic;
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
   if (mnemonic == ZYDIS_MNEMONIC_UD2 || mnemonic == ZYDIS_MNEMONIC_HLT || mnemonic == ZYDIS_MNEMONIC_INT3) {
     return false;
   }
@@ -122,9 +122,9 @@ bool Walk::step(Frame& frame, const Instruction& instruction, MachineState& stat
   return true;
 }
 
-void Walk::note_use(const Instruction& instruction, const MachineState& state) {
-  if (state.handed_over().empty() || instruction.decoded.mnemonic == ZYDIS_MNEMONIC_LEA) return;
-  for (unsigned i = 0; i < instruction.decoded.operand_count_visible; ++i) {
+void Walk::note_use(const DecodedInstruction& instruction, const MachineState& state) {
+  if (state.handed_over().empty() || instruction.raw.mnemonic == ZYDIS_MNEMONIC_LEA) return;
+  for (unsigned i = 0; i < instruction.raw.operand_count_visible; ++i) {
     if (instruction.operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
     note_use(state.address_of(instruction.operands[i], instruction.next()), state);
   }
@@ -136,16 +136,16 @@ void Walk::note_use(const Value& used, const MachineState& state) {
   }
 }
 
-void Walk::branch(Frame& frame, const Instruction& instruction, const MachineState& state) {
+void Walk::branch(Frame& frame, const DecodedInstruction& instruction, const MachineState& state) {
   if (const auto target = direct_target(frame, instruction)) {
     frame.pending.push_back({target->address, state});
   }
 }
 
-bool Walk::jump(Frame& frame, const Instruction& instruction, MachineState& state, Address& next) {
+bool Walk::jump(Frame& frame, const DecodedInstruction& instruction, MachineState& state, Address& next) {
   const auto target = direct_target(frame, instruction);
   const std::string_view import =
-      target ? stub_import(*target) : imported_through(*frame.module, instruction.slot());
+      target ? stub_import(*target) : imported_through(*frame.module, instruction.rip_target());
   const std::string_view name = !import.empty() ? import : target ? index_.name_at(*target) : "";
   const bool tail_call = !name.empty() || !target;
   if (!tail_call) {
@@ -159,17 +159,17 @@ bool Walk::jump(Frame& frame, const Instruction& instruction, MachineState& stat
   return false;
 }
 
-bool Walk::call_instruction(Frame& frame, const Instruction& instruction, MachineState& state) {
+bool Walk::call_instruction(Frame& frame, const DecodedInstruction& instruction, MachineState& state) {
   const auto target = direct_target(frame, instruction);
   const std::string_view import =
-      target ? stub_import(*target) : imported_through(*frame.module, instruction.slot());
+      target ? stub_import(*target) : imported_through(*frame.module, instruction.rip_target());
   if (!import.empty()) return call(import, index_.exported(import), state, frame.depth + 1);
   const std::string_view name = target ? index_.name_at(*target) : "";
   return call(name, target, state, frame.depth + 1);
 }
 
-std::optional<CodePlace> Walk::direct_target(const Frame& frame, const Instruction& instruction) {
-  const auto target = instruction.direct_target();
+std::optional<CodePlace> Walk::direct_target(const Frame& frame, const DecodedInstruction& instruction) {
+  const auto target = instruction.branch_target();
   return target ? std::optional(CodePlace{frame.module, *target}) : std::nullopt;
 }
 

@@ -31,7 +31,7 @@ void InstructionEffects::store(const Value& address, const Value& value, unsigne
   }
 }
 
-void InstructionEffects::write(const Instruction& instruction, const ZydisDecodedOperand& operand,
+void InstructionEffects::write(const DecodedInstruction& instruction, const ZydisDecodedOperand& operand,
                                MachineState& state, const Value& value) {
   if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
     store(state.address_of(operand, instruction.next()), value, operand.size / 8U, state);
@@ -40,8 +40,8 @@ void InstructionEffects::write(const Instruction& instruction, const ZydisDecode
   }
 }
 
-void InstructionEffects::arithmetic(const Instruction& instruction, MachineState& state, const Value& by,
-                                    int sign) {
+void InstructionEffects::arithmetic(const DecodedInstruction& instruction, MachineState& state,
+                                    const Value& by, int sign) {
   const ZydisDecodedOperand& target = instruction.operands[0];
   const Value old = state.read(target, instruction.next());
   Value result;
@@ -53,13 +53,13 @@ void InstructionEffects::arithmetic(const Instruction& instruction, MachineState
   write(instruction, target, state, result);
 }
 
-void InstructionEffects::negate(const Instruction& instruction, MachineState& state) {
+void InstructionEffects::negate(const DecodedInstruction& instruction, MachineState& state) {
   const Value old = state.read(instruction.operands[0], instruction.next());
   const Value negative = values_.is_constant(old) ? values_.constant(-old.offset) : Value{};
   write(instruction, instruction.operands[0], state, negative);
 }
 
-void InstructionEffects::exchange_and_add(const Instruction& instruction, MachineState& state) {
+void InstructionEffects::exchange_and_add(const DecodedInstruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& memory = instruction.operands[0];
   const Value by = state.read(instruction.operands[1], instruction.next());
   const Value old = state.read(memory, instruction.next());
@@ -70,7 +70,7 @@ void InstructionEffects::exchange_and_add(const Instruction& instruction, Machin
   write(instruction, instruction.operands[1], state, old);
 }
 
-void InstructionEffects::exchange(const Instruction& instruction, MachineState& state) {
+void InstructionEffects::exchange(const DecodedInstruction& instruction, MachineState& state) {
   const auto& operands = instruction.operands;
   const Value first = state.read(operands[0], instruction.next());
   const Value second = state.read(operands[1], instruction.next());
@@ -78,7 +78,7 @@ void InstructionEffects::exchange(const Instruction& instruction, MachineState& 
   write(instruction, operands[1], state, first);
 }
 
-void InstructionEffects::compare_and_exchange(const Instruction& instruction, MachineState& state) {
+void InstructionEffects::compare_and_exchange(const DecodedInstruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& memory = instruction.operands[0];
   const Value fresh = state.read(instruction.operands[1], instruction.next());
   const Value old = state.read(memory, instruction.next());
@@ -88,7 +88,7 @@ void InstructionEffects::compare_and_exchange(const Instruction& instruction, Ma
 
 /// and, or, xor. A counter in a bit field is taken out by masks and put together again: the parts of one
 /// loaded word keep being that word, with what was added to either.
-void InstructionEffects::bit_field(const Instruction& instruction, MachineState& state) {
+void InstructionEffects::bit_field(const DecodedInstruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& target = instruction.operands[0];
   const auto number = MachineState::number_of(target.reg.value);
   if (target.type != ZYDIS_OPERAND_TYPE_REGISTER || !number) return;
@@ -96,7 +96,7 @@ void InstructionEffects::bit_field(const Instruction& instruction, MachineState&
   const Value b = state.read(instruction.operands[1], instruction.next());
   const bool same_register = instruction.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
                              instruction.operands[1].reg.value == target.reg.value;
-  const ZydisMnemonic mnemonic = instruction.decoded.mnemonic;
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
   Value result;
   if (same_register) {
     result = mnemonic == ZYDIS_MNEMONIC_XOR ? values_.constant(0) : a;
@@ -111,10 +111,10 @@ void InstructionEffects::bit_field(const Instruction& instruction, MachineState&
   state.set_reg(*number, result);
 }
 
-void InstructionEffects::execute(const Instruction& instruction, MachineState& state) {
+void InstructionEffects::execute(const DecodedInstruction& instruction, MachineState& state) {
   const auto& operands = instruction.operands;
   const Address next = instruction.next();
-  switch (instruction.decoded.mnemonic) {
+  switch (instruction.raw.mnemonic) {
     case ZYDIS_MNEMONIC_MOV:
     case ZYDIS_MNEMONIC_MOVZX:
     case ZYDIS_MNEMONIC_MOVSX:
@@ -174,9 +174,9 @@ void InstructionEffects::execute(const Instruction& instruction, MachineState& s
   }
 }
 
-void InstructionEffects::forget_written(const Instruction& instruction, MachineState& state) {
-  const bool conditional_move = instruction.decoded.meta.category == ZYDIS_CATEGORY_CMOV;
-  for (unsigned i = 0; i < instruction.decoded.operand_count; ++i) {
+void InstructionEffects::forget_written(const DecodedInstruction& instruction, MachineState& state) {
+  const bool conditional_move = instruction.raw.meta.category == ZYDIS_CATEGORY_CMOV;
+  for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
     const ZydisDecodedOperand& operand = instruction.operands[i];
     if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
     if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) continue;

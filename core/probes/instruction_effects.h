@@ -18,21 +18,21 @@ class InstructionEffects {
   InstructionEffects(ValueTable& values, FunctionFacts& facts, unsigned depth)
       : values_(values), facts_(facts), depth_(depth) {}
 
-  void execute(const Instruction& instruction, MachineState& state);
+  void execute(const DecodedInstruction& instruction, MachineState& state);
   /// Notes a change of the counter at `cell`, if an argument leads there.
   void changed(const Value& cell, std::int64_t delta, unsigned bytes);
 
  private:
-  void arithmetic(const Instruction& instruction, MachineState& state, const Value& by, int sign);
-  void write(const Instruction& instruction, const ZydisDecodedOperand& operand, MachineState& state,
+  void arithmetic(const DecodedInstruction& instruction, MachineState& state, const Value& by, int sign);
+  void write(const DecodedInstruction& instruction, const ZydisDecodedOperand& operand, MachineState& state,
              const Value& value);
   void store(const Value& address, const Value& value, unsigned bytes, MachineState& state);
-  void negate(const Instruction& instruction, MachineState& state);
-  void exchange_and_add(const Instruction& instruction, MachineState& state);
-  void exchange(const Instruction& instruction, MachineState& state);
-  void compare_and_exchange(const Instruction& instruction, MachineState& state);
-  void bit_field(const Instruction& instruction, MachineState& state);
-  static void forget_written(const Instruction& instruction, MachineState& state);
+  void negate(const DecodedInstruction& instruction, MachineState& state);
+  void exchange_and_add(const DecodedInstruction& instruction, MachineState& state);
+  void exchange(const DecodedInstruction& instruction, MachineState& state);
+  void compare_and_exchange(const DecodedInstruction& instruction, MachineState& state);
+  void bit_field(const DecodedInstruction& instruction, MachineState& state);
+  static void forget_written(const DecodedInstruction& instruction, MachineState& state);
 
   ValueTable& values_;
   FunctionFacts& facts_;
