@@ -262,6 +262,9 @@ extern "C" __attribute__((used)) void refhist_agent_attempted(Record* record, co
                                                               uint64_t index) {
   constexpr uint64_t kZero = 1U << 14U;  // the flag, in what the stub saves
   if (record == nullptr) return;
+  // The rings may be unmapped once the debugger is through with this memory.
+  if (__atomic_load_n(&reinterpret_cast<const Control*>(config().control)->enabled, __ATOMIC_RELAXED) == 0)
+    return;
   if ((saved->flags & kZero) == 0) record->kind = RecordKind::nothing;
   auto* shared = reinterpret_cast<Shared*>(config().shared);
   const uint64_t first = reinterpret_cast<uint64_t>(shared) + shared->rings;

@@ -698,10 +698,8 @@ void AgentBackend::replay_until(std::uint64_t stamp) {
 
 void AgentBackend::note_stopped() { stopped_at_ = __rdtsc(); }
 
-std::string AgentBackend::leave_detached(long pid) {
+std::vector<std::string> AgentBackend::leave_detached(long pid) {
   if (!agent_) return {};
-  // The debugger lets go of a program that stands stopped. What it did since is past the end of the history.
-  replay_until(stopped_at_);
   std::vector<CodeBytes> code;
   const auto add = [&](const Patch& patch, Address stub) {
     const auto jump = jump_bytes(patch.at, stub);
@@ -711,10 +709,18 @@ std::string AgentBackend::leave_detached(long pid) {
   };
   for (const auto& [id, armed] : armed_) add(armed.patch, armed.stub.begin);
   for (const Hook& hook : agent_->hooks) add(hook.patch, hook.stub);
-  const std::string why_not = write_code_of_detached(pid, code);
+  std::vector<std::string> warnings;
+  if (const std::string why_not = write_code_of_detached(pid, code); !why_not.empty())
+    warnings.push_back(fmt::format("code of process {} could not be put back: {}", pid, why_not));
+  // After the code: a program that runs fills the rings again while they are read. It stood stopped when the
+  // debugger let go of it, and what it did since is past the end of the history.
+  replay_until(stopped_at_);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
   agent_->drain->take(context_.recorder.next_event());
-  return why_not;
+  if (!warnings.empty()) return warnings;  // calls still go through stubs
+  if (const std::string why_not = release_memory_of_detached(pid, agent_->loaded); !why_not.empty())
+    warnings.push_back(fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not));
+  return warnings;
 }
 
 void AgentBackend::note_fork() {

@@ -114,6 +114,7 @@ LoadedAgent AgentLoader::load(long pid, const ProcessMemory& memory, const Syste
   const std::uint64_t descriptor =
       program.call("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC, 0, 0, 0, 0});
   LoadedAgent loaded;
+  loaded.system_call = *instruction;
   agent::Config config{};
   config.tid_offset = tid_offset;
   try {

@@ -18,13 +18,15 @@ namespace refhist {
 /// Runs the calls in the program, in order; false when it could not.
 using SystemCallRunner = std::function<bool(std::span<SystemCall> calls)>;
 
-/// The agent in a process. Nothing of it is ever unmapped there: threads may stand in it.
+/// The agent in a process. Nothing of it is unmapped there as long as the debugger has the process: threads
+/// may stand in it.
 struct LoadedAgent {
   std::unique_ptr<SharedArea> area;
   std::vector<CodePiece> pieces;
   std::vector<std::pair<Address, Address>> data;  ///< what is ours and writable in the program
   Address control = 0;
-  Address stop = 0;  ///< agent::Config::stop: kStopCode is to be written there
+  Address system_call = 0;  ///< a `syscall` instruction
+  Address stop = 0;         ///< agent::Config::stop: kStopCode is to be written there
 };
 
 /// agent::AskDebugger. The breakpoint is at the first instruction; the debugger answers by where the thread

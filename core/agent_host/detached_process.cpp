@@ -1,32 +1,22 @@
 #include "agent_host/detached_process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <chrono>
 #include <cstring>
 #include <fstream>
-#include <memory>
-#include <set>
+#include <thread>
+
+#include "agent_host/stopped_process.h"
 
 namespace refhist {
 
 namespace {
-
-std::vector<pid_t> threads_of(long pid) {
-  std::vector<pid_t> threads;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/task", pid).c_str()),
-                                                   closedir);
-  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
-    if (const pid_t tid = std::atoi(entry->d_name); tid > 0) threads.push_back(tid);
-  }
-  return threads;
-}
 
 // A zombie has none.
 bool has_memory(long pid) {
@@ -35,45 +25,35 @@ bool has_memory(long pid) {
   return pages >> count && count != 0;
 }
 
-// Every thread of the process stands still as long as this lives.
-class StoppedThreads {
- public:
-  explicit StoppedThreads(long pid) {
-    for (bool found = true; found;) {  // a thread may have started others meanwhile
-      found = false;
-      for (const pid_t tid : threads_of(pid)) found = (!held_.contains(tid) && hold(tid)) || found;
-    }
-  }
-  ~StoppedThreads() {
-    for (const pid_t tid : held_) ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
-  }
-  StoppedThreads(const StoppedThreads&) = delete;
-  StoppedThreads& operator=(const StoppedThreads&) = delete;
+constexpr Address kPageBytes = 4096;
+constexpr unsigned kLooks = 50;
+constexpr std::chrono::milliseconds kBetween{1};  // a thread leaves the agent within microseconds
 
-  [[nodiscard]] bool any() const { return !held_.empty(); }
-  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+bool in_use(const StoppedProcess& stopped, const LoadedAgent& agent) {
+  return agent.area->in_use() ||
+         std::any_of(agent.pieces.begin(), agent.pieces.end(),
+                     [&](const CodePiece& piece) { return stopped.stands_in(piece.address(), piece.end()); });
+}
 
- private:
-  bool hold(pid_t tid) {
-    if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
-      why_not_ = std::strerror(errno);
-      return false;
-    }
-    held_.insert(tid);
-    int status = 0;
-    ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
-    waitpid(tid, &status, __WALL);
-    return true;
+SystemCall unmap(Address begin, Address end) { return {SYS_munmap, {begin, end - begin, 0, 0, 0, 0}, 0}; }
+
+std::string unmap_all(const StoppedProcess& stopped, const LoadedAgent& agent) {
+  const auto [begin, end] = agent.data.front();
+  std::vector<SystemCall> calls{unmap(begin + agent.area->retire(), end)};
+  for (const CodePiece& piece : agent.pieces) {
+    const Address used = piece.address() + (piece.used() + kPageBytes - 1) / kPageBytes * kPageBytes;
+    if (used < piece.end()) calls.push_back(unmap(used, piece.end()));
   }
-
-  std::set<pid_t> held_;
-  std::string why_not_;
-};
+  if (!stopped.call(agent.system_call, calls)) return "no thread of it can make a system call";
+  const auto failed =
+      std::find_if(calls.begin(), calls.end(), [](const SystemCall& call) { return call.result < 0; });
+  return failed == calls.end() ? "" : std::strerror(static_cast<int>(-failed->result));
+}
 
 }  // namespace
 
 std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code) {
-  const StoppedThreads stopped(pid);
+  const StoppedProcess stopped(pid);
   if (!stopped.any()) return has_memory(pid) ? stopped.why_not() : "";
   const int memory = open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC);
   if (memory < 0) return std::strerror(errno);
@@ -92,6 +72,19 @@ std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code)
   }
   close(memory);
   return why_not;
+}
+
+std::string release_memory_of_detached(long pid, const LoadedAgent& agent) {
+  if (agent.area->shared().confined != 0) return "it filters its system calls";
+  for (unsigned i = 0; i < kLooks; ++i) {
+    {
+      const StoppedProcess stopped(pid);
+      if (!stopped.any()) return has_memory(pid) ? stopped.why_not() : "";
+      if (!in_use(stopped, agent)) return unmap_all(stopped, agent);
+    }
+    std::this_thread::sleep_for(kBetween);
+  }
+  return "a thread of it has not left the agent";
 }
 
 }  // namespace refhist

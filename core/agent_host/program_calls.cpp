@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <vector>
 
 namespace refhist {
@@ -23,6 +24,26 @@ bool step(pid_t tid, std::vector<int>& signals) {
   signals.push_back(WSTOPSIG(status));
   return true;
 }
+
+// No signal but the step's own comes in between: sent on, it would have lost what came with it.
+class BlockedSignals {
+ public:
+  explicit BlockedSignals(pid_t tid) : tid_(tid) {
+    if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof mask_, &mask_) != 0) return;
+    std::uint64_t none_but_the_step = ~(std::uint64_t{1} << (SIGTRAP - 1U)) | mask_;
+    blocked_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof none_but_the_step, &none_but_the_step) == 0;
+  }
+  ~BlockedSignals() {
+    if (blocked_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
+  }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  pid_t tid_;
+  std::uint64_t mask_ = 0;
+  bool blocked_ = false;
+};
 
 bool run_one(pid_t tid, const user_regs_struct& saved, Address instruction, SystemCall& call,
              std::vector<int>& signals) {
@@ -51,6 +72,7 @@ bool run_system_calls_by_ptrace(long tid, Address instruction, std::span<SystemC
   const auto thread = static_cast<pid_t>(tid);
   user_regs_struct saved{};
   if (ptrace(PTRACE_GETREGS, thread, nullptr, &saved) != 0) return false;
+  const BlockedSignals blocked(thread);
   std::vector<int> signals;
   bool done = true;
   for (SystemCall& call : calls) done = done && run_one(thread, saved, instruction, call, signals);

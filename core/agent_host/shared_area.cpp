@@ -86,6 +86,27 @@ void SharedArea::forget_slot(unsigned index) const {
   __atomic_store_n(&ended.taken, 0U, __ATOMIC_RELEASE);
 }
 
+bool SharedArea::in_use() const {
+  for (unsigned i = 0; i < room_.threads; ++i) {
+    if (slot(i).taken != 0 && slot(i).level != 0) return true;
+  }
+  return false;
+}
+
+std::uint64_t SharedArea::retire() const {
+  std::memset(base_ + kTable, 0, (agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
+  shared().unattended = 1;
+  shared().object_mask = 0;
+  shared().objects = kTable;
+  for (unsigned i = 0; i < room_.threads; ++i) {
+    agent::ThreadSlot& slot = this->slot(i);
+    slot.taken = 1;
+    slot.sent = {};
+    slot.consumed = slot.reserved - agent::kRingRecords;
+  }
+  return rings_;
+}
+
 const agent::Record& SharedArea::record(unsigned slot, std::uint64_t index) const {
   const auto* ring = reinterpret_cast<const agent::Record*>(base_ + rings_ + slot * kRing);
   return ring[index % agent::kRingRecords];

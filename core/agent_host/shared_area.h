@@ -39,6 +39,11 @@ class SharedArea {
   /// Gives the slot of a thread that has ended back to the agent.
   void forget_slot(unsigned index) const;
   [[nodiscard]] const agent::Record& record(unsigned slot, std::uint64_t index) const;
+  /// A thread is in the agent, or a signal handler has kept it from leaving.
+  [[nodiscard]] bool in_use() const;
+  /// For good, with nobody in the agent: a thread that comes late all the same finds no slot and no room.
+  /// Behind the returned offset it looks at nothing.
+  [[nodiscard]] std::uint64_t retire() const;
   /// Null when the agent has no entry for it. Not while the program runs.
   [[nodiscard]] agent::ObjectEntry* find_object(std::uint64_t key) const;
   /// What the stack walker works with.

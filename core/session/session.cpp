@@ -284,10 +284,8 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
       case Notice::signalled:
         return end_process(port, ProcessEnd{true, true, false, static_cast<int>(detail)});
       case Notice::detached:
-        if (const std::string why_not = state_.agent.leave_detached(state_.process.pid); !why_not.empty()) {
-          state_.warnings.push_back(
-              fmt::format("code of process {} could not be put back: {}", state_.process.pid, why_not));
-        }
+        for (std::string& warning : state_.agent.leave_detached(state_.process.pid))
+          state_.warnings.push_back(std::move(warning));
         return end_process(port, ProcessEnd{true, false, true, static_cast<int>(detail)});
       case Notice::quitting:
         if (state_.alive || state_.history.event_count() != state_.saved_events) autosave(port);

@@ -1,5 +1,7 @@
 """Attached while the main thread waits in a system call, and other threads run or wait: 1 and 50 of them."""
 
+import resource
+
 from harness.checks import check, equal
 from harness.shapes import objects, role_totals
 
@@ -38,6 +40,35 @@ def test_fifty_workers(d):
 def test_it_lives_on_after_detach(d):
     process = see_some(d, 50)
     d.delete_breakpoints()
+    d.command("set var leave = 1" if d.name == "gdb" else "expression -- leave = 1")
+    d.detach()
+    equal(d.wait_for(process), 5, "exit status")
+
+
+def mapped_bytes(pid):
+    with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def test_memory_is_given_back(d):
+    """A program that is attached to again and again does not grow by what the agent maps."""
+    if d.backend == "breakpoint":
+        return
+    process = d.spawn("50", d.ready_path())
+    d.wait_ready()
+    before = mapped_bytes(process.pid)
+    d.track_conn()
+    left = []
+    for _ in range(4):
+        d.attach(process.pid)
+        d.break_at("checkpoint")
+        d.cont()
+        d.delete_breakpoints()
+        check(mapped_bytes(process.pid) > before + (1 << 30), "the agent is in the program")
+        d.detach()
+        left.append(mapped_bytes(process.pid) - before)
+    check(left[-1] < 8 << 20, f"bytes that stay mapped after each detach: {left}")
+    d.attach(process.pid)
     d.command("set var leave = 1" if d.name == "gdb" else "expression -- leave = 1")
     d.detach()
     equal(d.wait_for(process), 5, "exit status")

@@ -1,0 +1,78 @@
+#include "agent_host/stopped_process.h"
+
+#include <dirent.h>
+#include <fmt/core.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "agent_host/program_calls.h"
+
+namespace refhist {
+
+namespace {
+
+std::vector<pid_t> threads_of(long pid) {
+  std::vector<pid_t> threads;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/task", pid).c_str()),
+                                                   closedir);
+  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+    if (const pid_t tid = std::atoi(entry->d_name); tid > 0) threads.push_back(tid);
+  }
+  return threads;
+}
+
+}  // namespace
+
+StoppedProcess::StoppedProcess(long pid) {
+  for (bool found = true; found;) {  // a thread may have started others meanwhile
+    found = false;
+    for (const pid_t tid : threads_of(pid)) found = (!held_.contains(tid) && hold(tid)) || found;
+  }
+}
+
+StoppedProcess::~StoppedProcess() {
+  for (const auto& [tid, held] : held_) ptrace(PTRACE_DETACH, tid, nullptr, held.signal);
+}
+
+bool StoppedProcess::hold(pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
+    why_not_ = std::strerror(errno);
+    return false;
+  }
+  Held& held = held_[tid];
+  int status = 0;
+  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  if (waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status)) return true;
+  const int event = status >> 16;
+  if (event == 0) {
+    held = {Halt::at_signal, WSTOPSIG(status)};
+  } else if (event == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP) {
+    held.halt = Halt::plain;
+  }
+  return true;
+}
+
+bool StoppedProcess::stands_in(Address begin, Address end) const {
+  return std::any_of(held_.begin(), held_.end(), [&](const auto& thread) {
+    user_regs_struct registers{};
+    if (ptrace(PTRACE_GETREGS, thread.first, nullptr, &registers) != 0) return errno != ESRCH;
+    return begin <= registers.rip && registers.rip < end;
+  });
+}
+
+bool StoppedProcess::call(Address instruction, std::span<SystemCall> calls) const {
+  const auto able = std::find_if(held_.begin(), held_.end(),
+                                 [](const auto& thread) { return thread.second.halt == Halt::plain; });
+  return able != held_.end() && run_system_calls_by_ptrace(able->first, instruction, calls);
+}
+
+}  // namespace refhist
