@@ -28,6 +28,7 @@ TargetSession::TargetSession(const SessionOptions& options)
     : sites_(&on_site, this), launch_(&on_launch, this), session_(options) {}
 
 TargetSession::~TargetSession() {
+  detach_watch_.stop();
   // The callbacks must not outlive this object.
   sites_.clear(target_);
   launch_.disarm(target_);
@@ -82,9 +83,20 @@ void TargetSession::erase_leftovers() {
 }
 
 void TargetSession::expect_detach() {
-  const std::lock_guard lock(mutex_);
-  LldbPort port = this->port();
-  session_.notify(port, Notice::leaving, 0);
+  ProcessInfo process;
+  {
+    const std::lock_guard lock(mutex_);
+    LldbPort port = this->port();
+    session_.notify(port, Notice::leaving, 0);
+    process = port.process();
+  }
+  if (!process.local || process.pid == 0) return;
+  detach_watch_.start(process.pid, [this] {
+    guarded([&] {
+      catch_up(ProcessObserver::Occasion::breakpoint);
+      return false;
+    });
+  });
 }
 
 bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
@@ -117,6 +129,7 @@ bool TargetSession::guarded(Work&& work) {
 }
 
 void TargetSession::quitting() {
+  detach_watch_.stop();
   guarded([&] {
     catch_up(ProcessObserver::Occasion::command);
     LldbPort port = this->port();

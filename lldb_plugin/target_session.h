@@ -7,6 +7,7 @@
 #include <string>
 
 #include "counter_watchpoints.h"
+#include "detach_watch.h"
 #include "expression_leftovers.h"
 #include "launch_breakpoint.h"
 #include "lldb_port.h"
@@ -75,6 +76,7 @@ class TargetSession {
   LaunchBreakpoint launch_;
   StopText stop_text_{access_};
   Session session_;
+  DetachWatch detach_watch_;  // the last one: it uses all the others
 };
 
 }  // namespace refhist

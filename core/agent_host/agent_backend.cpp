@@ -717,8 +717,10 @@ std::vector<std::string> AgentBackend::leave_detached(long pid) {
   replay_until(stopped_at_);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
   agent_->drain->take(context_.recorder.next_event());
+  const LoadedAgent left = std::move(agent_->loaded);
+  forget();  // nobody looks into the rings any more
   if (!warnings.empty()) return warnings;  // calls still go through stubs
-  if (const std::string why_not = release_memory_of_detached(pid, agent_->loaded); !why_not.empty())
+  if (const std::string why_not = release_memory_of_detached(pid, left); !why_not.empty())
     warnings.push_back(fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not));
   return warnings;
 }
