@@ -29,9 +29,15 @@ class Interruption {
 
   /// Throws Interrupted when the listener says so; does nothing when nobody listens.
   static void check(const Text& doing);
+  /// For loops that are not to be left half done: the listener is told, and a Ctrl-C that it hears of waits
+  /// for the next `check`.
+  static void tell(const Text& doing);
 
  private:
+  [[nodiscard]] bool ask(const Text& doing);
+
   Listener listener_;
+  bool stopped_ = false;
   Interruption* outer_;
 };
 

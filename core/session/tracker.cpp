@@ -435,7 +435,13 @@ void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
 void Tracker::plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module) {
   TrackedFamily& tracked = state_.families[id.index()];
   if (tracked.untracked) return;
-  for (Site& site : plan_sites(id, tracked.family, tracked.counter, module)) {
+  std::vector<Site> sites = plan_sites(id, tracked.family, tracked.counter, module);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    Site& site = sites[i];
+    Interruption::tell([&] {
+      return fmt::format("arming {} in {}: site {} of {}", tracked.family.name,
+                         file_name(module.module->path()), i + 1, sites.size());
+    });
     const bool runs_unseen = !site.why_not.empty() && site.clone != CloneKind::cold;
     const SiteId added = state_.sites.add(std::move(site));
     arm_site(port, added);

@@ -45,10 +45,11 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
 std::vector<std::string> inlined_functions(const Module& module, const std::string& text) {
   if (is_plain_name(text)) return {text};
   const FunctionPattern pattern(text);
-  std::vector<std::string> names = module.inlined_functions();
-  std::erase_if(names, [&](const std::string& name) {
-    return name.find(pattern.needle()) == std::string::npos || !pattern.matches(name, demangle(name));
-  });
+  std::vector<std::string> names;
+  for (const std::string& name : module.inlined_functions_with(pattern.needle())) {
+    Interruption::tell([&] { return fmt::format("looking for inlined copies of {}", text); });
+    if (pattern.matches(name, demangle(name))) names.push_back(name);
+  }
   return names;
 }
 

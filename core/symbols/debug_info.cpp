@@ -22,7 +22,7 @@ DebugInfo::~DebugInfo() { dwarf_end(dwarf_); }
 const NameIndex& DebugInfo::names() {
   if (names_ == nullptr) {
     TableFile tables = kept("names", kNameIndexKind, kNameIndexVersion,
-                            [this] { return NameIndexBuilder(units_).tables(refs_); });
+                            [this] { return NameIndexBuilder(units_, refs_).tables(); });
     names_ = std::make_unique<NameIndex>(std::move(tables), refs_);
   }
   return *names_;

@@ -6,7 +6,9 @@
 
 #include <filesystem>
 
+#include "base/interruption.h"
 #include "base/text.h"
+#include "symbols/file_pages.h"
 
 namespace refhist {
 
@@ -99,6 +101,9 @@ std::string DebugUnits::find_missing() {
   std::size_t count = 0;
   std::string first;
   for (DebugUnit& unit : all()) {
+    Interruption::tell([&] {
+      return fmt::format("reading the debug information of {}: looking for its files", file_name(module_));
+    });
     const std::string file = unit.missing_file();
     if (!file.empty() && count++ == 0) first = file;
   }
@@ -110,10 +115,22 @@ std::string DebugUnits::find_missing() {
       packed ? ", and the libdw of this machine may not read " + file_name(module_) + ".dwp" : "");
 }
 
+void DebugUnits::let_go_of_pages() {
+  refhist::let_go_of_pages(dwarf_getelf(dwarf_));
+  if (Dwarf* alternative = dwarf_getalt(dwarf_); alternative != nullptr)
+    refhist::let_go_of_pages(dwarf_getelf(alternative));
+}
+
 DebugUnit* DebugUnits::at(Address address) {
   if (ranges_ == nullptr) {
     ranges_ = std::make_unique<IntervalTable<DebugUnit*>>();
+    std::size_t number = 0;
     for (DebugUnit& unit : all()) {
+      Interruption::tell([&] {
+        return fmt::format("reading the debug information of {}: the code of unit {} of {}",
+                           file_name(module_), number, units_.size());
+      });
+      ++number;
       for_each_range(unit.skeleton(), [&](Address begin, Address end) { ranges_->add(begin, end, &unit); });
     }
     ranges_->finish();

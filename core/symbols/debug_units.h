@@ -48,6 +48,8 @@ class DebugUnits {
   /// Which of the files that the debug information refers to were not found, as the end of a sentence; empty
   /// when all were. Opens all of them.
   const std::string& missing();
+  /// Gives back the memory of what was read of the files. It is read again where it is needed.
+  void let_go_of_pages();
 
  private:
   void list(Dwarf* dwarf);

@@ -53,12 +53,12 @@ void remove_oldest() {
   }
 }
 
-void keep_tables(const TableFile& tables, const std::string& path) {
+bool keep_tables(const TableFile& tables, const std::string& path) {
   std::error_code error;
   const fs::path place = fs::path(path).parent_path();
   fs::create_directories(place.parent_path(), error);
   ::mkdir(place.c_str(), S_IRWXU);
-  if (tables.save(path)) remove_oldest();
+  return tables.save(path);
 }
 
 std::size_t size_of(Elf* elf) {
@@ -97,8 +97,11 @@ TableFile kept_tables(const std::string& path, std::uint32_t kind, std::uint32_t
     }
   }
   TableFile tables = make();
-  if (!path.empty() && lasting()) keep_tables(tables, path);
-  return tables;
+  if (path.empty() || !lasting() || !keep_tables(tables, path)) return tables;
+  // From the file only what is looked at takes memory.
+  TableFile mapped = TableFile::open_own(path, kind, version);
+  remove_oldest();
+  return mapped.empty() ? tables : mapped;
 }
 
 }  // namespace refhist

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <tuple>
+
+#include "symbols/growing_table.h"
 
 namespace refhist {
 
@@ -15,9 +19,11 @@ class Walk {
       inside(unit.contents(), nullptr);
     }
   }
-  std::vector<InlinedRow> take() {
-    std::stable_sort(rows_.begin(), rows_.end(),
-                     [](const InlinedRow& a, const InlinedRow& b) { return a.origin < b.origin; });
+  GrowingTable<InlinedRow> take() {
+    std::sort(rows_.begin(), rows_.end(), [this](const InlinedRow& a, const InlinedRow& b) {
+      progress_.sorting();
+      return std::tie(a.origin, a.copy) < std::tie(b.origin, b.copy);
+    });
     return std::move(rows_);
   }
 
@@ -52,15 +58,16 @@ class Walk {
 
   DieRefs& refs_;
   IndexProgress progress_;
-  std::vector<InlinedRow> rows_;
+  GrowingTable<InlinedRow> rows_;
 };
 
 }  // namespace
 
 TableFile InlineIndex::tables(DebugUnits& units, DieRefs& refs) {
-  const std::vector<InlinedRow> rows = Walk(units, refs).take();
-  const std::array<std::span<const std::byte>, 1> all{std::as_bytes(std::span(rows))};
-  return {kInlineIndexKind, kInlineIndexVersion, all};
+  const auto rows = std::make_shared<GrowingTable<InlinedRow>>(Walk(units, refs).take());
+  units.let_go_of_pages();
+  const std::array<std::span<const std::byte>, 1> all{rows->bytes()};
+  return {kInlineIndexKind, kInlineIndexVersion, all, rows};
 }
 
 std::vector<InlinedEntry> InlineIndex::copies(const Dwarf_Die& abstract_instance) const {

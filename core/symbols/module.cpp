@@ -54,6 +54,10 @@ class ElfModule final : public Module {
   std::vector<std::string> inlined_functions() const override {
     return debug() == nullptr ? std::vector<std::string>() : debug()->names().inlined_names();
   }
+  const std::vector<std::string>& inlined_functions_with(std::string_view text) const override {
+    static const std::vector<std::string> kNone;
+    return debug() == nullptr ? kNone : debug()->names().inlined_names_with(text);
+  }
   std::optional<Signature> signature(const FunctionSymbol& function) const override {
     return debug() == nullptr ? std::nullopt : debug()->signature(function.name, function.address);
   }

@@ -135,6 +135,9 @@ class Module {
   [[nodiscard]] virtual std::vector<InlinedCopy> inlined_copies(std::string_view name) const = 0;
   /// Linkage names of the functions that were inlined somewhere, or may have been; sorted.
   [[nodiscard]] virtual std::vector<std::string> inlined_functions() const = 0;
+  /// Those that have the text in their name.
+  [[nodiscard]] virtual const std::vector<std::string>& inlined_functions_with(
+      std::string_view text) const = 0;
 
   /// The signature by debug information; nothing when there is none.
   [[nodiscard]] virtual std::optional<Signature> signature(const FunctionSymbol& function) const = 0;

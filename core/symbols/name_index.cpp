@@ -1,6 +1,10 @@
 #include "symbols/name_index.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+
+#include "base/interruption.h"
 
 namespace refhist {
 
@@ -78,6 +82,23 @@ std::vector<std::string> NameIndex::inlined_names() const {
     if (row.linkage != 0) names.emplace_back(text(row));
   }
   return names;
+}
+
+const std::vector<std::string>& NameIndex::inlined_names_with(std::string_view wanted) const {
+  const auto known = names_with_.find(wanted);
+  if (known != names_with_.end()) return known->second;
+  std::vector<std::string> names;
+  constexpr std::size_t kStep = std::size_t{1} << 16;
+  const std::span<const NameRow> rows = tables_.table<NameRow>(kFunctions);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % kStep == 0)
+      Interruption::tell(
+          [&] { return fmt::format("looking for inlined copies: name {} of {}", i, rows.size()); });
+    if (rows[i].linkage == 0) continue;
+    const std::string_view name = text(rows[i]);
+    if (name.find(wanted) != std::string_view::npos) names.emplace_back(name);
+  }
+  return names_with_.emplace(wanted, std::move(names)).first->second;
 }
 
 std::string_view NameIndex::scope_of(const Dwarf_Die& type) const {

@@ -1,6 +1,8 @@
 // Names of types and of inlined functions -> where the debug information describes them.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,8 @@ class NameIndex {
   [[nodiscard]] std::string with_enumerators(std::string_view name) const;
   /// Their linkage names; plain ones in C. Sorted.
   [[nodiscard]] std::vector<std::string> inlined_names() const;
+  /// Those that have the text in them, looked for once for each text.
+  [[nodiscard]] const std::vector<std::string>& inlined_names_with(std::string_view text) const;
   /// "ns::" of a type inside a namespace or type; empty for the others.
   [[nodiscard]] std::string_view scope_of(const Dwarf_Die& type) const;
 
@@ -59,6 +63,7 @@ class NameIndex {
 
   TableFile tables_;
   DieRefs& refs_;
+  mutable std::map<std::string, std::vector<std::string>, std::less<>> names_with_;
 };
 
 /// "Foo<int, char>" and "Foo<int,char>" are one name: without the spaces that separate nothing.

@@ -1,6 +1,10 @@
 #include "symbols/name_index_builder.h"
 
 #include <algorithm>
+#include <array>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "symbols/name_index.h"
 
@@ -9,9 +13,12 @@ namespace refhist {
 namespace {
 
 /// Two definitions that differ here are worth keeping both.
-bool look_alike(const Dwarf_Die& a, const Dwarf_Die& b) {
-  return die_tag(a) == die_tag(b) && die_number(a, DW_AT_byte_size) == die_number(b, DW_AT_byte_size) &&
-         die_number(a, DW_AT_decl_line) == die_number(b, DW_AT_decl_line);
+std::uint64_t look_of(const Dwarf_Die& die) {
+  constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  const std::array<std::uint64_t, 3> look{static_cast<std::uint64_t>(die_tag(die)),
+                                          die_number(die, DW_AT_byte_size).value_or(kNone),
+                                          die_number(die, DW_AT_decl_line).value_or(kNone)};
+  return XXH3_64bits(look.data(), sizeof look);
 }
 
 /// An instance that inlined copies may refer to. Link-time optimisation leaves DW_AT_inline away, and GCC
@@ -23,85 +30,94 @@ bool is_abstract(const Dwarf_Die& die) {
          dwarf_hasattr(&copy, DW_AT_ranges) == 0;
 }
 
-/// Of the names that share it: the one that callers ask for, not a qualified one that it also goes by.
-bool is_linkage_name(std::string_view name, const Dwarf_Die& function) {
-  const std::string_view linkage = die_linkage_name(function);
-  return linkage.empty() || linkage == name;
-}
-
-template <class Row>
-std::span<const std::byte> bytes_of(const std::vector<Row>& rows) {
-  return std::as_bytes(std::span(rows));
-}
+std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
 }  // namespace
 
-NameIndexBuilder::NameIndexBuilder(DebugUnits& units) {
-  IndexProgress progress(units);
+NameIndexBuilder::NameIndexBuilder(DebugUnits& units, DieRefs& refs) : refs_(refs), progress_(units) {
   for (DebugUnit& unit : units.all()) {
-    progress.unit();
-    walk(unit.contents(), {}, is_c(unit.contents()), progress);
+    progress_.unit();
+    walk(unit.contents(), {}, is_c(unit.contents()));
     declared_.clear();
+    prefixes_.clear();
   }
+  units.let_go_of_pages();
 }
 
-void NameIndexBuilder::walk(const Dwarf_Die& scope, std::string_view prefix, bool c,
-                            IndexProgress& progress) {
+void NameIndexBuilder::walk(const Dwarf_Die& scope, std::string_view prefix, bool c) {
   for_each_child(scope, [&](const Dwarf_Die& child) {
-    progress.entry();
+    progress_.entry();
     switch (die_tag(child)) {
       case DW_TAG_structure_type:
       case DW_TAG_class_type:
       case DW_TAG_union_type:
         add_type(child, prefix);
-        if (!c) walk_named(child, prefix, c, progress);
+        if (!c) walk_named(child, prefix, c);
         return;
       case DW_TAG_typedef:
         return add_type(child, prefix);
       case DW_TAG_enumeration_type:
-        if (!c && !die_name(child).empty())
-          enumerations_[keep(std::string(prefix) + std::string(die_name(child)))].push_back(child);
+        if (!c && !die_name(child).empty()) add_enumeration(child, prefix);
         return;
       case DW_TAG_subprogram:
         return add_function(child, prefix);
       case DW_TAG_namespace:
       case DW_TAG_module:
-        return walk_named(child, prefix, c, progress);
+        return walk_named(child, prefix, c);
       default:
         return;
     }
   });
 }
 
-void NameIndexBuilder::walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c,
-                                  IndexProgress& progress) {
-  walk(scope, keep(std::string(prefix) + scope_name(scope) + "::"), c, progress);
+void NameIndexBuilder::walk_named(const Dwarf_Die& scope, std::string_view prefix, bool c) {
+  prefixes_.push_back(std::string(prefix) + scope_name(scope) + "::");
+  walk(scope, prefixes_.back(), c);
+}
+
+std::string_view NameIndexBuilder::text(const ScopeRow& row) const {
+  return {texts_->rows().data() + row.text, row.length};
 }
 
 /// What lies outside its class or namespace refers to its declaration inside.
-std::string_view NameIndexBuilder::scope_around(const Dwarf_Die& die, std::string_view prefix) const {
+std::string NameIndexBuilder::scope_around(const Dwarf_Die& die, std::string_view prefix) {
   const auto declaration = die_reference(die, DW_AT_specification);
-  if (!declaration) return prefix;
-  const auto type = scopes_.find(declaration->addr);
-  if (type != scopes_.end()) return type->second.name;
+  if (!declaration) return std::string(prefix);
+  const DieRef ref = refs_.ref(*declaration);
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  const std::uint32_t type = scope_of_type_.find(XXH3_64bits(&ref, sizeof ref), kNone,
+                                                 [&](std::uint32_t row) { return scopes_[row].die == ref; });
+  if (type != kNone) return std::string(text(scopes_[type]));
   const auto function = declared_.find(declaration->addr);
-  return function != declared_.end() ? function->second : prefix;
+  return std::string(function != declared_.end() ? function->second : prefix);
+}
+
+void NameIndexBuilder::add_scope(DieRef type, std::string_view prefix) {
+  const auto next = static_cast<std::uint32_t>(scopes_.size());
+  if (scope_of_type_.find_or_add(XXH3_64bits(&type, sizeof type), next,
+                                 [&](std::uint32_t row) { return scopes_[row].die == type; }) != next)
+    return;
+  const std::uint32_t same = scope_texts_.find_or_add(
+      hash_of(prefix), next, [&](std::uint32_t row) { return text(scopes_[row]) == prefix; });
+  const std::uint64_t at = same == next ? texts_->size() : scopes_[same].text;
+  if (same == next) texts_->append(prefix);
+  scopes_.push_back({.die = type, .text = at, .length = prefix.size()});
 }
 
 void NameIndexBuilder::add_type(const Dwarf_Die& die, std::string_view prefix) {
-  std::string_view name = die_name(die);
+  const std::string_view name = die_name(die);
   if (name.empty()) return;
-  prefix = scope_around(die, prefix);
-  if (!prefix.empty()) scopes_.emplace(die.addr, Scope{die, prefix});
+  const std::string around = scope_around(die, prefix);
+  const DieRef ref = refs_.ref(die);
+  if (!around.empty()) add_scope(ref, around);
   if (die_flag(die, DW_AT_declaration)) return;
-  if (!prefix.empty() || name.find('<') != std::string_view::npos) {
-    name = keep(normal_type_name(std::string(prefix) + std::string(name)));
-  }
-  std::vector<Dwarf_Die>& known = types_[name];
-  if (std::none_of(known.begin(), known.end(),
-                   [&](const Dwarf_Die& other) { return look_alike(die, other); })) {
-    known.push_back(die);
-  }
+  const bool plain = around.empty() && name.find('<') == std::string_view::npos;
+  NameRow& row = types_.row(plain ? std::string(name) : normal_type_name(around + std::string(name)));
+  types_.add_unlike(row, ref, look_of(die));
+}
+
+void NameIndexBuilder::add_enumeration(const Dwarf_Die& die, std::string_view prefix) {
+  enumerations_.add(enumerations_.row(std::string(prefix) + std::string(die_name(die))), refs_.ref(die));
 }
 
 void NameIndexBuilder::add_function(const Dwarf_Die& die, std::string_view prefix) {
@@ -109,63 +125,45 @@ void NameIndexBuilder::add_function(const Dwarf_Die& die, std::string_view prefi
   if (!is_abstract(die)) return;
   const std::string_view name = die_name(die);
   const std::string_view linkage = die_linkage_name(die);
-  if (!linkage.empty() && linkage != name) functions_[linkage].push_back(die);
+  const DieRef ref = refs_.ref(die);
+  if (!linkage.empty() && linkage != name) add_function_name(linkage, linkage, ref);
   if (name.empty()) return;
-  functions_[name].push_back(die);
-  const std::string_view around = scope_around(die, prefix);
-  if (!around.empty()) functions_[keep(std::string(around) + std::string(name))].push_back(die);
+  add_function_name(name, linkage, ref);
+  const std::string around = scope_around(die, prefix);
+  if (!around.empty()) add_function_name(around + std::string(name), linkage, ref);
 }
 
-std::string_view NameIndexBuilder::keep(std::string text) { return *owned_.insert(std::move(text)).first; }
-
-std::uint64_t NameIndexBuilder::put_text(std::string_view text) {
-  const std::uint64_t at = texts_.size();
-  texts_.insert(texts_.end(), text.begin(), text.end());
-  return at;
+/// Of the names that share an entry, one is what callers ask for; the others are qualified ones that it also
+/// goes by.
+void NameIndexBuilder::add_function_name(std::string_view name, std::string_view linkage, DieRef die) {
+  NameRow& row = functions_.row(name);
+  if (row.count == 0) row.linkage = linkage.empty() || linkage == name ? 1U : 0U;
+  functions_.add(row, die);
 }
 
-std::vector<NameRow> NameIndexBuilder::rows_of(const Table& table, DieRefs& refs) {
-  std::vector<const Table::value_type*> sorted;
-  sorted.reserve(table.size());
-  for (const auto& entry : table) sorted.push_back(&entry);
-  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
-  std::vector<NameRow> rows;
-  rows.reserve(sorted.size());
-  for (const auto* entry : sorted) {
-    const auto& [name, dies] = *entry;
-    rows.push_back({.text = put_text(name),
-                    .first = dies_.size(),
-                    .length = static_cast<std::uint32_t>(name.size()),
-                    .count = static_cast<std::uint32_t>(dies.size()),
-                    .linkage = is_linkage_name(name, dies.front()) ? 1U : 0U,
-                    .unused = 0});
-    for (const Dwarf_Die& die : dies) dies_.push_back(refs.ref(die));
-  }
-  return rows;
-}
-
-std::vector<ScopeRow> NameIndexBuilder::scope_rows(DieRefs& refs) {
-  std::unordered_map<std::string_view, std::uint64_t> texts;
-  std::vector<ScopeRow> rows;
-  rows.reserve(scopes_.size());
-  for (const auto& [address, scope] : scopes_) {
-    const auto [text, added] = texts.try_emplace(scope.name);
-    if (added) text->second = put_text(scope.name);
-    rows.push_back({.die = refs.ref(scope.die), .text = text->second, .length = scope.name.size()});
-  }
-  std::sort(rows.begin(), rows.end(), [](const ScopeRow& a, const ScopeRow& b) { return a.die < b.die; });
-  return rows;
-}
-
-TableFile NameIndexBuilder::tables(DieRefs& refs) {
-  const std::vector<NameRow> types = rows_of(types_, refs);
-  const std::vector<NameRow> functions = rows_of(functions_, refs);
-  const std::vector<NameRow> enumerations = rows_of(enumerations_, refs);
-  const std::vector<ScopeRow> scopes = scope_rows(refs);
-  const std::array<std::span<const std::byte>, 6> all{bytes_of(texts_),       bytes_of(dies_),
-                                                      bytes_of(types),        bytes_of(functions),
-                                                      bytes_of(enumerations), bytes_of(scopes)};
-  return {kNameIndexKind, kNameIndexVersion, all};
+TableFile NameIndexBuilder::tables() {
+  struct All {
+    std::shared_ptr<GrowingTable<char>> texts;
+    GrowingTable<DieRef> dies;
+    GrowingTable<NameRow> types;
+    GrowingTable<NameRow> functions;
+    GrowingTable<NameRow> enumerations;
+    GrowingTable<ScopeRow> scopes;
+  };
+  auto all = std::make_shared<All>();
+  scope_of_type_ = FlatIndex();
+  scope_texts_ = FlatIndex();
+  all->texts = texts_;
+  all->types = types_.finish(all->dies, progress_);
+  all->functions = functions_.finish(all->dies, progress_);
+  all->enumerations = enumerations_.finish(all->dies, progress_);
+  all->scopes = std::move(scopes_);
+  std::sort(all->scopes.begin(), all->scopes.end(),
+            [](const ScopeRow& a, const ScopeRow& b) { return a.die < b.die; });
+  const std::array<std::span<const std::byte>, 6> parts{all->texts->bytes(),       all->dies.bytes(),
+                                                        all->types.bytes(),        all->functions.bytes(),
+                                                        all->enumerations.bytes(), all->scopes.bytes()};
+  return {kNameIndexKind, kNameIndexVersion, parts, all};
 }
 
 }  // namespace refhist

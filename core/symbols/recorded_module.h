@@ -41,6 +41,10 @@ class RecordedModule final : public Module {
   std::vector<SourceFrame> source_frames(Address address) const override;
   std::vector<InlinedCopy> inlined_copies(std::string_view) const override { return {}; }
   std::vector<std::string> inlined_functions() const override { return {}; }
+  const std::vector<std::string>& inlined_functions_with(std::string_view) const override {
+    static const std::vector<std::string> kNone;
+    return kNone;
+  }
   std::optional<Signature> signature(const FunctionSymbol&) const override { return {}; }
   std::optional<Signature> inlined_signature(const std::string&) const override { return {}; }
   std::optional<MemberPlace> member(std::string_view, std::string_view) const override { return {}; }

@@ -10,6 +10,8 @@ target_sources(refhist_core PRIVATE
   symbols/index_cache.cpp
   symbols/name_index.cpp
   symbols/name_index_builder.cpp
+  symbols/name_table.cpp
+  symbols/file_pages.cpp
   symbols/table_file.cpp
   symbols/inline_index.cpp
   symbols/source_finder.cpp

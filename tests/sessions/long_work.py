@@ -1,4 +1,4 @@
-"""Ctrl-C, as the terminal sends it, during long work of refhist: the work ends, the session goes on, the program notices nothing.
+"""Long work of refhist tells how far it is, and Ctrl-C, as the terminal sends it, ends it: the session goes on, the program notices nothing.
 
 When to press it is seen by a progress line, never by a clock. Work that was done before the key arrived is tried again, longer."""
 
@@ -86,3 +86,23 @@ def test_reading_debug_information(d):
     error = d.refhist_error(track.removeprefix("refhist "))
     contains(error, "refz", "error")
     contains(error, "refhist::Object", "error")
+
+
+def test_every_part_is_told(d):
+    """A line comes every two seconds only where each part of the work asks for one: also while the program starts."""
+    copy = os.path.join(d.case.scratch, "told")
+    shutil.copy(os.path.join(d.case.build, "tests", "unit", "refhist_unit_tests"), copy)
+    d.load_program(copy)
+    d.refhist("set progress every-step")
+    text = d.command("refhist track shared_ptr")
+    reading = "reading the debug information of told"
+    for part in (f"{reading}: unit 1 of", f"{reading}: sorting what was found", "keeping what was read for the next session",
+                 "looking for inlined copies"):
+        contains(text, part, "what the command tells")
+    d.load_program(d.program)
+    d.refhist("set progress every-step")  # in LLDB, each target has a session
+    d.track_conn()
+    d.break_at("checkpoint")
+    text = d.run("1")
+    contains(text, "arming conn in", "what is told while the program starts")
+    d.expect_stop(function="checkpoint")

@@ -70,6 +70,24 @@ std::vector<std::string> answers(const std::string& path) {
 
 std::string smart_pointers() { return test::build_fixture("../../sessions/shared_pointers.cpp", "-g -O2"); }
 
+/// Bytes of memory that /proc/self/status tells of.
+std::uint64_t memory(const std::string& word) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(word)) return std::stoull(line.substr(word.size())) << 10;
+  }
+  return 0;
+}
+
+std::uint64_t memory_now() { return memory("VmRSS:"); }
+std::uint64_t most_memory() { return memory("VmHWM:"); }
+
+bool forget_most_memory() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << 5 << std::flush;
+  return file.good();
+}
+
 void overwrite(const fs::path& path, std::size_t at, char byte) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(static_cast<std::streamoff>(at));
@@ -152,12 +170,31 @@ TEST_CASE("an index is not kept while files of the debug information are missing
   CHECK_FALSE(Module::open(program)->inlined_copies("item_ref").empty());
 }
 
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("making an index takes at most twice the memory that it has") {
+  const OwnCache cache;
+  const auto module = Module::open("/proc/self/exe");
+  REQUIRE(module->has_debug_info());
+  const std::uint64_t before = memory_now();
+  REQUIRE(forget_most_memory());
+  CHECK(module->type_size("refhist::Object").has_value());
+  const std::uint64_t taken = most_memory() - before;
+  REQUIRE(cache.files().size() == 1);
+  const std::uint64_t kept = fs::file_size(cache.files().front());
+  constexpr std::uint64_t kPages = std::uint64_t{48}
+                                   << 20;  // of the program's file, before they are given back
+  CHECK(kept > kPages / 4);
+  INFO("taken ", taken >> 20, " MB, kept ", kept >> 20, " MB");
+  CHECK(taken < 2 * kept + kPages);
+}
+#endif
+
 TEST_CASE("tables of a file") {
   const std::array<std::uint64_t, 3> numbers{1, 2, 3};
   const std::array<char, 5> letters{'a', 'b', 'c', 'd', 'e'};
   const std::array<std::span<const std::byte>, 3> all{
       std::as_bytes(std::span(numbers)), std::as_bytes(std::span(letters)), {}};
-  const TableFile made(7, 1, all);
+  const TableFile made(7, 1, all, nullptr);
   std::string path = fs::temp_directory_path() / "refhist-tables-XXXXXX";
   REQUIRE(::close(::mkstemp(path.data())) == 0);
   REQUIRE(made.save(path));

@@ -58,6 +58,16 @@ TEST_CASE("Without a listener nothing is interrupted; of two listeners the inner
   CHECK_THROWS_AS(Interruption::check([] { return std::string("working"); }), Interrupted);
 }
 
+TEST_CASE("What is only told is not left half done: Ctrl-C there ends what can be ended next") {
+  StopAt stop(1);
+  const auto doing = [] { return std::string("arming"); };
+  CHECK_NOTHROW(Interruption::tell(doing));
+  CHECK_NOTHROW(Interruption::tell(doing));
+  CHECK_THROWS_AS(Interruption::check(doing), Interrupted);
+  CHECK_NOTHROW(Interruption::check(doing));
+  CHECK(stop.asked() == 4);
+}
+
 TEST_CASE("An index that was interrupted is built anew") {
   const auto module = Module::open(build("gcc", "symbols_inline.c", "-g -O2"));
   {
