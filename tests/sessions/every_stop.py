@@ -1,0 +1,52 @@
+"""Every stop rule stops as often as the program itself counts, whatever a compiler has made of gets and puts."""
+
+from harness.checks import equal
+
+
+def stops_of(d, rule):
+    d.case.left_to_breakpoints = 100  # copies that stand close together
+    d.track("--name item --init item_new --get item_get --put item_put --count refs")
+    d.refhist(rule)
+    d.run()
+    stops = 0
+    while d.state()["state"] == "stopped":
+        stops += 1
+        d.cont()
+    d.expect_exit(7)
+    return stops
+
+
+def test_every_death(d):
+    equal(stops_of(d, "break-on-put-to-zero"), d.printed("deaths"), "stops")
+
+
+def test_every_reference_above_two(d):
+    equal(stops_of(d, "break-on-count --above 2 --family item"), d.printed("above_two"), "stops")
+
+
+def test_every_put_too_many(d):
+    equal(stops_of(d, "break-on-imbalance"), d.printed("too_many"), "stops")
+
+
+def test_every_unbalanced_call(d):
+    equal(stops_of(d, "break-on-imbalance --after handle"), d.printed("unbalanced"), "stops")
+
+
+def test_every_call_that_leaves_an_object(d):
+    equal(stops_of(d, "break-on-leak --after handle"), d.printed("left_over"), "stops")
+
+
+def test_the_last_event_of_an_object(d):
+    """By its number, in the order in which the history has it."""
+    d.case.left_to_breakpoints = 100
+    d.track("--name item --init item_new --get item_get --put item_put --count refs")
+    d.break_at("handle")
+    d.run()
+    handled = f"{d.value('$rdi'):#x}"
+    d.delete_breakpoints()
+    gets_and_puts = 20 * 2
+    d.refhist(f"break-on-event --object {handled} --number {1 + gets_and_puts}")
+    d.cont()
+    equal(d.state()["state"], "stopped", "state")
+    d.cont()
+    d.expect_exit(7)
