@@ -88,7 +88,7 @@ void MemoryChanges::Walk::follow_from(Address at) {
     add(instruction, distances);
     add_test(instruction);
     pass(instruction, distances);
-    distances.follow(instruction);
+    distances.follow(instruction, instruction.is_call() ? clobbered_.of_call(instruction) : 0);
     const auto target = instruction.is_call() ? std::nullopt : instruction.branch_target();
     if (target) arrive(*target, distances);
     if (!instruction.falls_through()) return;
@@ -138,7 +138,7 @@ const std::vector<MemoryChange>& MemoryChanges::around(const FileRange& range) {
   if (!added) return entry->second;
   std::vector<std::uint8_t> bytes(function.end - function.begin);
   if (module_.read_code(function.begin, bytes.data(), bytes.size()))
-    Walk({function.begin, bytes}, entry->second).run();
+    Walk({function.begin, bytes}, clobbered_, entry->second).run();
   return entry->second;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "sites/clobbered_registers.h"
 #include "sites/counter_instruction.h"
 #include "sites/register_distances.h"
 #include "symbols/module.h"
@@ -22,7 +23,7 @@ struct MemoryChange {
 /// With the places where they find that nothing is left. Each function is looked at once.
 class MemoryChanges {
  public:
-  explicit MemoryChanges(const Module& module) : module_(module) {}
+  explicit MemoryChanges(const Module& module) : module_(module), clobbered_(module) {}
 
   /// In the function that the range lies in, or in the range itself where none is known. By address.
   const std::vector<MemoryChange>& around(const FileRange& range);
@@ -36,7 +37,8 @@ class MemoryChanges {
   /// Follows the ways through one function.
   class Walk {
    public:
-    Walk(const CodeRange& code, std::vector<MemoryChange>& found) : code_(code), found_(found) {}
+    Walk(const CodeRange& code, ClobberedRegisters& clobbered, std::vector<MemoryChange>& found)
+        : code_(code), clobbered_(clobbered), found_(found) {}
     void run();
 
    private:
@@ -47,6 +49,7 @@ class MemoryChanges {
     void pass(const DecodedInstruction& instruction, const RegisterDistances& distances);
 
     CodeRange code_;
+    ClobberedRegisters& clobbered_;
     std::vector<MemoryChange>& found_;
     InstructionDecoder decoder_;
     std::map<Address, RegisterDistances> arrivals_;  // where ways meet
@@ -63,6 +66,7 @@ class MemoryChanges {
   };
 
   const Module& module_;
+  ClobberedRegisters clobbered_;
   std::map<Address, std::vector<MemoryChange>> known_;  // by the function's first address
 };
 

@@ -205,7 +205,7 @@ void RegisterDistances::follow_above_rax(const DecodedInstruction& instruction) 
   if (above && target != kNone && target != kRax) above_rax_[target] = above;
 }
 
-void RegisterDistances::follow(const DecodedInstruction& instruction) {
+void RegisterDistances::follow(const DecodedInstruction& instruction, ClobberedRegisters::Set clobbered) {
   follow_values(instruction);
   follow_above_rax(instruction);
   const auto& operands = instruction.operands;
@@ -221,7 +221,9 @@ void RegisterDistances::follow(const DecodedInstruction& instruction) {
   if (wide && mnemonic == ZYDIS_MNEMONIC_ADD && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
     return set(operands[0], of(operands[0]).value_or(0) + operands[1].imm.value.s);
   if (instruction.is_call()) {
-    for (const unsigned reg : {kRax, kRcx, kRdx, kRsi, kRdi, kR8, kR9, kR10, kR11}) registers_[reg].reset();
+    for (unsigned reg = 0; reg < registers_.size(); ++reg) {
+      if ((clobbered >> reg & 1U) != 0) registers_[reg].reset();
+    }
     return;
   }
   for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {

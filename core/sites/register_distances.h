@@ -10,6 +10,7 @@
 
 #include "patching/decoded_instruction.h"
 #include "port/registers.h"
+#include "sites/clobbered_registers.h"
 
 namespace refhist {
 
@@ -33,8 +34,9 @@ class RegisterDistances {
   [[nodiscard]] const std::optional<Loaded>& loaded(std::uint8_t reg) const { return loaded_[reg]; }
   /// How much more the register holds than rax.
   [[nodiscard]] std::optional<std::int64_t> more_than_rax(std::uint8_t reg) const { return above_rax_[reg]; }
-  /// What holds behind the instruction.
-  void follow(const DecodedInstruction& instruction);
+  /// What holds behind the instruction. `clobbered`: by a call.
+  void follow(const DecodedInstruction& instruction,
+              ClobberedRegisters::Set clobbered = ClobberedRegisters::kByConvention);
   /// Keeps what holds in both. True when that is less than before.
   bool meet(const RegisterDistances& other);
 

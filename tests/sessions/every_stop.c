@@ -10,7 +10,7 @@ struct item {
   struct item *peer;
 };
 
-static int deaths, above_two, too_many, unbalanced, left_over;
+static int deaths, above_two, too_many, kept, uneven, left_over;
 static struct item *graveyard[4096];  // nothing is freed: a put too many finds what it was
 static int buried;
 
@@ -64,9 +64,11 @@ __attribute__((noinline)) int handle(struct item *item, int number) {
   if (number % 7 == 6) {
     item_new(NULL);
     ++left_over;
+    ++uneven;
   }
   if (number % 5 == 4) {
-    ++unbalanced;
+    ++kept;
+    ++uneven;
     return -1;
   }
   item_put(item);
@@ -109,13 +111,13 @@ int main(void) {
   }
   struct item *handled = item_new(NULL);
   for (int i = 0; i < 20; ++i) handle(handled, i);
-  for (int i = 0; i < unbalanced; ++i) item_put(handled);
+  for (int i = 0; i < kept; ++i) item_put(handled);
   item_put(handled);
   for (int i = 0; i < 3; ++i) {
     item_put(graveyard[buried - 1 - 2 * i]);
     ++too_many;
   }
-  printf("deaths %d\nabove_two %d\ntoo_many %d\nunbalanced %d\nleft_over %d\n", deaths, above_two, too_many,
-         unbalanced, left_over);
+  printf("deaths %d\nabove_two %d\ntoo_many %d\nuneven %d\nleft_over %d\n", deaths, above_two, too_many,
+         uneven, left_over);
   return 7;
 }

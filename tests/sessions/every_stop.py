@@ -3,37 +3,38 @@
 from harness.checks import equal
 
 
-def stops_of(d, rule):
+def reasons_of(d, rule):
     d.case.left_to_breakpoints = 100  # copies that stand close together
     d.track("--name item --init item_new --get item_get --put item_put --count refs")
     d.refhist(rule)
-    d.run()
-    stops = 0
+    screen = d.run()
+    reasons = 0
     while d.state()["state"] == "stopped":
-        stops += 1
-        d.cont()
+        # Two threads may come to theirs at the same time: LLDB stops once and says why for each.
+        reasons += screen.count(f"(rule 1: {rule.split()[0]}")
+        screen = d.cont()
     d.expect_exit(7)
-    return stops
+    return reasons
 
 
 def test_every_death(d):
-    equal(stops_of(d, "break-on-put-to-zero"), d.printed("deaths"), "stops")
+    equal(reasons_of(d, "break-on-put-to-zero"), d.printed("deaths"), "reasons")
 
 
 def test_every_reference_above_two(d):
-    equal(stops_of(d, "break-on-count --above 2 --family item"), d.printed("above_two"), "stops")
+    equal(reasons_of(d, "break-on-count --above 2 --family item"), d.printed("above_two"), "reasons")
 
 
 def test_every_put_too_many(d):
-    equal(stops_of(d, "break-on-imbalance"), d.printed("too_many"), "stops")
+    equal(reasons_of(d, "break-on-imbalance"), d.printed("too_many"), "reasons")
 
 
-def test_every_unbalanced_call(d):
-    equal(stops_of(d, "break-on-imbalance --after handle"), d.printed("unbalanced"), "stops")
+def test_every_uneven_call(d):
+    equal(reasons_of(d, "break-on-imbalance --after handle"), d.printed("uneven"), "reasons")
 
 
 def test_every_call_that_leaves_an_object(d):
-    equal(stops_of(d, "break-on-leak --after handle"), d.printed("left_over"), "stops")
+    equal(reasons_of(d, "break-on-leak --after handle"), d.printed("left_over"), "reasons")
 
 
 def test_the_last_event_of_an_object(d):
