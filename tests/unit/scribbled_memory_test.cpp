@@ -63,15 +63,14 @@ class Host {
     work_off(drain_.take_interrupting(getpid()));
     work_off(drain_.take_unread(
         [&](const agent::Record& record) { return replay_.expects(SiteId(record.site)); }));
-    drain_.lost();
+    shown_ += drain_.lost();
     rules_.arrived(getpid());
     rules_.release(getpid());
-    rules_.undecided();
-    rules_.unwatched();
-    area_.in_use();
+    shown_ += rules_.undecided() + rules_.unwatched() + (area_.in_use() ? 1 : 0);
   }
 
  private:
+  std::uint64_t shown_ = 0;  // what is only shown
   void add_site(Role role) {
     Site site;
     site.family = FamilyId(0U);
