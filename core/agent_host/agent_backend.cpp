@@ -87,13 +87,13 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     agent.drain = std::make_unique<EventDrain>(*agent.loaded.area, process.pid);
     agent.replay = std::make_unique<Replay>(
         context_.recorder, context_.sites, context_.modules,
-        [this](std::uint32_t node, std::vector<RawFrame>& frames) { read_stack(node, frames); },
+        [this](std::uint32_t node, std::vector<RawFrame>& frames) { return read_stack(node, frames); },
         context_.families,
         [pid = process.pid](Address address, void* out, std::size_t size) {
           return read_process(pid, address, out, size);
         });
     agent.rules = std::make_unique<RuleTable>(*agent.loaded.area);
-    agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk().shared());
+    agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk());
     agent_ = std::move(agent);
     context_.modules.translate_generated([this](Address pc) { return original(pc); });
     const AgentImage& image = AgentImage::get();
@@ -286,6 +286,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   const unsigned prefix = planned.patch->prefix;
   agent_->stubs.push_back(
       Written{id, *stub, site.function, site.module, site.file_address - prefix, site.address - prefix});
+  agent_->replay->expect(id);
   armed_[id] = Armed{*planned.patch, *stub, watch, described.tells_end != 0};
   return {};
 }
@@ -482,7 +483,8 @@ void AgentBackend::name_threads(std::vector<RecordBatch>& batches) {
 
 // Before the records are handed on that came after the loss.
 void AgentBackend::note_lost() {
-  const std::uint64_t lost = agent_->drain->lost();
+  const Damage& damage = agent_->loaded.area->damage();
+  const std::uint64_t lost = agent_->drain->lost() + damage.records() + damage.words();
   if (lost != known_lost_) context_.recorder.note_lost();
   known_lost_ = lost;
 }
@@ -514,6 +516,7 @@ std::vector<AgentBackend::Fault> AgentBackend::replay_faults(bool ended) {
   std::vector<Fault> faults;
   if (!agent_) return faults;
   const auto unreadable = [&](const agent::Record& record) {
+    if (!agent_->replay->expects(SiteId(record.site))) return false;
     const Site& site = context_.sites.get(SiteId(record.site));
     const auto& counter = context_.families[site.family.index()].counter;
     if (!counter) return false;
@@ -539,13 +542,14 @@ bool AgentBackend::replay_settled() {
   return true;
 }
 
-void AgentBackend::read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const {
-  agent_->nodes->stack(node, kFrames, frames);
+bool AgentBackend::read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const {
+  if (agent_->nodes->stack(node, kFrames, frames) == StackEnd::damaged) return false;
   std::erase_if(frames, [&](RawFrame& frame) {
     if (!in_own_code(frame.pc)) return false;
     frame.pc = original(frame.pc);
     return frame.pc == 0;
   });
+  return true;
 }
 
 Address AgentBackend::original(Address pc) const {
@@ -685,6 +689,7 @@ void AgentBackend::forget_ways() {
 void AgentBackend::forget_history() {
   forget_ways();
   lost_before_ = undecided_before_ = unwatched_before_ = 0;
+  damaged_before_ = {};
 }
 
 void AgentBackend::replay_until(std::uint64_t stamp) {
@@ -717,8 +722,7 @@ std::vector<std::string> AgentBackend::leave_detached(long pid) {
   replay_until(stopped_at_);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
   agent_->drain->take(context_.recorder.next_event());
-  const LoadedAgent left = std::move(agent_->loaded);
-  forget();  // nobody looks into the rings any more
+  const LoadedAgent left = let_go();  // nobody looks into the rings any more
   if (!warnings.empty()) return warnings;  // calls still go through stubs
   if (const std::string why_not = release_memory_of_detached(pid, left); !why_not.empty())
     warnings.push_back(fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not));
@@ -748,21 +752,33 @@ void AgentBackend::begin_process() {
   attempts_ = 0;
 }
 
-void AgentBackend::forget() {
+void AgentBackend::forget() { let_go(); }
+
+LoadedAgent AgentBackend::let_go() {
   replay();
   lost_before_ = lost();
+  damaged_before_ = damaged();
   known_lost_ = 0;
   undecided_before_ = undecided_puts();
   unwatched_before_ = unwatched_events();
   context_.modules.translate_generated({});
+  LoadedAgent loaded = agent_ ? std::move(agent_->loaded) : LoadedAgent{};
   agent_.reset();
   armed_.clear();
   rested_.clear();
   known_code_.clear();
   rules_.clear();
+  return loaded;
 }
 
 std::uint64_t AgentBackend::lost() const { return lost_before_ + (agent_ ? agent_->drain->lost() : 0); }
+
+AgentBackend::Damaged AgentBackend::damaged() const {
+  if (!agent_) return damaged_before_;
+  const Damage& damage = agent_->loaded.area->damage();
+  return {damaged_before_.records + damage.records() + agent_->replay->refused(),
+          damaged_before_.words + damage.words()};
+}
 
 std::uint64_t AgentBackend::undecided_puts() const {
   return undecided_before_ + (agent_ ? agent_->rules->undecided() : 0);

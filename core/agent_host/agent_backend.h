@@ -139,6 +139,14 @@ class AgentBackend {
   /// Records in this process too: a child of vfork shares the memory of its parent.
   [[nodiscard]] bool still_there(DebuggerPort& port, const ProcessInfo& process) const;
 
+  /// What the program has done to the memory that it shares with us.
+  struct Damaged {
+    std::uint64_t records = 0;  ///< that were refused
+    std::uint64_t words = 0;    ///< that were put right
+    [[nodiscard]] bool any() const { return records + words != 0; }
+  };
+  [[nodiscard]] Damaged damaged() const;
+  /// Events that are missing, without the refused records.
   [[nodiscard]] std::uint64_t lost() const;
   /// Puts and objects that stop rules could not judge in the program.
   [[nodiscard]] std::uint64_t undecided_puts() const;
@@ -181,6 +189,8 @@ class AgentBackend {
     std::size_t published = 0;                           // of `stubs`
     std::vector<std::pair<std::string, Address>> files;  // shown to the debugger: path, bias
   };
+  /// What `forget` does. What is mapped in the program, and nobody here looks at any more.
+  LoadedAgent let_go();
   void publish_rules();
   void publish_piece(DebuggerPort& port, CodePiece& piece);
   void show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file);
@@ -221,7 +231,7 @@ class AgentBackend {
   bool hook(DebuggerPort& port, const std::string& name, Address handler);
   /// What the program has at this place of a stub; 0 for the stub's own instructions.
   [[nodiscard]] Address original(Address pc) const;
-  void read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const;
+  bool read_stack(std::uint32_t node, std::vector<RawFrame>& frames) const;
   bool write(DebuggerPort& port, Address address, std::span<const std::uint8_t> bytes);
   void restore(DebuggerPort& port, const Patch& patch);
 
@@ -235,8 +245,9 @@ class AgentBackend {
   std::unordered_map<ModuleId, KnownCode> known_code_;
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there
-  std::uint64_t known_lost_ = 0;        // of the process that runs
-  std::uint64_t lost_before_ = 0;       // in the agents of processes that have ended
+  std::uint64_t known_lost_ = 0;        // of the process that runs, and what was damaged
+  Damaged damaged_before_;
+  std::uint64_t lost_before_ = 0;  // in the agents of processes that have ended
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);

@@ -112,7 +112,7 @@ LoadedAgent AgentLoader::load(long pid, const ProcessMemory& memory, const Syste
   Program program(run);
   const Address name = empty_string(layout, memory, *instruction);
   const std::uint64_t descriptor =
-      program.call("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC, 0, 0, 0, 0});
+      program.call("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0});
   LoadedAgent loaded;
   loaded.system_call = *instruction;
   agent::Config config{};

@@ -20,7 +20,7 @@ CodePiece::CodePiece(Address address, std::span<std::uint8_t> memory, const agen
     : address_(address), memory_(memory) {
   const AgentImage& image = AgentImage::get();
   std::copy(image.bytes().begin(), image.bytes().end(), memory_.begin());
-  std::memcpy(memory_.data() + image.config(), &config, sizeof config);
+  set_config(config);
   used_ = lines(image.bytes().size());
 }
 
@@ -51,18 +51,13 @@ void CodePiece::rewrite(Address address, std::span<const std::uint8_t> bytes) {
   std::copy(bytes.begin(), bytes.end(), memory_.begin() + static_cast<std::ptrdiff_t>(address - address_));
 }
 
-agent::Config CodePiece::config() const {
-  agent::Config config{};
-  std::memcpy(&config, memory_.data() + AgentImage::get().config(), sizeof config);
-  return config;
-}
-
 void CodePiece::set_config(const agent::Config& config) {
+  config_ = config;
   std::memcpy(memory_.data() + AgentImage::get().config(), &config, sizeof config);
 }
 
 void CodePiece::switch_off() {
-  agent::Config config = this->config();
+  agent::Config config = config_;
   config.control = address_ + AgentImage::get().config() + offsetof(agent::Config, nothing);
   set_config(config);
 }

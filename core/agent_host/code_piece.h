@@ -38,7 +38,7 @@ class CodePiece {
   void append(std::span<const std::uint8_t> bytes);
   /// Writes over what was appended at the address.
   void rewrite(Address address, std::span<const std::uint8_t> bytes);
-  [[nodiscard]] agent::Config config() const;
+  [[nodiscard]] const agent::Config& config() const { return config_; }
   void set_config(const agent::Config& config);
 
   /// From now on nothing is recorded by way of this piece, in any process that has it.
@@ -55,6 +55,7 @@ class CodePiece {
   Address address_;
   std::span<std::uint8_t> memory_;
   std::size_t used_ = 0;
+  agent::Config config_{};  // what was written: the program may have written there since
 };
 
 }  // namespace refhist

@@ -75,7 +75,7 @@ std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code)
 }
 
 std::string release_memory_of_detached(long pid, const LoadedAgent& agent) {
-  if (agent.area->shared().confined != 0) return "it filters its system calls";
+  if (!agent.area->confined().is(0)) return "it filters its system calls";
   for (unsigned i = 0; i < kLooks; ++i) {
     {
       const StoppedProcess stopped(pid);

@@ -26,6 +26,8 @@ constexpr std::size_t kSlice = 64;                   // batches that are handed 
 constexpr std::size_t kMostWaiting = 1U << 22U;      // records
 constexpr std::chrono::milliseconds kNameHolds{1};   // asking for a name takes as long as a thousand records
 constexpr std::chrono::milliseconds kPatience{500};  // less than that of the program
+constexpr std::chrono::seconds kStuck{1};            // with a full ring
+constexpr std::int32_t kMostTid = 1 << 22;           // the kernel's own limit
 // Time stamps. A thread's store that it has begun a record reaches us later than that by less than this.
 constexpr std::uint64_t kStoreDelay = 1U << 18U;
 
@@ -33,10 +35,6 @@ std::uint32_t lap_of(std::uint64_t index) {
   return static_cast<std::uint32_t>(index / agent::kRingRecords) + 1;
 }
 
-template <class T>
-T load(const T& value) {
-  return __atomic_load_n(&value, __ATOMIC_ACQUIRE);
-}
 }  // namespace
 
 EventDrain::EventDrain(const SharedArea& area, long pid) : area_(area), pid_(pid) {
@@ -59,9 +57,8 @@ void EventDrain::run() {
       found = !holds_back() && drain_all();
       release_ended();
       sole_.looked(area_, highest_slot_);
-      agent::Shared& shared = area_.shared();
-      __atomic_fetch_add(&shared.heartbeat, 1, __ATOMIC_RELAXED);
-      if (load(shared.unattended) != 0) __atomic_store_n(&shared.unattended, 0U, __ATOMIC_RELEASE);
+      area_.put_layout_right();
+      area_.beat();
     }
     others.avoid(sole_.processor());
     rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
@@ -69,19 +66,28 @@ void EventDrain::run() {
   }
 }
 
+// As it stood there first: that of a thread that runs does not change.
+long EventDrain::tid_of(unsigned index) {
+  Ring& ring = rings_[index];
+  if (ring.tid == 0)
+    ring.tid =
+        area_.slot(index).tid().get_if([](auto tid) { return 0 < tid && tid <= kMostTid; }).value_or(0);
+  return ring.tid;
+}
+
 const std::string& EventDrain::name_of(unsigned index) {
-  const agent::ThreadSlot& slot = area_.slot(index);
+  const long tid = tid_of(index);
   Named& known = names_[index];
   const auto now = std::chrono::steady_clock::now();
-  if (known.tid == slot.tid && now - known.at < kNameHolds) return known.name;
-  std::ifstream comm(fmt::format("/proc/{}/task/{}/comm", pid_, slot.tid));
+  if (known.tid == tid && now - known.at < kNameHolds) return known.name;
+  std::ifstream comm(fmt::format("/proc/{}/task/{}/comm", pid_, tid));
   std::string name;
   if (std::getline(comm, name)) {
     known.name = std::move(name);
-  } else if (known.tid != slot.tid) {  // it has ended: the name that it began with
-    known.name = {slot.name, strnlen(slot.name, sizeof slot.name)};
+  } else if (known.tid != tid) {  // it has ended: the name that it began with
+    known.name = area_.slot(index).name();
   }
-  known.tid = slot.tid;
+  known.tid = tid;
   known.at = now;
   return known.name;
 }
@@ -107,41 +113,122 @@ void EventDrain::give_back(std::vector<RecordBatch> batches) {
 // The thread's last one while there is room: memory that is written for the first time costs more than the
 // records.
 RecordBatch& EventDrain::batch_for(unsigned index) {
-  const agent::ThreadSlot& slot = area_.slot(index);
+  const long tid = tid_of(index);
   const std::string& name = name_of(index);
   if (open_[index] != 0) {
     RecordBatch& last = batches_[open_[index] - 1];
-    if (last.tid == slot.tid && last.thread_name == name && last.size() < kBatch) return last;
+    if (last.tid == tid && last.thread_name == name && last.size() < kBatch) return last;
   }
   RecordBatch& batch = batches_.emplace_back(new_batch());
-  batch.tid = slot.tid;
+  batch.tid = tid;
   batch.thread_name = name;
   open_[index] = static_cast<std::uint32_t>(batches_.size());
   return batch;
 }
 
+// Where the records that the thread has begun end. A number that cannot be makes the ring begin anew there:
+// the program goes on from it.
+std::uint64_t EventDrain::end_of(unsigned index) {
+  Ring& ring = rings_[index];
+  const Untrusted reserved = area_.slot(index).reserved();
+  const auto fits = [&](std::uint64_t end) { return end - ring.consumed <= agent::kRingRecords; };
+  if (const auto end = reserved.get_if(fits)) return *end;
+  area_.damage().refuse();
+  ring.consumed = reserved.claimed();
+  area_.clear_ring(index, ring.consumed);
+  area_.slot(index).consumed().store(ring.consumed);
+  told_[index] = 0;
+  early_.erase(index);
+  unfinished_[index] = {};
+  return ring.consumed;
+}
+
+// The oldest record is not whole, and there has been no room for new ones for long: whoever began it never
+// comes back to it.
+bool EventDrain::is_stuck(unsigned index, std::uint64_t end) {
+  Ring& ring = rings_[index];
+  const auto now = std::chrono::steady_clock::now();
+  if (ring.blocked_at != ring.consumed || ring.blocked_since == std::chrono::steady_clock::time_point{}) {
+    ring.blocked_at = ring.consumed;
+    ring.blocked_since = now;
+    ring.taken_before = taken_;
+  }
+  return end - ring.consumed >= agent::kRingRecords - agent::kRingSlack && now - ring.blocked_since > kStuck;
+}
+
+// Of a record that has begun. Nothing but the number of this turn and that of the one before can stand there.
+EventDrain::Turn EventDrain::turn_of(unsigned index, std::uint64_t record) const {
+  const std::uint32_t lap = area_.lap(index, record).claimed();
+  if (lap == lap_of(record)) return Turn::whole;
+  return lap + 1 == lap_of(record) ? Turn::unfinished : Turn::damaged;
+}
+
+// The agent, should it still write it, finds it given up.
+void EventDrain::pass_over(unsigned index, std::uint64_t record) {
+  area_.lap(index, record).store(lap_of(record));
+}
+
+bool EventDrain::begins_whole(unsigned index, std::uint64_t end) {
+  const std::uint64_t first = rings_[index].consumed;
+  if (first == end) return false;
+  if (turn_of(index, first) != Turn::unfinished) return true;
+  if (!is_stuck(index, end)) return false;
+  pass_over(index, first);
+  told_[index] = first + 1;  // as if it were
+  ++lost_besides_;
+  return true;
+}
+
+// Nothing where there is no event, or none that can be.
+std::optional<agent::Record> EventDrain::record_at(unsigned index, std::uint64_t next) {
+  const auto record = area_.record(index, next).get_if(check_);
+  if (!record) {
+    area_.damage().refuse();
+    return std::nullopt;
+  }
+  if (record->kind == agent::RecordKind::nothing || next + 1 == told_[index]) return std::nullopt;
+  if (!early_.empty() && was_early(index, next)) return std::nullopt;
+  return record;
+}
+
 bool EventDrain::drain_slot(unsigned index) {
-  agent::ThreadSlot& slot = area_.slot(index);
-  std::uint64_t next = slot.consumed;
-  const std::uint64_t end = load(slot.reserved);
-  if (next == end || load(area_.record(index, next).lap) != lap_of(next)) return false;
+  Ring& ring = rings_[index];
+  const std::uint64_t end = end_of(index);
+  put_consumed_right(index);
+  if (!begins_whole(index, end)) return false;
+  std::uint64_t next = ring.consumed;
   RecordBatch* batch = nullptr;
   const Unfinished unfinished = unfinished_[index];
   for (; next != end; ++next) {
     // Each record lies in a cache line that another processor has written.
-    __builtin_prefetch(&area_.record(index, next + kAhead));
-    const agent::Record& record = area_.record(index, next);
-    if (load(record.lap) != lap_of(next)) break;
-    if (record.kind == agent::RecordKind::nothing || next + 1 == told_[index]) continue;
-    if (!early_.empty() && was_early(index, next)) continue;
+    area_.record(index, next + kAhead).expect();
+    const Turn turn = turn_of(index, next);
+    if (turn == Turn::unfinished) break;
+    if (turn == Turn::damaged || tid_of(index) == 0) {
+      pass_over(index, next);
+      area_.damage().refuse();
+      continue;
+    }
+    const auto record = record_at(index, next);
+    if (!record) continue;
     if (batch == nullptr || batch->size() == kBatch) batch = &batch_for(index);
-    batch->add(record);
-    if (next < unfinished.end) batch->note_late(record, unfinished.told);
+    batch->add(*record);
+    if (next < unfinished.end) batch->note_late(*record, unfinished.told);
     ++waiting_;
+    ++taken_;
   }
   if (batch != nullptr) settled_.taken(index, batch->newest);
-  __atomic_store_n(&slot.consumed, next, __ATOMIC_RELEASE);
+  ring.consumed = next;
+  area_.slot(index).consumed().store(next);
   return true;
+}
+
+// That word is ours.
+void EventDrain::put_consumed_right(unsigned index) {
+  const Untrusted consumed = area_.slot(index).consumed();
+  if (consumed.is(rings_[index].consumed)) return;
+  consumed.store(rings_[index].consumed);
+  area_.damage().put_right();
 }
 
 bool EventDrain::was_early(unsigned index, std::uint64_t record) {
@@ -152,20 +239,33 @@ bool EventDrain::was_early(unsigned index, std::uint64_t record) {
 }
 
 bool EventDrain::drain_all() {
-  while (highest_slot_ < area_.thread_slots() && load(area_.slot(highest_slot_).taken) != 0) ++highest_slot_;
+  if (area_.retired()) return false;
+  while (highest_slot_ < area_.thread_slots() && !area_.slot(highest_slot_).taken().is(0)) ++highest_slot_;
+  // Slots are taken in turn from where the hint says, which may be damaged.
+  const unsigned last = (area_.slot_hint().claimed() - 1) % area_.thread_slots();
+  if (last >= highest_slot_ && !area_.slot(last).taken().is(0)) highest_slot_ = last + 1;
   bool found = false;
   for (unsigned i = 0; i < highest_slot_; ++i) found = drain_slot(i) || found;
   return found;
 }
 
 void EventDrain::release_ended() {
+  if (area_.retired()) return;
   for (unsigned i = 0; i < highest_slot_; ++i) {
-    agent::ThreadSlot& slot = area_.slot(i);
-    if (load(slot.taken) == 0 || slot.tid == 0 || slot.consumed != load(slot.reserved)) continue;
-    if (access(fmt::format("/proc/{}/task/{}", pid_, slot.tid).c_str(), F_OK) == 0) continue;
+    const SharedSlot slot = area_.slot(i);
+    if (slot.taken().is(0) || tid_of(i) == 0) continue;
+    Ring& ring = rings_[i];
+    if (!slot.tid().is(ring.tid)) {
+      slot.tid().store(ring.tid);
+      area_.damage().put_right();
+    }
+    if (ring.consumed != end_of(i)) continue;
+    if (access(fmt::format("/proc/{}/task/{}", pid_, ring.tid).c_str(), F_OK) == 0) continue;
     // What it recorded right before its end may have come after the first look.
-    if (slot.consumed != load(slot.reserved)) continue;
-    lost_of_released_ += slot.lost;
+    if (ring.consumed != end_of(i)) continue;
+    lost_besides_ += ring.lost.look(slot.lost(), area_.damage());
+    ring.lost = {};
+    ring.tid = 0;
     settled_.ended(i);
     told_[i] = 0;
     early_.erase(i);
@@ -176,10 +276,9 @@ void EventDrain::release_ended() {
 
 void EventDrain::note_unfinished(EventId next) {
   for (unsigned i = 0; i < highest_slot_; ++i) {
-    const agent::ThreadSlot& slot = area_.slot(i);
     Unfinished& unfinished = unfinished_[i];
-    if (slot.consumed >= unfinished.end) unfinished.told = next;
-    unfinished.end = load(slot.reserved) + 1;  // the store that begins one more may be on its way to us
+    if (rings_[i].consumed >= unfinished.end) unfinished.told = next;
+    unfinished.end = end_of(i) + 1;  // the store that begins one more may be on its way to us
   }
 }
 
@@ -197,18 +296,20 @@ std::vector<RecordBatch> EventDrain::take_unread(
   const std::lock_guard lock(mutex_);
   std::vector<RecordBatch> unread;
   for (unsigned i = 0; i < highest_slot_; ++i) {
-    const agent::ThreadSlot& slot = area_.slot(i);
-    const std::uint64_t end = load(slot.reserved);
-    if (load(slot.taken) == 0 || end == slot.consumed || end == told_[i]) continue;
-    agent::Record record = area_.record(i, end - 1);
-    const bool counting = record.kind == agent::RecordKind::entry && record.lap != lap_of(end - 1) &&
-                          (record.flags & agent::kCounting) != 0;
-    if (!counting || !unreadable(record)) continue;
+    const std::uint64_t end = end_of(i);
+    if (area_.slot(i).taken().is(0) || end == rings_[i].consumed || end == told_[i] || tid_of(i) == 0)
+      continue;
+    const auto counting = area_.record(i, end - 1).get_if([&](const agent::Record& record) {
+      return record.kind == agent::RecordKind::entry && record.lap != lap_of(end - 1) &&
+             (record.flags & agent::kCounting) != 0;
+    });
+    if (!counting || !unreadable(*counting)) continue;
     told_[i] = end;
+    agent::Record record = *counting;
     record.flags &= agent::kTruncated;
     record.time = __rdtsc();
     RecordBatch& batch = unread.emplace_back();
-    batch.tid = slot.tid;
+    batch.tid = tid_of(i);
     batch.thread_name = name_of(i);
     batch.add(record);
   }
@@ -219,17 +320,16 @@ std::vector<RecordBatch> EventDrain::take_interrupting(long tid) {
   const std::lock_guard lock(mutex_);
   std::vector<RecordBatch> batches;
   for (unsigned i = 0; i < highest_slot_; ++i) {
-    const agent::ThreadSlot& slot = area_.slot(i);
-    if (load(slot.taken) == 0 || slot.tid != tid) continue;
+    if (area_.slot(i).taken().is(0) || tid_of(i) != tid) continue;
     RecordBatch batch;
-    batch.tid = slot.tid;
+    batch.tid = tid;
     batch.thread_name = name_of(i);
-    const std::uint64_t end = load(slot.reserved);
-    for (std::uint64_t next = slot.consumed; next != end; ++next) {
-      const agent::Record& record = area_.record(i, next);
-      const bool whole = load(record.lap) == lap_of(next) && record.kind != agent::RecordKind::nothing &&
-                         next + 1 != told_[i];
-      if (whole && early_[i].insert(next).second) batch.add(record);
+    const std::uint64_t end = end_of(i);
+    for (std::uint64_t next = rings_[i].consumed; next != end; ++next) {
+      if (turn_of(i, next) != Turn::whole || next + 1 == told_[i]) continue;
+      const auto record = area_.record(i, next).get_if(check_);
+      const bool event = record && record->kind != agent::RecordKind::nothing;
+      if (event && early_[i].insert(next).second) batch.add(*record);
     }
     if (!batch.empty()) batches.push_back(std::move(batch));
   }
@@ -250,15 +350,17 @@ bool EventDrain::holds_back() {
 std::uint64_t EventDrain::settled_before(std::uint64_t now) {
   settled_.begin(now);
   for (unsigned i = 0; i < highest_slot_; ++i) {
-    const agent::ThreadSlot& slot = area_.slot(i);
-    if (load(slot.taken) == 0) continue;
-    if (slot.consumed == load(slot.reserved)) {
+    if (area_.slot(i).taken().is(0)) continue;
+    const Ring& ring = rings_[i];
+    if (ring.consumed == end_of(i)) {
       settled_.idle(i);
-    } else {
+    } else if (ring.blocked_at != ring.consumed || taken_ - ring.taken_before <= kMostWaiting) {
+      // Else others have recorded so much since that nobody waits for it any longer.
       settled_.busy(i);
     }
   }
   std::uint64_t horizon = settled_.horizon();
+  if (waiting_ > 2 * kMostWaiting) return horizon;  // who asks has the debugger stop the program long before
   for (const RecordBatch& batch : batches_) horizon = std::min(horizon, batch.asks_at);
   return horizon;
 }
@@ -308,10 +410,11 @@ std::vector<RecordBatch> EventDrain::take_settled() {
   return settled;
 }
 
-std::uint64_t EventDrain::lost() const {
+std::uint64_t EventDrain::lost() {
   const std::lock_guard lock(mutex_);
-  std::uint64_t lost = lost_of_released_ + load(area_.shared().slots_full);
-  for (unsigned i = 0; i < highest_slot_; ++i) lost += load(area_.slot(i).lost);
+  std::uint64_t lost = lost_besides_ + slots_full_.look(area_.slots_full(), area_.damage());
+  for (unsigned i = 0; i < highest_slot_; ++i)
+    lost += rings_[i].lost.look(area_.slot(i).lost(), area_.damage());
   return lost;
 }
 

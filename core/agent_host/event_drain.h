@@ -1,5 +1,6 @@
 // Takes the records out of the rings while the program runs, and keeps them in memory until the session asks.
-// One thread of this process; it calls nothing of the debugger.
+// One thread of this process; it calls nothing of the debugger. What neither the agent nor this side can have
+// written is refused and counted (SharedArea::damage).
 //
 // While the program runs, a thread may be about to write a record that is older than what the others have
 // written since. `take_settled` gives only what nothing older can come before.
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -20,9 +22,11 @@
 #include <vector>
 
 #include "agent_host/record_batch.h"
+#include "agent_host/record_check.h"
 #include "agent_host/settled_time.h"
 #include "agent_host/shared_area.h"
 #include "agent_host/sole_recorder.h"
+#include "agent_host/told_count.h"
 
 namespace refhist {
 
@@ -49,7 +53,7 @@ class EventDrain {
   /// Room for records to come.
   void give_back(std::vector<RecordBatch> batches);
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
-  [[nodiscard]] std::uint64_t lost() const;
+  [[nodiscard]] std::uint64_t lost();
 
  private:
   void run();
@@ -59,6 +63,15 @@ class EventDrain {
   std::vector<RecordBatch> split(std::uint64_t horizon);
   [[nodiscard]] bool all_traced(const std::vector<RecordBatch>& batches) const;
   bool drain_slot(unsigned index);
+  enum class Turn { unfinished, whole, damaged };
+  [[nodiscard]] Turn turn_of(unsigned index, std::uint64_t record) const;
+  std::uint64_t end_of(unsigned index);
+  bool is_stuck(unsigned index, std::uint64_t end);
+  bool begins_whole(unsigned index, std::uint64_t end);
+  void pass_over(unsigned index, std::uint64_t record);
+  std::optional<agent::Record> record_at(unsigned index, std::uint64_t next);
+  void put_consumed_right(unsigned index);
+  long tid_of(unsigned index);
   void note_unfinished(EventId next);
   /// True when the record was taken before its turn.
   bool was_early(unsigned index, std::uint64_t record);
@@ -69,11 +82,23 @@ class EventDrain {
 
   const SharedArea& area_;
   long pid_;
-  mutable std::mutex mutex_;  // one drainer at a time, and the batches
+  std::mutex mutex_;  // one drainer at a time, and the batches
   std::vector<RecordBatch> batches_;
   std::array<std::uint32_t, agent::kThreadSlots>
       open_{};               // place in `batches_` of the slot's last one, from 1
   std::size_t waiting_ = 0;  // records in `batches_`
+  std::uint64_t taken_ = 0;  // records, ever
+  RecordCheck check_;
+  /// What we know of a slot ourselves: the program can write there.
+  struct Ring {
+    std::int32_t tid = 0;        ///< of its thread; 0: not known
+    std::uint64_t consumed = 0;  ///< of its records, how many were taken or passed over
+    ToldCount lost;
+    std::uint64_t blocked_at = 0;  ///< the record that was not whole when it was looked for
+    std::chrono::steady_clock::time_point blocked_since{};
+    std::uint64_t taken_before = 0;  ///< `taken_` then
+  };
+  std::array<Ring, agent::kThreadSlots> rings_{};
   std::vector<RecordBatch::Memory> spare_;
   struct Named {
     long tid = 0;
@@ -92,7 +117,8 @@ class EventDrain {
   SoleRecorder sole_;
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled
   std::chrono::steady_clock::time_point holding_since_{};
-  std::uint64_t lost_of_released_ = 0;
+  std::uint64_t lost_besides_ = 0;  // in slots given back, and in records that nobody finishes
+  ToldCount slots_full_;
   std::atomic<bool> ending_ = false;
   unsigned highest_slot_ = 0;  // slots ever seen taken: [0, highest)
   std::thread thread_;

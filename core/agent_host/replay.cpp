@@ -119,12 +119,21 @@ std::uint64_t StampClock::nanoseconds(std::uint64_t stamp) const {
                                                                  : ns_ + static_cast<std::uint64_t>(passed);
 }
 
-Replay::Way& Replay::way_of(const RecordBatch& batch, const agent::Record& record) {
+void Replay::expect(SiteId site) {
+  if (expected_.size() <= site.index()) expected_.resize(site.index() + 1);
+  expected_[site.index()] = true;
+}
+
+// What a record names is looked at once for each way: the others of a way name the same.
+Replay::Way* Replay::way_of(const RecordBatch& batch, const agent::Record& record) {
   const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
   Way& way = ways_[(record.stack ^ record.site << 7U ^ batch.thread.value << 10U) % kWays];
   if (way.stack == nullptr || way.key != key || way.thread != batch.thread) {
+    const SiteId site(record.site);
+    const RecordedStack* stack = expects(site) ? known_stack(key, sites_.get(site), record) : nullptr;
+    if (stack == nullptr) return nullptr;
     way = Way{key, batch.thread};
-    way.stack = &known_stack(key, sites_.get(SiteId(record.site)), record);
+    way.stack = stack;
     way.recorded_pc = ~record.return_pc;
   }
   if (way.recorded_pc != record.return_pc) {
@@ -132,19 +141,18 @@ Replay::Way& Replay::way_of(const RecordBatch& batch, const agent::Record& recor
     const Address original = modules_.original(record.return_pc);
     way.return_pc = original != 0 ? original : record.return_pc;
   }
-  return way;
+  return &way;
 }
 
-const RecordedStack& Replay::known_stack(std::uint64_t key, const Site& site, const agent::Record& record) {
-  const auto [entry, added] = known_stacks_.try_emplace(key);
-  RecordedStack& stack = entry->second;
-  if (!added) return stack;
+const RecordedStack* Replay::known_stack(std::uint64_t key, const Site& site, const agent::Record& record) {
+  if (const auto known = known_stacks_.find(key); known != known_stacks_.end()) return &known->second;
+  RecordedStack stack;
   stack.truncated = (record.flags & agent::kTruncated) != 0;
   stack.frames.push_back(RawFrame{site.address, 0, true});
-  stacks_(record.stack, stack.frames);
+  if (!stacks_(record.stack, stack.frames)) return nullptr;
   for (const RawFrame& frame : stack.frames) stack.pcs.add(frame.pc);
   if (recorder_.options().stacks) stack.id = recorder_.intern(stack.frames, stack.truncated);
-  return stack;
+  return &known_stacks_.emplace(key, std::move(stack)).first->second;
 }
 
 // By one, as the function does it that was inlined, and of one family only.
@@ -201,15 +209,20 @@ void Replay::apply_change(const ProgramView& view, const RecordBatch& batch, con
 
 const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, const agent::Record& raw) {
   recorded_.clear();
-  Way& way = way_of(batch, raw);
-  if (apply_ordinary(batch, raw, way)) return recorded_;
+  Way* const way = way_of(batch, raw);
+  if (way == nullptr) {
+    ++refused_;
+    recorder_.note_lost();
+    return recorded_;
+  }
+  if (apply_ordinary(batch, raw, *way)) return recorded_;
   agent::Record record = raw;
-  record.return_pc = way.return_pc;
+  record.return_pc = way->return_pc;
   watched_.clear();
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
   const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time),
-                        *way.stack, memory_);
+                        *way->stack, memory_);
   if (record.kind == agent::RecordKind::returned) {
     Registers registers;
     registers[kRip] = record.return_pc;

@@ -28,8 +28,8 @@ class StampClock {
 
 class Replay {
  public:
-  /// Appends the frames of a stack node, innermost first.
-  using StackReader = std::function<void(std::uint32_t node, std::vector<RawFrame>& frames)>;
+  /// Appends the frames of a stack node, innermost first. False when there is no such stack.
+  using StackReader = std::function<bool(std::uint32_t node, std::vector<RawFrame>& frames)>;
 
   /// Reads the program's memory as it is now; false when it cannot.
   using MemoryReader = std::function<bool(Address address, void* out, std::size_t size)>;
@@ -44,6 +44,13 @@ class Replay {
         memory_(std::move(memory)),
         clock_(recorder.now()) {}
 
+  /// The agent may record this site from now on.
+  void expect(SiteId site);
+  [[nodiscard]] bool expects(SiteId site) const {
+    return site.index() < expected_.size() && expected_[site.index()];
+  }
+  /// Records that name a site or a stack that is none: they were not believed.
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
   /// What the recorder made of it: valid until the next call.
   const std::vector<Recorded>& apply(const RecordBatch& batch, const agent::Record& record);
   /// Addresses, or the numbers of stacks and events, mean something else from now on.
@@ -62,8 +69,9 @@ class Replay {
     Address recorded_pc = 0;               // where the call returns, by the record
     Address return_pc = 0;                 // and in the program's own code
   };
-  Way& way_of(const RecordBatch& batch, const agent::Record& record);
-  const RecordedStack& known_stack(std::uint64_t key, const Site& site, const agent::Record& record);
+  /// nullptr when it is refused.
+  Way* way_of(const RecordBatch& batch, const agent::Record& record);
+  const RecordedStack* known_stack(std::uint64_t key, const Site& site, const agent::Record& record);
   void apply_change(const ProgramView& view, const RecordBatch& batch, const agent::Record& record,
                     const Site& site);
   [[nodiscard]] bool is_ordinary_change(const agent::Record& record, const Site& site) const;
@@ -79,6 +87,8 @@ class Replay {
   std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node
   static constexpr std::size_t kWays = 8192;                       // a power of two
   std::vector<Way> ways_ = std::vector<Way>(kWays);  // by node, site and thread; may be another's
+  std::vector<bool> expected_;                       // by site
+  std::uint64_t refused_ = 0;
   std::vector<Recorded> recorded_;
   std::vector<PendingCall> watched_;
 };

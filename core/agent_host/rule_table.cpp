@@ -1,61 +1,57 @@
 #include "agent_host/rule_table.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace refhist {
 
 void RuleTable::name_families(std::span<const FamilyId> families) const {
-  agent::Shared& shared = area_.shared();
-  const std::size_t named = std::min<std::size_t>(families.size(), agent::kWatchedFamilies);
-  for (std::size_t i = 0; i < named; ++i)
-    shared.families[i] = static_cast<std::uint16_t>(families[i].index());
-  shared.watched = static_cast<std::uint32_t>(families.size());
+  std::vector<std::uint16_t> named;
+  for (const FamilyId family :
+       families.first(std::min<std::size_t>(families.size(), agent::kWatchedFamilies)))
+    named.push_back(static_cast<std::uint16_t>(family.index()));
+  area_.set_families(named, static_cast<std::uint32_t>(families.size()));
 }
 
 void RuleTable::arrived(long tid) const {
   for (unsigned i = 0; i < area_.thread_slots(); ++i) {
-    agent::ThreadSlot& slot = area_.slot(i);
-    if (slot.taken != 0 && slot.tid == tid) slot.sent.site = 0;
+    const SharedSlot slot = area_.slot(i);
+    if (!slot.taken().is(0) && slot.tid().claimed() == tid) slot.sent().store(0);
   }
 }
 
 void RuleTable::correct(const Object& object) const {
-  agent::ObjectEntry* entry =
+  const auto entry =
       area_.find_object(agent::object_key(static_cast<std::uint16_t>(object.family.index()), object.address));
-  if (entry == nullptr || any_unfinished()) return;
-  agent::ObjectWord& word = entry->word;
+  if (!entry || any_unfinished()) return;
   if (object.state == ObjectState::unknown) {
-    word.state = agent::ObjectState::unknown;
+    entry->state.store(agent::ObjectState::unknown);
     return;
   }
-  word.count = static_cast<std::int32_t>(object.ledger);
-  word.based = object.base_known ? 1 : 0;
-  word.state = object.state == ObjectState::live ? agent::ObjectState::live
-               : object.freed                    ? agent::ObjectState::freed
-                                                 : agent::ObjectState::dead;
+  entry->count.store(static_cast<std::int32_t>(object.ledger));
+  entry->based.store(object.base_known ? 1 : 0);
+  entry->state.store(object.state == ObjectState::live ? agent::ObjectState::live
+                     : object.freed                    ? agent::ObjectState::freed
+                                                       : agent::ObjectState::dead);
 }
 
 // A thread inside the agent has told the table of an event, and the history not yet.
 bool RuleTable::any_unfinished() const {
   for (unsigned i = 0; i < area_.thread_slots(); ++i) {
-    const agent::ThreadSlot& slot = area_.slot(i);
-    if (slot.taken != 0 && slot.reserved != slot.finished) return true;
+    const SharedSlot slot = area_.slot(i);
+    if (!slot.taken().is(0) && !slot.reserved().is(slot.finished().claimed())) return true;
   }
   return false;
 }
 
 void RuleTable::release(long tid) const {
   for (unsigned i = 0; i < area_.thread_slots(); ++i) {
-    agent::ThreadSlot& slot = area_.slot(i);
-    if (slot.held == 0 || slot.tid != tid) continue;
-    auto* entry = reinterpret_cast<agent::ObjectEntry*>(reinterpret_cast<char*>(&area_.shared()) + slot.held);
-    if (entry->holder == i + 1) entry->holder = 0;
-    slot.held = 0;
+    if (area_.slot(i).tid().claimed() == tid) area_.release_held(i);
   }
 }
 
-std::uint64_t RuleTable::undecided() const { return area_.shared().undecided; }
+std::uint64_t RuleTable::undecided() { return undecided_.look(area_.undecided(), area_.damage()); }
 
-std::uint64_t RuleTable::unwatched() const { return area_.shared().objects_full; }
+std::uint64_t RuleTable::unwatched() { return unwatched_.look(area_.objects_full(), area_.damage()); }
 
 }  // namespace refhist

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "agent_host/shared_area.h"
+#include "agent_host/told_count.h"
 #include "history/history.h"
 
 namespace refhist {
@@ -20,16 +21,18 @@ class RuleTable {
   /// The thread has come to where it was sent: others may go on with its object.
   void release(long tid) const;
   /// Puts among others that did not return: one of them may have been a last one that nobody stopped at.
-  [[nodiscard]] std::uint64_t undecided() const;
+  [[nodiscard]] std::uint64_t undecided();
   /// The agent is to think of the object at the address what the history says.
   void correct(const Object& object) const;
   /// Events on objects that had no room in the table.
-  [[nodiscard]] std::uint64_t unwatched() const;
+  [[nodiscard]] std::uint64_t unwatched();
 
  private:
   [[nodiscard]] bool any_unfinished() const;
 
   const SharedArea& area_;
+  ToldCount undecided_;
+  ToldCount unwatched_;
 };
 
 }  // namespace refhist

@@ -1,8 +1,11 @@
 #include "agent_host/shared_area.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -35,10 +38,11 @@ SharedArea::SharedArea(int descriptor, const AreaSize& room)
       objects_(walk_at_ + pages(WalkerMemory::bytes(room.walker))),
       granules_(objects_ + pages(room.objects * sizeof(agent::ObjectEntry))) {
   const std::uint64_t size = code_offset(kCodePieces);
-  if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
-    const int reason = errno;
+  try {
+    size_for_good(size);
+  } catch (...) {
     close(descriptor_);
-    fail("the shared memory of the agent cannot be made {} bytes long: {}", size, std::strerror(reason));
+    throw;
   }
   void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
   if (mapped == MAP_FAILED) {
@@ -49,16 +53,8 @@ SharedArea::SharedArea(int descriptor, const AreaSize& room)
   // A debugger that forks (a shell, the next program) must not hold it twice.
   madvise(mapped, size, MADV_DONTFORK);
   base_ = static_cast<std::uint8_t*>(mapped);
-  shared().table = kTable;
-  shared().slots = kSlots;
-  shared().rings = rings_;
-  shared().walkers = walkers_;
-  shared().walk = walk_at_;
-  shared().objects = objects_;
-  shared().granules = granules_;
-  shared().thread_slots = room.threads;
-  shared().object_mask = room.objects - 1;
   walk_ = std::make_unique<WalkerMemory>(base_ + walk_at_, room.walker);
+  for_each_place([](auto& place, auto value) { place = value; });
 }
 
 SharedArea::~SharedArea() {
@@ -66,8 +62,71 @@ SharedArea::~SharedArea() {
   close(descriptor_);
 }
 
-agent::ThreadSlot& SharedArea::slot(unsigned index) const {
+// Where the program could make the file shorter, a look behind its end would end the debugger.
+void SharedArea::size_for_good(std::uint64_t size) const {
+  struct stat file {};
+  if (ftruncate(descriptor_, static_cast<off_t>(size)) != 0)
+    fail("the shared memory of the agent cannot be made {} bytes long: {}", size, std::strerror(errno));
+  if (fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    fail("the size of the agent's shared memory cannot be sealed: {}", std::strerror(errno));
+  if (fstat(descriptor_, &file) != 0 || file.st_size != static_cast<off_t>(size))
+    fail("somebody else has changed the size of the agent's shared memory");
+}
+
+/// Calls `use(place, value)` with each word that tells the agent where things are.
+template <class Use>
+void SharedArea::for_each_place(Use&& use) const {
+  agent::Shared& shared = this->shared();
+  use(shared.table, kTable);
+  use(shared.slots, kSlots);
+  use(shared.rings, rings_);
+  use(shared.walkers, walkers_);
+  use(shared.walk, walk_at_);
+  use(shared.objects, objects_);
+  use(shared.granules, granules_);
+  use(shared.thread_slots, room_.threads);
+  use(shared.object_mask, room_.objects - 1);
+}
+
+void SharedArea::put_layout_right() const {
+  if (retired_) return;
+  std::uint64_t words = walk_->put_right();
+  for_each_place([&](auto& place, std::uint64_t value) {
+    const Untrusted word(place);
+    if (word.is(value)) return;
+    word.store(value);
+    ++words;
+  });
+  if (words != 0) damage_.put_right(words);
+}
+
+void SharedArea::beat() const {
+  __atomic_fetch_add(&shared().heartbeat, 1, __ATOMIC_RELAXED);
+  const Untrusted unattended(shared().unattended);
+  if (!retired_ && !unattended.is(0)) unattended.store(0);
+}
+
+void SharedArea::set_families(std::span<const std::uint16_t> named, std::uint32_t count) const {
+  std::copy(named.begin(), named.end(), shared().families);
+  shared().watched = count;
+}
+
+agent::ThreadSlot& SharedArea::raw_slot(unsigned index) const {
   return reinterpret_cast<agent::ThreadSlot*>(base_ + kSlots)[index];
+}
+
+agent::Record& SharedArea::raw_record(unsigned slot, std::uint64_t index) const {
+  auto* ring = reinterpret_cast<agent::Record*>(base_ + rings_ + slot * kRing);
+  return ring[index % agent::kRingRecords];
+}
+
+agent::ObjectEntry& SharedArea::raw_object(std::uint64_t index) const {
+  return reinterpret_cast<agent::ObjectEntry*>(base_ + objects_)[index];
+}
+
+void SharedArea::clear_ring(unsigned slot, std::uint64_t first) const {
+  for (std::uint64_t i = first; i != first + agent::kRingRecords; ++i)
+    lap(slot, i).store(static_cast<std::uint32_t>(i / agent::kRingRecords));
 }
 
 void SharedArea::forget_slot(unsigned index) const {
@@ -76,7 +135,7 @@ void SharedArea::forget_slot(unsigned index) const {
   for (unsigned i = 0; i <= agent::kThreadTable; ++i) {
     if (table[i].slot == index + 1) __atomic_store_n(&table[i].slot, 0U, __ATOMIC_RELAXED);
   }
-  agent::ThreadSlot& ended = slot(index);
+  agent::ThreadSlot& ended = raw_slot(index);
   const agent::ThreadSlot empty{};
   ended.tid = empty.tid;
   ended.lost = empty.lost;
@@ -88,18 +147,19 @@ void SharedArea::forget_slot(unsigned index) const {
 
 bool SharedArea::in_use() const {
   for (unsigned i = 0; i < room_.threads; ++i) {
-    if (slot(i).taken != 0 && slot(i).level != 0) return true;
+    if (!slot(i).taken().is(0) && !slot(i).level().is(0)) return true;
   }
   return false;
 }
 
 std::uint64_t SharedArea::retire() const {
+  retired_ = true;
   std::memset(base_ + kTable, 0, (agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
   shared().unattended = 1;
   shared().object_mask = 0;
   shared().objects = kTable;
   for (unsigned i = 0; i < room_.threads; ++i) {
-    agent::ThreadSlot& slot = this->slot(i);
+    agent::ThreadSlot& slot = raw_slot(i);
     slot.taken = 1;
     slot.sent = {};
     slot.consumed = slot.reserved - agent::kRingRecords;
@@ -107,20 +167,36 @@ std::uint64_t SharedArea::retire() const {
   return rings_;
 }
 
-const agent::Record& SharedArea::record(unsigned slot, std::uint64_t index) const {
-  const auto* ring = reinterpret_cast<const agent::Record*>(base_ + rings_ + slot * kRing);
-  return ring[index % agent::kRingRecords];
-}
-
-agent::ObjectEntry* SharedArea::find_object(std::uint64_t key) const {
-  auto* entries = reinterpret_cast<agent::ObjectEntry*>(base_ + objects_);
+std::optional<SharedObject> SharedArea::find_object(std::uint64_t key) const {
   const std::uint32_t first = agent::first_object_slot(key);
   for (std::uint32_t i = 0; i < agent::kObjectProbes; ++i) {
-    agent::ObjectEntry& entry = entries[(first + i) & (room_.objects - 1)];
-    if (entry.key == key) return &entry;
-    if (entry.key == 0) return nullptr;
+    agent::ObjectEntry& entry = raw_object((first + i) & (room_.objects - 1));
+    const std::uint64_t there = Untrusted(entry.key).claimed();
+    if (there == key)
+      return SharedObject{Untrusted(entry.word.count), Untrusted(entry.word.state),
+                          Untrusted(entry.word.based)};
+    if (there == 0) return std::nullopt;
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> SharedArea::object_index(std::uint64_t offset) const {
+  const std::uint64_t within = offset - objects_;  // of one in front of the table: too large
+  const std::uint64_t index = within / sizeof(agent::ObjectEntry);
+  if (within % sizeof(agent::ObjectEntry) != 0 || index >= room_.objects) return std::nullopt;
+  return index;
+}
+
+void SharedArea::release_held(unsigned index) const {
+  const Untrusted held = slot(index).held();
+  const std::uint64_t offset = held.claimed();
+  if (offset == 0) return;
+  if (const auto object = object_index(offset)) {
+    Untrusted(raw_object(*object).holder).replace(index + 1, 0);
+  } else {
+    damage_.put_right();
+  }
+  held.store(0);
 }
 
 std::span<std::uint8_t> SharedArea::code_piece(unsigned index) const {

@@ -6,7 +6,7 @@ void SoleRecorder::looked(const SharedArea& area, unsigned slots) {
   unsigned recording = 0;
   unsigned number = kNobody;
   for (unsigned i = 0; i < slots; ++i) {
-    const std::uint64_t reserved = __atomic_load_n(&area.slot(i).reserved, __ATOMIC_RELAXED);
+    const std::uint64_t reserved = area.slot(i).reserved().claimed();
     if (reserved == reserved_[i]) continue;
     reserved_[i] = reserved;
     number = i + 1;
@@ -16,11 +16,11 @@ void SoleRecorder::looked(const SharedArea& area, unsigned slots) {
   const bool named = number != kNobody && number == last_;
   last_ = number;
   const std::uint64_t name = named ? ++looks_ * agent::kSoleNumbers + number : 0;
-  processor_ = named ? static_cast<int>(__atomic_load_n(&area.slot(number - 1).processor, __ATOMIC_RELAXED))
-                     : OtherProcessors::kNone;
-  std::uint64_t& sole = area.shared().sole;
-  if (name != 0 || __atomic_load_n(&sole, __ATOMIC_RELAXED) != 0)
-    __atomic_store_n(&sole, name, __ATOMIC_SEQ_CST);
+  processor_ = named ? static_cast<int>(area.slot(number - 1).processor().claimed()) : OtherProcessors::kNone;
+  const Untrusted sole = area.sole();
+  if (name == 0 && sole.is(0)) return;
+  // Not as weak as other stores: who is named looks at the object behind this.
+  sole.exchange(name);
 }
 
 }  // namespace refhist

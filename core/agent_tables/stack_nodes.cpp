@@ -1,25 +1,35 @@
 #include "agent_tables/stack_nodes.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace refhist {
 
-StackNodes::StackNodes(const agent::WalkerShared* shared)
-    : shared_(shared),
-      nodes_(agent::at_offset<agent::StackNode>(shared, shared->nodes_at)),
-      capacity_(shared->node_capacity) {}
+namespace {
+agent::StackNode copy_of(const agent::StackNode& node) {
+  return {__atomic_load_n(&node.key, __ATOMIC_RELAXED), __atomic_load_n(&node.parent, __ATOMIC_RELAXED),
+          __atomic_load_n(&node.depth, __ATOMIC_RELAXED)};
+}
+}  // namespace
 
-bool StackNodes::stack(std::uint32_t node, std::size_t limit, std::vector<RawFrame>& out) const {
-  const std::uint32_t end = count();
-  for (std::size_t frames = 0; node >= agent::kRoots; ++frames) {
-    if (frames == limit || node >= end) return false;
-    const std::uint64_t key = nodes_[node].key;
-    const std::uint32_t parent = nodes_[node].parent;
-    out.push_back({.pc = key & ~agent::kExact, .exact = (key & agent::kExact) != 0});
-    if (parent >= node) return false;  // callers are named before whom they call
-    node = parent;
+StackNodes::StackNodes(const WalkerMemory& memory)
+    : shared_(memory.shared()), nodes_(memory.nodes()), capacity_(memory.node_capacity()) {}
+
+StackEnd StackNodes::stack(std::uint32_t number, std::size_t limit, std::vector<RawFrame>& out) const {
+  std::optional<std::uint32_t> depth;  // that the next node must have
+  for (std::size_t frames = 0; number >= agent::kRoots; ++frames) {
+    if (number >= capacity_) return StackEnd::damaged;
+    const agent::StackNode node = copy_of(nodes_[number]);
+    // Callers are named before whom they call, and lie one less deep.
+    const bool outermost = node.parent < agent::kRoots;
+    if (node.parent >= number || (node.depth == 1) != outermost || node.depth != depth.value_or(node.depth))
+      return StackEnd::damaged;
+    if (frames == limit) return StackEnd::cut;
+    out.push_back({.pc = node.key & ~agent::kExact, .exact = (node.key & agent::kExact) != 0});
+    depth = node.depth - 1;
+    number = node.parent;
   }
-  return node == agent::kWholeRoot;
+  return number == agent::kWholeRoot ? StackEnd::whole : StackEnd::cut;
 }
 
 std::uint32_t StackNodes::count() const {

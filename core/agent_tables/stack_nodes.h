@@ -6,18 +6,24 @@
 #include <vector>
 
 #include "agent/walker_shared.h"
+#include "agent_tables/walker_memory.h"
 #include "symbols/unwinder.h"
 
 namespace refhist {
 
+enum class StackEnd : std::uint8_t {
+  whole,
+  cut,      ///< the stack goes on: it is truncated
+  damaged,  ///< the walker has named no such stack
+};
+
 class StackNodes {
  public:
-  /// `shared` is formatted (WalkerMemory); it stays mapped as long as this object is used.
-  explicit StackNodes(const agent::WalkerShared* shared);
+  /// The memory stays mapped as long as this object is used.
+  explicit StackNodes(const WalkerMemory& memory);
 
-  /// Appends up to `limit` frames, innermost first. False when the stack goes on: it is truncated. So is what
-  /// a node leads to that cannot be one.
-  bool stack(std::uint32_t node, std::size_t limit, std::vector<RawFrame>& out) const;
+  /// Appends up to `limit` frames, innermost first.
+  StackEnd stack(std::uint32_t node, std::size_t limit, std::vector<RawFrame>& out) const;
 
   [[nodiscard]] std::uint32_t count() const;  ///< nodes in use
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }

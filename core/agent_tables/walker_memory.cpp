@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <set>
+#include <type_traits>
 
 namespace refhist {
 
@@ -22,20 +23,6 @@ std::uint32_t last_level(const WalkerSizes& sizes) {
   return std::max(kFirstLevel, static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(sizes.nodes)) + 1));
 }
 
-struct Places {
-  explicit Places(const WalkerSizes& sizes)
-      : lists(pages(sizeof(WalkerShared))),
-        rows(lists + pages(2 * sizeof(agent::SharedModule) * sizes.modules)),
-        nodes(rows + pages(sizes.row_bytes)),
-        index(nodes + pages(sizeof(agent::StackNode) * sizes.nodes)),
-        end(index + pages(sizeof(std::uint32_t) << (last_level(sizes) + 1))) {}
-  std::uint64_t lists;
-  std::uint64_t rows;
-  std::uint64_t nodes;
-  std::uint64_t index;
-  std::uint64_t end;
-};
-
 template <class T>
 void store_relaxed(T& place, T value) {
   __atomic_store_n(&place, value, __ATOMIC_RELAXED);
@@ -43,39 +30,68 @@ void store_relaxed(T& place, T value) {
 
 }  // namespace
 
+WalkerMemory::Places::Places(const WalkerSizes& sizes)
+    : lists(pages(sizeof(WalkerShared))),
+      rows(lists + pages(2 * sizeof(agent::SharedModule) * sizes.modules)),
+      nodes(rows + pages(sizes.row_bytes)),
+      index(nodes + pages(sizeof(agent::StackNode) * sizes.nodes)),
+      end(index + pages(sizeof(std::uint32_t) << (last_level(sizes) + 1))) {}
+
 std::size_t WalkerMemory::bytes(const WalkerSizes& sizes) { return Places(sizes).end; }
 
-WalkerMemory::WalkerMemory(void* memory, const WalkerSizes& sizes) : shared_(new (memory) WalkerShared) {
-  const Places places(sizes);
-  shared_->size = places.end;
-  shared_->lists_at = places.lists;
-  shared_->rows_at = places.rows;
-  shared_->nodes_at = places.nodes;
-  shared_->index_at = places.index;
-  shared_->row_words = sizes.row_bytes / sizeof(std::uint64_t);
-  shared_->list_capacity = sizes.modules;
-  shared_->node_capacity = sizes.nodes;
-  shared_->first_level = kFirstLevel;
-  shared_->last_level = last_level(sizes);
+WalkerMemory::WalkerMemory(void* memory, const WalkerSizes& sizes)
+    : shared_(new (memory) WalkerShared), sizes_(sizes), places_(sizes) {
+  for_each_place([](auto& place, auto value) { place = static_cast<std::decay_t<decltype(place)>>(value); });
   shared_->level = kFirstLevel;
   shared_->node_count = agent::kRoots;
-  free_[0] = shared_->row_words;
-  __atomic_store_n(&shared_->magic, WalkerShared::kMagic, __ATOMIC_RELEASE);
+  free_[0] = sizes.row_bytes / sizeof(std::uint64_t);
+}
+
+/// Calls `use(place, value)` with each word that only this side writes.
+template <class Use>
+void WalkerMemory::for_each_place(Use&& use) {
+  use(shared_->magic, WalkerShared::kMagic);
+  use(shared_->size, places_.end);
+  use(shared_->lists_at, places_.lists);
+  use(shared_->rows_at, places_.rows);
+  use(shared_->nodes_at, places_.nodes);
+  use(shared_->index_at, places_.index);
+  use(shared_->row_words, sizes_.row_bytes / sizeof(std::uint64_t));
+  use(shared_->list_capacity, sizes_.modules);
+  use(shared_->node_capacity, sizes_.nodes);
+  use(shared_->first_level, kFirstLevel);
+  use(shared_->last_level, last_level(sizes_));
+  use(shared_->version, version_);
+  use(shared_->list_counts[0], counts_[0]);
+  use(shared_->list_counts[1], counts_[1]);
+}
+
+std::uint64_t WalkerMemory::put_right() {
+  const std::unique_lock lock(publishing_, std::try_to_lock);
+  if (!lock) return 0;  // there is another look
+  std::uint64_t words = 0;
+  for_each_place([&](auto& place, auto known) {
+    const auto value = static_cast<std::decay_t<decltype(place)>>(known);
+    if (__atomic_load_n(&place, __ATOMIC_RELAXED) == value) return;
+    __atomic_store_n(&place, value, __ATOMIC_RELEASE);
+    ++words;
+  });
+  return words;
 }
 
 /// What the list before the last one needed is free: whoever still looks at it sees that the version has
 /// moved on.
 std::size_t WalkerMemory::publish(const std::vector<Placed>& modules) {
-  const std::uint64_t version = shared_->version + 1;
+  const std::lock_guard lock(publishing_);
+  const std::uint64_t version = version_ + 1;
   const std::uint64_t list = version & 1;
-  auto* out =
-      agent::at_offset<agent::SharedModule>(shared_, shared_->lists_at) + list * shared_->list_capacity;
+  auto* out = agent::at_offset<agent::SharedModule>(shared_, places_.lists) + list * sizes_.modules;
   std::vector<Placed> sorted = modules;
   std::sort(sorted.begin(), sorted.end(),
             [](const Placed& a, const Placed& b) { return a.bias + a.cfi->base() < b.bias + b.cfi->base(); });
   std::uint32_t count = 0;
   for (const Placed& placed : sorted) {
-    const Stored* stored = count < shared_->list_capacity ? store(placed.cfi) : nullptr;
+    const Stored* stored = count < sizes_.modules ? store(placed.cfi) : nullptr;
     if (stored == nullptr) continue;
     agent::SharedModule& module = out[count++];
     const Address begin = placed.bias + placed.cfi->base();
@@ -86,6 +102,8 @@ std::size_t WalkerMemory::publish(const std::vector<Placed>& modules) {
     store_relaxed(module.blocks, static_cast<std::uint32_t>(stored->at + stored->rows_words));
     store_relaxed(module.block_count, stored->block_count);
   }
+  counts_[list] = count;
+  version_ = version;
   store_relaxed(shared_->list_counts[list], count);
   __atomic_store_n(&shared_->version, version, __ATOMIC_RELEASE);
   drop_unused(sorted);
@@ -103,7 +121,7 @@ const WalkerMemory::Stored* WalkerMemory::store(const std::shared_ptr<const Comp
   stored.at = take(stored.words);
   if (stored.at == kNowhere) return nullptr;
   static_assert(sizeof(agent::RuleRow) == sizeof(std::uint64_t));
-  auto* words = agent::at_offset<std::uint64_t>(shared_, shared_->rows_at);
+  auto* words = agent::at_offset<std::uint64_t>(shared_, places_.rows);
   std::memcpy(words + stored.at, cfi->rows().data(), stored.rows_words * sizeof(std::uint64_t));
   std::memcpy(words + stored.at + stored.rows_words, blocks.data(), blocks.size() * sizeof(std::uint32_t));
   return &stored_.emplace(cfi.get(), stored).first->second;

@@ -1,9 +1,11 @@
 // The debugger's side of the memory that the agent's stack walker works with: formats it and keeps the
-// modules in it up to date, also while the program runs.
+// modules in it up to date, also while the program runs. What it knows of the layout it keeps itself: the
+// program can write into that memory.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "agent/walker_shared.h"
@@ -34,9 +36,27 @@ class WalkerMemory {
   /// From now on these are the modules. Returns how many had no room: stacks end there, truncated.
   std::size_t publish(const std::vector<Placed>& modules);
 
+  /// Writes what only this side may write there once more, where it is something else. How many words were.
+  std::uint64_t put_right();
+
   [[nodiscard]] agent::WalkerShared* shared() const { return shared_; }
+  [[nodiscard]] const agent::StackNode* nodes() const {
+    return agent::at_offset<agent::StackNode>(shared_, places_.nodes);
+  }
+  [[nodiscard]] std::uint32_t node_capacity() const { return sizes_.nodes; }
 
  private:
+  /// Offsets in the memory.
+  struct Places {
+    explicit Places(const WalkerSizes& sizes);
+    std::uint64_t lists;
+    std::uint64_t rows;
+    std::uint64_t nodes;
+    std::uint64_t index;
+    std::uint64_t end;
+  };
+  template <class Use>
+  void for_each_place(Use&& use);
   struct Stored {
     std::shared_ptr<const CompactCfi> cfi;
     std::uint64_t at = 0;
@@ -50,6 +70,11 @@ class WalkerMemory {
   void drop_unused(const std::vector<Placed>& modules);
 
   agent::WalkerShared* shared_;
+  WalkerSizes sizes_;
+  Places places_;
+  std::mutex publishing_;
+  std::uint64_t version_ = 0;
+  std::uint32_t counts_[2] = {};
   std::map<const CompactCfi*, Stored> stored_;
   std::map<std::uint64_t, std::uint64_t> free_;  // words of the row area, by place
 };

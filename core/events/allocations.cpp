@@ -29,6 +29,7 @@ std::optional<Block> Allocations::take(Address begin, FamilyId allocator) {
 }
 
 void Allocations::take_inside(Address begin, Address end) {
+  if (end <= begin) return;
   const auto last = blocks_.lower_bound(end);
   for (auto entry = blocks_.lower_bound(begin); entry != last;) {
     const Block& block = entry->second;

@@ -21,6 +21,9 @@ bool succeeded(Success success, Address result) {
   return agent::call_succeeded(static_cast<unsigned>(success), result);
 }
 
+/// Of a block whose size the program gives: no further than memory reaches.
+Address end_of(Address begin, std::uint64_t size) { return begin + std::min(size, ~begin); }
+
 int direction(Role role) {
   switch (role) {
     case Role::get:
@@ -578,7 +581,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
   if (site.role == Role::pool_destroy) return destroy_pool(around, call.site, stack, call.object, recorded);
   if (families_[site.family.index()].family.allocator) {
     const std::uint64_t size = site.size_argument == 0 ? 1 : argument(registers, site.size_argument);
-    return give_back(around, call.site, stack, call.object, call.object + size, recorded);
+    return give_back(around, call.site, stack, call.object, end_of(call.object, size), recorded);
   }
   Arrival arrival = make_arrival(around, site.family, call.site, call.object);
   arrival.stack = stack;
@@ -601,7 +604,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
 void Recorder::give_back(Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
                          std::vector<Recorded>& recorded) {
   if (const auto block = allocations_.take(begin, sites_.get(site).family)) {
-    end = std::max(end, begin + std::max<std::uint64_t>(block->size, 1));
+    end = std::max(end, end_of(begin, std::max<std::uint64_t>(block->size, 1)));
   }
   allocations_.take_inside(begin, end);
   for (const ObjectId id : history_.starting_in(begin, end)) {
@@ -629,7 +632,7 @@ void Recorder::destroy_pool(Surroundings& around, SiteId site, StackId stack, Ad
 void Recorder::move_objects(const Surroundings& around, const PendingCall& call, const Block& from,
                             Address to) {
   for (const ObjectId id :
-       history_.starting_in(from.begin, from.begin + std::max<std::uint64_t>(from.size, 1))) {
+       history_.starting_in(from.begin, end_of(from.begin, std::max<std::uint64_t>(from.size, 1)))) {
     const Object& object = history_.object(id);
     if (object.state != ObjectState::live) continue;
     const Address address = to + (object.address - from.begin);
@@ -654,7 +657,7 @@ void Recorder::allocation_returned(Surroundings& around, const PendingCall& call
   if (failed) {
     // realloc(p, 0) gives p back; any other failure leaves it as it was.
     if (again && call.size == 0)
-      give_back(around, call.site, call.stack, call.argument, call.argument + 1, recorded);
+      give_back(around, call.site, call.stack, call.argument, end_of(call.argument, 1), recorded);
     return;
   }
   Block old{call.argument, 1, {}, {}, {}, {}, 0};

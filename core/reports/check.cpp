@@ -37,6 +37,8 @@ void set_why_failed(Check& check, bool allow_unarmed) {
     process.why_failed = why_failed(*process.state);
     if (process.why_failed.empty() && process.parent == 0 && !armed)
       process.why_failed = "no function of the tracked families was ever armed";
+    if (process.why_failed.empty() && process.state->agent.damaged().any())
+      process.why_failed = "the program has damaged refhist's memory";
     if (process.why_failed.empty() && lost_events(*process.state) != 0)
       process.why_failed = "events were lost";
     if (process.why_failed.empty() || !check.why_failed.empty()) continue;
@@ -105,7 +107,9 @@ std::string accept_all(const CheckOptions& options, Check& check) {
 
 }  // namespace
 
-std::uint64_t lost_events(const SessionState& state) { return state.lost_hits + state.agent.lost(); }
+std::uint64_t lost_events(const SessionState& state) {
+  return state.lost_hits + state.agent.lost() + state.agent.damaged().records;
+}
 
 std::string_view status_name(FindingStatus status) {
   switch (status) {

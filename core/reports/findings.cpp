@@ -304,6 +304,13 @@ std::vector<std::string> caveats(SessionState& state) {
         "debugger stood still): totals and ledgers may be short",
         plural(state.agent.lost(), "event")));
   }
+  if (const auto damaged = state.agent.damaged(); damaged.any()) {
+    const std::string repaired =
+        damaged.words == 0 ? "" : fmt::format(", {} put right", plural(damaged.words, "word"));
+    lines.push_back(fmt::format(
+        "the program has damaged refhist's memory: {} refused{}: what was recorded may be wrong or missing",
+        plural(damaged.records, "record"), repaired));
+  }
   if (state.agent.undecided_puts() != 0) {
     lines.push_back(fmt::format(
         "{} ran beside other calls on the same object that did not return in time: one of them may have been "

@@ -158,6 +158,8 @@ Json totals_json(const SessionState& state) {
           {"folded_objects", state.folded.objects()},
           {"listed_events", state.history.log().kept()},
           {"lost_events", lost_events(state)},
+          {"refused_records", state.agent.damaged().records},
+          {"repaired_words", state.agent.damaged().words},
           {"forks", state.forks}};
 }
 

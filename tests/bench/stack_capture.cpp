@@ -231,7 +231,7 @@ int main(int argc, char** argv) {
     const double empty = nanoseconds(subject, bench_nothing, static_cast<unsigned>(rounds));
     fmt::print("{} {}\n", captured, empty);
   }
-  const StackNodes nodes(shared);
+  const StackNodes nodes(walker);
   if (nodes.lost() == 0) return 0;
   fmt::print(stderr, "{} stacks lost\n", nodes.lost());
   return 1;

@@ -168,7 +168,7 @@ void StackChecker::compare(const Registers& registers, const agent::Captured& ca
     CHECK(captured.truncated);
     return;
   }
-  const bool whole = mappings_.nodes().stack(captured.node, kStackLimit, mine);
+  const bool whole = mappings_.nodes().stack(captured.node, kStackLimit, mine) == StackEnd::whole;
   const bool their_whole = unwinder_.unwind(registers, read, {.limit = kStackLimit + 1}, theirs);
   theirs.erase(theirs.begin());  // the function at whose entry this is
   bool same = mine.size() == theirs.size() && mine.size() == captured.depth && whole == their_whole &&

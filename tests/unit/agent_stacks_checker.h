@@ -38,7 +38,7 @@ class WalkerMappings {
 
   agent::WalkerShared* program() { return static_cast<agent::WalkerShared*>(program_); }
   WalkerMemory& debugger() { return *memory_; }
-  StackNodes nodes() { return StackNodes(memory_->shared()); }
+  StackNodes nodes() { return StackNodes(*memory_); }
   const ModuleMap& modules() const { return modules_; }
 
  private:

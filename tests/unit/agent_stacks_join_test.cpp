@@ -117,7 +117,7 @@ TEST_CASE("A walk that joins the previous stack finds what a walk without memory
   const auto decode = [&](const agent::Captured& captured, unsigned limit) {
     Decoded decoded;
     std::vector<RawFrame> frames;
-    decoded.whole = nodes.stack(captured.node, limit, frames);
+    decoded.whole = nodes.stack(captured.node, limit, frames) == StackEnd::whole;
     for (const RawFrame& frame : frames) decoded.frames.emplace_back(frame.pc, frame.exact);
     CHECK_MESSAGE(decoded.whole == !captured.truncated, "limit ", limit);
     CHECK(frames.size() == captured.depth);
@@ -177,7 +177,7 @@ TEST_CASE("Registers in another signal frame are another state") {
   for (const auto& [from, last] : {std::pair<std::size_t, std::size_t>{0, 0}, {40, 1}, {0, 0}}) {
     const auto captured = agent::capture(mappings.program(), thread.get(), stack->address(from), 0, 64);
     std::vector<RawFrame> frames;
-    CHECK(mappings.nodes().stack(captured.node, 64, frames) == (last == 0));
+    CHECK((mappings.nodes().stack(captured.node, 64, frames) == StackEnd::whole) == (last == 0));
     REQUIRE(frames.size() == 3);
     CHECK(frames[1].exact);
     CHECK(frames[2].pc == function(last));
@@ -254,7 +254,7 @@ TEST_CASE("When the trie is full, stacks are lost and counted, and those that ha
       const auto captured = capture_at(mappings, *thread, stack[0]);
       CHECK(captured.truncated);
       std::vector<RawFrame> frames;
-      CHECK(!mappings.nodes().stack(captured.node, 64, frames));
+      CHECK(mappings.nodes().stack(captured.node, 64, frames) == StackEnd::cut);
       REQUIRE(frames.size() == captured.depth);
       lost += frames.empty() ? 1 : 0;
       if (frames.empty()) continue;
@@ -275,9 +275,9 @@ TEST_CASE("What the program may have written over is not followed") {
   nodes[2] = {0x1000, 3, 1};  // the two are each other's parents
   nodes[3] = {0x2000, 2, 1};
   std::vector<RawFrame> frames;
-  CHECK(!mappings.nodes().stack(2, 64, frames));
+  CHECK(mappings.nodes().stack(2, 64, frames) == StackEnd::damaged);
   CHECK(frames.size() <= 64);
-  CHECK(!mappings.nodes().stack(4'000'000'000U, 64, frames));
+  CHECK(mappings.nodes().stack(4'000'000'000U, 64, frames) == StackEnd::damaged);
 }
 
 TEST_CASE("Modules come and go while another thread captures") {

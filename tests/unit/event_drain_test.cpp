@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent_host/shared_area.h"
+#include "fake_program.h"
 
 namespace refhist::test {
 
@@ -14,24 +15,28 @@ namespace {
 /// The ring of this thread, written as the agent writes it.
 class Ring {
  public:
-  Ring() : area_(memfd_create("refhist-test", MFD_CLOEXEC), SharedArea::kSmall), drain_(area_, getpid()) {
-    area_.slot(0).tid = getpid();
-    __atomic_store_n(&area_.slot(0).taken, 1U, __ATOMIC_RELEASE);
-  }
+  Ring() : Ring(memfd_create("refhist-test", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {}
 
   /// Records are begun in this order.
-  std::uint64_t begin() { return __atomic_fetch_add(&area_.slot(0).reserved, 1, __ATOMIC_SEQ_CST); }
+  std::uint64_t begin() { return program_.reserve(0); }
+  /// `time`: in time stamps since the ring was made.
   void finish(std::uint64_t index, std::uint64_t time) {
-    auto& record = const_cast<agent::Record&>(area_.record(0, index));
-    record.time = time;
+    agent::Record record{};
+    record.time = program_.began() + time;
     record.object = index;
     record.kind = agent::RecordKind::entry;
-    __atomic_store_n(&record.lap, 1U, __ATOMIC_RELEASE);
+    program_.finish(0, index, record);
   }
+  [[nodiscard]] std::uint64_t began() const { return program_.began(); }
 
   EventDrain& drain() { return drain_; }
 
  private:
+  explicit Ring(int file) : program_(dup(file)), area_(file, SharedArea::kSmall), drain_(area_, getpid()) {
+    program_.take_slot(0, getpid());
+  }
+
+  FakeProgram program_;
   SharedArea area_;
   EventDrain drain_;
 };
@@ -82,8 +87,8 @@ TEST_CASE("a record that was not whole at a take comes with what was told since"
   const std::vector<RecordBatch> late = ring.drain().take(EventId(12U));
   REQUIRE(late.size() == 1);
   CHECK(late.front().told_before == EventId(5U));
-  CHECK(late.front().late_until >= 200);
-  CHECK(late.front().late_until < 303);
+  CHECK(late.front().late_until >= ring.began() + 200);
+  CHECK(late.front().late_until < ring.began() + 303);
   CHECK_FALSE(ring.drain().take(EventId(20U)).size() > 0);
 }
 
