@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 MEMORY = 2 << 30  # bytes of address space
-SECONDS = 20
+SECONDS = 60
 LARGEST_OUTPUT = 500 << 20
 REPORTS = ([], ["leaks", "--json"], ["leaks", "--stacks", "full", "--reachable"], ["status", "--sites"], ["status", "--json"],
            ["objects", "--all"], ["objects", "--all", "--json"], ["usage"], ["usage", "--json"], ["check", "--stay", "--reachable"],
