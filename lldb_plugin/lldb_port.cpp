@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/printable.h"
 #include "expression.h"
 #include "file_path.h"
 #include "hidden_name.h"
@@ -188,7 +189,7 @@ Address LldbPort::evaluate(const std::string& expression) {
 }
 
 void LldbPort::print(std::string_view text) {
-  write_line(is_lldb_vscode() ? lldb::SBFile(stderr, false) : debugger_.GetOutputFile(), text);
+  write_line(is_lldb_vscode() ? lldb::SBFile(stderr, false) : debugger_.GetOutputFile(), printable(text));
 }
 
 bool LldbPort::interrupted() {

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace refhist {
@@ -51,7 +53,8 @@ void BalanceTree::build() {
     Node* node = &root_;
     node->taken += change.taken;
     node->given += change.given;
-    for (std::size_t i = frames.size(); i-- > 0;) {
+    const std::size_t innermost = frames.size() - std::min(frames.size(), kDeepest);
+    for (std::size_t i = frames.size(); i-- > innermost;) {
       node = &node->call(frames[i]);
       node->taken += change.taken;
       node->given += change.given;

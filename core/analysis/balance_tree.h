@@ -32,6 +32,9 @@ class BalanceTree {
   BalanceTree(const History& history, FrameNamer& namer) : history_(history), namer_(namer) {}
   /// All references of the object.
   void add(ObjectId id);
+  /// Whoever writes the tree may go through it by recursion: calls further in than this are told as one with
+  /// the call at that depth.
+  static constexpr std::size_t kDeepest = 400;
   /// Without the subtrees whose sum is zero.
   const Node& pruned();
 

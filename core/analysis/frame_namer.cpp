@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/short_name.h"
 #include "base/text.h"
 #include "probes/function_pattern.h"
@@ -32,8 +33,8 @@ const std::vector<NamedFrame>& FrameNamer::name(const StackFrame& frame) {
   const Address where =
       frame.exact ? frame.pc : frame.pc - 1;  // a return address may belong to the next line
   for (const SourceFrame& source : module->module->source_frames(where)) {
-    names.push_back(NamedFrame{source.function, source.file, source.line, module->module->path(),
-                               frame.pc + module->bias, source.inlined, nullptr});
+    names.push_back(NamedFrame{one_line(source.function), one_line(source.file), source.line,
+                               module->module->path(), frame.pc + module->bias, source.inlined, nullptr});
   }
   if (names.empty())
     names.push_back(NamedFrame{{}, {}, 0, module->module->path(), frame.pc + module->bias, false, nullptr});

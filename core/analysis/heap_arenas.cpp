@@ -73,17 +73,25 @@ class ArenaFinder {
     if (list_.why_not.empty()) list_.why_not = std::move(text);
   }
 
-  /// Tries every place in the data; `test(place, bytes, size)` says whether it is the one.
+  /// Tries every place in the data; `test(place, bytes, size)` says whether it is the one. Data is read in
+  /// pieces: a program may have gigabytes of it. `size` reaches into the next piece as far as anything that
+  /// is looked for.
   template <class Test>
   void each_place(const std::vector<AddressRange>& data, Test&& test) {
-    std::vector<std::byte> bytes;
+    constexpr std::size_t kPiece = std::size_t{1} << 20;
+    constexpr std::size_t kOverlap = 8192;
+    static_assert(kOverlap >= kArenaSize && kOverlap >= sizeof(Parameters));
+    std::vector<std::byte> bytes(kPiece + kOverlap);
     for (const AddressRange& range : data) {
-      bytes.resize(range.size());
-      const std::size_t got = memory_.process().read(range.begin, bytes.data(), bytes.size());
-      for (std::size_t at = 0; at + sizeof(Address) <= got; at += sizeof(Address)) {
-        if (test(range.begin + at, bytes.data() + at, got - at)) return;
+      for (Address begin = range.begin; begin < range.end; begin += kPiece) {
+        const std::size_t wanted = std::min<std::uint64_t>(bytes.size(), range.end - begin);
+        const std::size_t got = memory_.process().read(begin, bytes.data(), wanted);
+        for (std::size_t at = 0; at < kPiece && at + sizeof(Address) <= got; at += sizeof(Address)) {
+          if (test(begin + at, bytes.data() + at, got - at)) return;
+        }
+        memory_.progress().ask();
+        if (got < wanted) break;  // as before an unreadable page, nothing behind it is looked at
       }
-      memory_.progress().ask();
     }
   }
 

@@ -7,51 +7,96 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <random>
 
 #include "base/error.h"
 
 namespace refhist {
 
 namespace {
+
+constexpr mode_t kRights = 0666;  // less what the user's umask takes away
+constexpr int kAttempts = 100;
+
 bool is_stream(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
-}  // namespace
 
-ReplacedFile::ReplacedFile(const std::string& path)
-    : path_(path), unfinished_(fmt::format("{}.part-{}", path, getpid())) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) fail("it is no regular file");
-  unlink(unfinished_.c_str());
+void write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("{}", std::strerror(errno));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
-ReplacedFile::~ReplacedFile() { unlink(unfinished_.c_str()); }
+/// A descriptor that is closed with this.
+class OpenFile {
+ public:
+  explicit OpenFile(int file) : file_(file) {
+    if (file < 0) fail("{}", std::strerror(errno));
+  }
+  ~OpenFile() { ::close(file_); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  [[nodiscard]] int get() const { return file_; }
+
+ private:
+  int file_;
+};
+
+/// A pipe that nobody reads is told of, and not waited for.
+void write_stream(const std::string& path, std::string_view text) {
+  const OpenFile file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
+  write_all(file.get(), text);
+}
+
+}  // namespace
+
+// Whoever else may write into the folder (/tmp) must not choose what is written: the file is ours alone, and
+// a link in the place of the old one is replaced, not followed.
+ReplacedFile::ReplacedFile(const std::string& path) : path_(path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) fail("it is no regular file");
+  std::random_device random;
+  int file = -1;
+  for (int i = 0; i < kAttempts && file < 0; ++i) {
+    unfinished_ = fmt::format("{}.part-{:08x}", path, random());
+    file = ::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRights);
+    if (file < 0 && errno != EEXIST) break;
+  }
+  if (file < 0) {
+    unfinished_.clear();
+    fail("{}", std::strerror(errno));
+  }
+  ::close(file);
+}
+
+ReplacedFile::~ReplacedFile() {
+  if (!unfinished_.empty()) unlink(unfinished_.c_str());
+}
 
 std::uint64_t ReplacedFile::finish() {
-  const int file = ::open(unfinished_.c_str(), O_RDONLY | O_CLOEXEC);
+  const OpenFile file(::open(unfinished_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
-  const bool safe = file >= 0 && fsync(file) == 0 && fstat(file, &status) == 0;
-  const int why = errno;
-  if (file >= 0) ::close(file);
-  if (!safe) fail("{}", std::strerror(why));
+  if (fsync(file.get()) != 0 || fstat(file.get(), &status) != 0) fail("{}", std::strerror(errno));
   if (rename(unfinished_.c_str(), path_.c_str()) != 0) fail("{}", std::strerror(errno));
+  unfinished_.clear();
   return static_cast<std::uint64_t>(status.st_size);
 }
 
 void replace_file(const std::string& path, std::string_view text) {
-  const auto write = [&](const std::string& to) {
-    std::ofstream out(to, std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) fail("{}", std::strerror(errno));
-  };
   try {
-    if (is_stream(path)) return write(path);
-    ReplacedFile file(path);
-    write(file.unfinished());
-    file.finish();
+    if (is_stream(path)) return write_stream(path, text);
+    ReplacedFile replaced(path);
+    {
+      const OpenFile file(::open(replaced.unfinished().c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+      write_all(file.get(), text);
+    }
+    replaced.finish();
   } catch (const Error& error) {
     fail("{} could not be written: {}", path, error.what());
   }

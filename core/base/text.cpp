@@ -108,6 +108,8 @@ std::vector<std::string> split_words(std::string_view line) {
   return words;
 }
 
+std::string quoted_word(const std::string& text) { return "'" + replace_all(text, "'", "'\\''") + "'"; }
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;

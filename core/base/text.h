@@ -33,6 +33,9 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 std::string replace_all(std::string text, std::string_view what, std::string_view with);
 std::string_view trim(std::string_view text);
 
+/// One word of a command line that means this text, for split_words and for a shell.
+std::string quoted_word(const std::string& text);
+
 /// "1 object", "2 objects".
 std::string plural(std::size_t n, std::string_view noun);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace refhist {
 
@@ -176,7 +177,7 @@ Address CPort::evaluate(const std::string& expression) {
   return value;
 }
 
-void CPort::print(std::string_view text) { callbacks_.print(std::string(text).c_str()); }
+void CPort::print(std::string_view text) { callbacks_.print(printable(text).c_str()); }
 
 bool CPort::interrupted() { return callbacks_.interrupted() != 0; }
 

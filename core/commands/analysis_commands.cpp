@@ -29,7 +29,9 @@ std::string snapshots_json(const SessionState& state) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Snapshot& snapshot : state.snapshots)
     list.push_back({{"name", snapshot.name}, {"seq", snapshot.moment.value}});
-  return nlohmann::ordered_json{{"schema", "refhist/1"}, {"snapshots", std::move(list)}}.dump(2) + "\n";
+  return nlohmann::ordered_json{{"schema", "refhist/1"}, {"snapshots", std::move(list)}}.dump(
+             2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 const Snapshot& snapshot_named(const SessionState& state, const std::string& name) {

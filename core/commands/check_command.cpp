@@ -49,6 +49,12 @@ std::string source_root(const Arguments& arguments) {
   return user_path(arguments.value("--source-root", "."));
 }
 
+/// What an opened history names may be any file of the reader's: only the folder that the user names is read.
+ReadSources sources_to_read(const CommandContext& context) {
+  if (!context.state.opened) return ReadSources::all;
+  return context.arguments.has("--source-root") ? ReadSources::below_root : ReadSources::none;
+}
+
 /// The text of a report; nothing for a format that is none.
 std::optional<std::string> report_text(CommandContext& context, const std::string& format) {
   SessionState& state = context.state;
@@ -61,7 +67,7 @@ std::optional<std::string> report_text(CommandContext& context, const std::strin
   const bool known = format == "json" || format == "junit" || format == "sarif" || format == "html";
   if (!known) return std::nullopt;
   const Check check = check_session(state, check_options(context.arguments));
-  const SourcePlaces places(source_root(context.arguments));
+  const SourcePlaces places(source_root(context.arguments), sources_to_read(context));
   if (format == "json") return session_json(check);
   if (format == "html") return html_report(check, places);
   return format == "junit" ? junit_report(check, places) : sarif_report(check, places);

@@ -194,9 +194,12 @@ std::vector<Command> report_commands() {
        "folded: "
        "stacks\n"
        "for flame graphs. sqlite: as refhist save does, and each event as a row besides.",
-       check_options({{"--format", "FORMAT", "json, junit, sarif, html, folded or sqlite"},
-                      {"--of", "WHAT", "folded: leaked (default), live (objects by birth) or events"},
-                      {"--source-root", "DIR", "names of source files are relative to it (default: here)"}}),
+       check_options(
+           {{"--format", "FORMAT", "json, junit, sarif, html, folded or sqlite"},
+            {"--of", "WHAT", "folded: leaked (default), live (objects by birth) or events"},
+            {"--source-root", "DIR",
+             "names of source files are relative to it (default: here); of an opened history, sources are "
+             "shown from below it only"}}),
        run_export},
       {"check", "", "print the findings and end a script's debugger: 23 findings, 0 clean, 1 it failed",
        "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, "

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "base/printable.h"
 #include "base/replaced_file.h"
 #include "base/text.h"
 #include "base/user_path.h"
@@ -42,7 +43,7 @@ std::string proposals_json(const std::vector<Proposal>& proposals) {
                         {"toml", to_toml(proposal.family)}});
   }
   const nlohmann::ordered_json json{{"schema", "refhist/1"}, {"proposals", std::move(families)}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 /// Where the debug information knows the counter's member, its name is told beside its offset.
@@ -61,9 +62,9 @@ std::string as_toml(const std::vector<Proposal>& proposals) {
   std::string text = "schema = 1\n";
   std::string module;
   for (const Proposal& proposal : proposals) {
-    if (proposal.module != module) text += fmt::format("\n# {}\n", proposal.module);
+    if (proposal.module != module) text += fmt::format("\n# {}\n", one_line(proposal.module));
     module = proposal.module;
-    text += fmt::format("\n# {}\n{}", proposal.why, to_toml(proposal.family));
+    text += fmt::format("\n# {}\n{}", one_line(proposal.why), to_toml(proposal.family));
   }
   return text;
 }
@@ -82,7 +83,7 @@ void track_all(CommandContext& context, std::vector<Proposal>& proposals) {
 void save(CommandContext& context, const std::vector<Proposal>& proposals) {
   const std::string path = user_path(context.arguments.value("--save"));
   if (proposals.empty()) fail("no family was found: {} is not written", path);
-  replace_file(path, as_toml(proposals));
+  replace_file(path, printable(as_toml(proposals)));
   context.text += fmt::format("{} written to {}: refhist track --probes {}\n",
                               plural(proposals.size(), "family"), path, context.arguments.value("--save"));
 }

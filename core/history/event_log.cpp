@@ -147,9 +147,10 @@ EventLog EventLog::open(Stored stored) {
 
 void EventLog::load(std::size_t page) const {
   const std::vector<std::uint8_t> bytes = stored_->read(page);
-  if (bytes.size() > kPage) fail("its events are damaged");
-  EventCheck check(origins_, stored_->objects, bytes);
   const auto [first, behind] = blocks_of(page);
+  if (bytes.size() > std::min(kPage, (behind - first) * kBlock * kLongestEvent))
+    fail("its events are damaged");
+  EventCheck check(origins_, stored_->objects, bytes);
   for (std::size_t i = first; i < behind; ++i) {
     const std::size_t sparse = blocks_.firsts.size();
     const bool gaps = i < sparse;
@@ -158,7 +159,7 @@ void EventLog::load(std::size_t page) const {
     const std::size_t end = !gaps ? size_ : i + 1 < sparse ? blocks_.firsts[i + 1] : blocks_.dense_from;
     check.block(blocks_.places[i] % kPage, EventBlock{nullptr, id, events_in(i), gaps}, end);
   }
-  auto copy = std::make_unique_for_overwrite<std::uint8_t[]>(kPage);
+  auto copy = std::make_unique_for_overwrite<std::uint8_t[]>(bytes.size());
   std::memcpy(copy.get(), bytes.data(), bytes.size());
   blocks_.pages[page] = std::move(copy);
   blocks_.ends[page] = static_cast<std::uint32_t>(bytes.size());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace refhist {
 
@@ -132,6 +133,7 @@ ThreadIndex History::thread(long tid, const std::string& name) {
     return thread.tid == tid && (name.empty() || thread.name == name);
   };
   if (last_thread_.valid() && is(threads_[last_thread_.index()])) return last_thread_;
+  if (std::string line = one_line(name); line != name) return thread(tid, line);
   const auto [entry, added] = newest_thread_.try_emplace(tid, ThreadIndex(threads_.size()));
   last_thread_ = entry->second;
   if (!added && is(threads_[last_thread_.index()])) return last_thread_;

@@ -12,7 +12,9 @@ ObjectFamily::ObjectFamily(FamilyId id) : value_(static_cast<std::uint16_t>(id.v
 
 ObjectTable::Chunk& ObjectTable::chunk_of(std::size_t id) {
   if (chunks_.size() <= id / kChunk) chunks_.resize(id / kChunk + 1);
-  return chunks_[id / kChunk];
+  std::unique_ptr<Chunk>& chunk = chunks_[id / kChunk];
+  if (chunk == nullptr) chunk = std::make_unique<Chunk>();
+  return *chunk;
 }
 
 ObjectId ObjectTable::add(const Object& object) {
@@ -37,28 +39,35 @@ ObjectId ObjectTable::add(const Object& object) {
 
 void ObjectTable::skip_to(ObjectId id) {
   if (id.index() < size_) fail("its objects are not in order");
+  const std::size_t last = size_ == 0 ? 0 : (size_ - 1) / kChunk;
+  if (size_ != 0 && last != id.index() / kChunk && chunks_[last] != nullptr && !is_tight(*chunks_[last]))
+    shrink(*chunks_[last], chunks_[last]->present);
   size_ = id.index();
-  if (size_ != 0) chunk_of(size_ - 1);
+  chunks_.resize((size_ + kChunk - 1) / kChunk);
 }
 
+void ObjectTable::refuse_folded() { fail("this object has been folded"); }
+
 std::size_t ObjectTable::found(const Chunk& chunk, std::size_t place) {
-  if (!chunk.has(place)) fail("this object has been folded");
+  if (!chunk.has(place)) refuse_folded();
   return chunk.rank(place);
 }
 
 void ObjectTable::set_fold(ObjectId id, Fold how) {
-  Chunk& chunk = chunks_[id.index() / kChunk];
+  Chunk& chunk = const_cast<Chunk&>(existing(id));
   const std::size_t place = id.index() % kChunk;
   set(chunk.early, place, how == Fold::early);
   set(chunk.gone, place, how == Fold::gone);
 }
 
 void ObjectTable::remove_gone() {
-  for (Chunk& chunk : chunks_) {
-    Bits left = chunk.present;
-    for (std::size_t word = 0; word < left.size(); ++word) left[word] &= ~chunk.gone[word];
-    if (left != chunk.present) shrink(chunk, left);
-    chunk.early = chunk.gone = Bits{};
+  for (std::unique_ptr<Chunk>& chunk : chunks_) {
+    if (chunk == nullptr) continue;
+    Bits left = chunk->present;
+    for (std::size_t word = 0; word < left.size(); ++word) left[word] &= ~chunk->gone[word];
+    if (left != chunk->present) shrink(*chunk, left);
+    chunk->early = chunk->gone = Bits{};
+    if (chunk->objects == nullptr) chunk.reset();
   }
 }
 
@@ -81,22 +90,24 @@ void ObjectTable::shrink(Chunk& chunk, const Bits& left) {
 }
 
 void ObjectTable::trim() {
-  for (Chunk& chunk : chunks_) {
-    if (chunk.room != chunk.count()) shrink(chunk, chunk.present);
+  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
+    if (chunk != nullptr && !is_tight(*chunk)) shrink(*chunk, chunk->present);
   }
 }
 
 void ObjectTable::Iterator::settle() {
   while (at_ < table_->size_ && !table_->contains(ObjectId(at_))) {
-    const Chunk& chunk = table_->chunks_[at_ / kChunk];
-    at_ = chunk.objects == nullptr ? (at_ / kChunk + 1) * kChunk : at_ + 1;
+    const Chunk* chunk = table_->chunks_[at_ / kChunk].get();
+    at_ = chunk == nullptr || chunk->objects == nullptr ? (at_ / kChunk + 1) * kChunk : at_ + 1;
   }
   at_ = std::min(at_, table_->size_);
 }
 
 std::size_t ObjectTable::bytes() const {
-  std::size_t bytes = chunks_.capacity() * sizeof(Chunk);
-  for (const Chunk& chunk : chunks_) bytes += chunk.room * sizeof(Object);
+  std::size_t bytes = chunks_.capacity() * sizeof(Chunk*);
+  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
+    if (chunk != nullptr) bytes += sizeof(Chunk) + chunk->room * sizeof(Object);
+  }
   return bytes;
 }
 

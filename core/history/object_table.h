@@ -40,14 +40,17 @@ class ObjectTable {
 
  public:
   ObjectId add(const Object& object);
-  /// From now on the next object that is added has this id, which is not smaller than any that was given.
+  /// From now on the next object that is added has this id, which is not smaller than any that was given. No
+  /// object is added before it any more.
   void skip_to(ObjectId id);
   [[nodiscard]] bool contains(ObjectId id) const {
-    return id.index() < size_ && chunks_[id.index() / kChunk].has(id.index() % kChunk);
+    if (id.index() >= size_) return false;
+    const Chunk* chunk = chunks_[id.index() / kChunk].get();
+    return chunk != nullptr && chunk->has(id.index() % kChunk);
   }
   /// Throws Error when it was removed.
   const Object& operator[](ObjectId id) const {
-    const Chunk& chunk = chunks_[id.index() / kChunk];
+    const Chunk& chunk = existing(id);
     const std::size_t place = id.index() % kChunk;
     return chunk.objects[chunk.room == kChunk && chunk.has(place) ? place : found(chunk, place)];
   }
@@ -64,9 +67,12 @@ class ObjectTable {
 
   void set_fold(ObjectId id, Fold how);
   [[nodiscard]] Fold fold(ObjectId id) const {
-    const Chunk& chunk = chunks_[id.index() / kChunk];
+    const Chunk* chunk = chunks_[id.index() / kChunk].get();
+    if (chunk == nullptr) return Fold::nothing;
     const std::size_t place = id.index() % kChunk;
-    return is_set(chunk.gone, place) ? Fold::gone : is_set(chunk.early, place) ? Fold::early : Fold::nothing;
+    return is_set(chunk->gone, place)    ? Fold::gone
+           : is_set(chunk->early, place) ? Fold::early
+                                         : Fold::nothing;
   }
   /// Removes the objects with Fold::gone, and forgets what was set for the others. References to objects are
   /// not valid any more.
@@ -98,6 +104,13 @@ class ObjectTable {
   [[nodiscard]] Iterator end() const { return {*this, size_}; }
 
  private:
+  /// The stretch that the id lies in. Throws Error when nothing is left of it.
+  [[nodiscard]] const Chunk& existing(ObjectId id) const {
+    const Chunk* chunk = chunks_[id.index() / kChunk].get();
+    if (chunk == nullptr) refuse_folded();
+    return *chunk;
+  }
+  [[noreturn]] static void refuse_folded();
   /// Where the object is in its chunk.
   static std::size_t found(const Chunk& chunk, std::size_t place);
   static bool is_set(const Bits& bits, std::size_t place) {
@@ -107,10 +120,11 @@ class ObjectTable {
     const std::uint64_t bit = std::uint64_t{1} << place % kWord;
     bits[place / kWord] = value ? bits[place / kWord] | bit : bits[place / kWord] & ~bit;
   }
+  static bool is_tight(const Chunk& chunk) { return chunk.room == chunk.count(); }
   void shrink(Chunk& chunk, const Bits& left);
   Chunk& chunk_of(std::size_t id);
 
-  std::vector<Chunk> chunks_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // null: nothing was there, or nothing is left
   std::size_t size_ = 0;
   std::size_t kept_ = 0;
 };

@@ -6,13 +6,10 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -317,12 +314,7 @@ std::vector<Family> parse_families(std::string_view text, const std::string& ori
 }
 
 std::vector<Family> read_family_file(const std::string& path) {
-  std::ifstream stream(path);
-  if (!stream) fail("{}: cannot be read: {}", path, std::strerror(errno));
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (stream.bad() || text.fail()) fail("{}: cannot be read; expected a TOML file with families", path);
-  return parse_families(text.str(), path);
+  return parse_families(InputFile(path).text(), path);
 }
 
 }  // namespace refhist

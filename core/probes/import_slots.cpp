@@ -35,7 +35,7 @@ void read_relocations(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
 std::unordered_map<Address, std::string> read_import_slots(const std::string& path) {
   std::unordered_map<Address, std::string> slots;
   elf_version(EV_CURRENT);
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return slots;
   if (Elf* elf = elf_begin(file, ELF_C_READ_MMAP, nullptr)) {
     for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {

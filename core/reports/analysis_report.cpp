@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "reports/findings.h"
 #include "reports/fold_notes.h"
@@ -17,8 +18,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kListed = 8;
+constexpr std::size_t kMostIndented = 100;  // calls; what is further in has its depth in words
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dump(const Json& json) {
+  return printable(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
 
 Json document(Json body) {
   Json json{{"schema", "refhist/1"}};
@@ -50,9 +54,12 @@ std::string place_lines(const SessionState& state, const PlaceGrowth& growth) {
 }
 
 void balance_lines(const BalanceTree::Node& node, std::size_t depth, std::string& text) {
+  const std::string indent = depth <= kMostIndented
+                                 ? std::string(2 * depth, ' ')
+                                 : std::string(2 * kMostIndented, ' ') + fmt::format("({} deep) ", depth);
   for (const auto& [name, call] : node.calls) {
-    text += fmt::format("{:>+7} {:>7} {:>7}  {}{}\n", call->sum(), call->taken, call->given,
-                        std::string(2 * depth, ' '), call->text());
+    text += fmt::format("{:>+7} {:>7} {:>7}  {}{}\n", call->sum(), call->taken, call->given, indent,
+                        call->text());
     balance_lines(*call, depth + 1, text);
   }
 }

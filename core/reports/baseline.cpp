@@ -1,13 +1,15 @@
 #include "reports/baseline.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/input_file.h"
+#include "base/printable.h"
 #include "base/replaced_file.h"
 
 namespace refhist {
@@ -17,9 +19,9 @@ constexpr const char* kBaselineSchema = "refhist-baseline/1";
 }
 
 Baseline Baseline::read(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) fail("{}: {} (--update-baseline makes it)", path, std::strerror(errno));
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  if (access(path.c_str(), F_OK) != 0)
+    fail("{}: {} (--update-baseline makes it)", path, std::strerror(errno));
+  const nlohmann::json json = nlohmann::json::parse(InputFile(path).text(), nullptr, false);
   if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string())
     fail("{} is no baseline: refhist check --baseline FILE --update-baseline makes one", path);
   if (json["schema"] != kBaselineSchema)
@@ -42,7 +44,7 @@ void Baseline::write(const std::string& path, const std::map<std::string, Entry>
         {{"fingerprint", fingerprint}, {"verdict", verdict_name(entry.verdict)}, {"what", entry.what}});
   }
   const nlohmann::ordered_json json{{"schema", kBaselineSchema}, {"findings", std::move(list)}};
-  replace_file(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  replace_file(path, printable(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
 }
 
 std::vector<std::string> Baseline::gone(const std::vector<ReportedFinding>& findings) const {

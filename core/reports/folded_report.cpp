@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/interruption.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -66,8 +67,9 @@ Counts counts_of(SessionState& state, const FindingFilter& filter, Folded what) 
 
 /// Semicolons separate frames, so none may stand in a name.
 std::string frame_text(const NamedFrame& frame) {
-  std::string text = frame.function;
-  if (text.empty()) text = frame.module.empty() ? "[unknown]" : fmt::format("[{}]", file_name(frame.module));
+  std::string text = one_line(frame.function);
+  if (text.empty())
+    text = frame.module.empty() ? "[unknown]" : fmt::format("[{}]", one_line(file_name(frame.module)));
   return replace_all(text, ";", ",");
 }
 
@@ -76,7 +78,7 @@ std::string stack_text(SessionState& state, StackId stack, SiteId site) {
   for (const NamedFrame& frame : state.namer.stack(stack))
     text = frame_text(frame) + (text.empty() ? "" : ";") + text;
   if (!text.empty()) return text;
-  return site.valid() ? replace_all(state.sites.get(site).function, ";", ",") : "[unknown]";
+  return site.valid() ? replace_all(one_line(state.sites.get(site).function), ";", ",") : "[unknown]";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "analysis/balance_tree.h"
 #include "analysis/birthplaces.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "reports/history_report.h"
 #include "reports/leak_report.h"
@@ -183,7 +184,7 @@ class Page {
     std::set<std::pair<std::string, unsigned>> told;
     for (const NamedFrame& frame : frames) {
       if (sources.size() == kMostSources || !told.emplace(frame.file, frame.line).second) continue;
-      if (const auto excerpt = source_excerpt(frame.file, frame.line))
+      if (const auto excerpt = source_excerpt(places_.readable(frame.file), frame.line))
         sources.push_back({{"file", places_.shown(frame.file)},
                            {"line", frame.line},
                            {"first", excerpt->first},
@@ -280,8 +281,9 @@ std::string html_report(const Check& check, const SourcePlaces& places) {
   const std::string_view page(refhist_embedded_page,
                               static_cast<std::size_t>(refhist_embedded_page_end - refhist_embedded_page));
   // Nothing in the data may end the element that it stands in.
-  const std::string data = replace_all(
-      Page(check, places).data().dump(-1, ' ', false, Json::error_handler_t::replace), "<", "\\u003c");
+  const std::string data =
+      replace_all(printable(Page(check, places).data().dump(-1, ' ', false, Json::error_handler_t::replace)),
+                  "<", "\\u003c");
   const std::size_t hole = page.find(kHole);
   return std::string(page.substr(0, hole)) + data + std::string(page.substr(hole + kHole.size()));
 }

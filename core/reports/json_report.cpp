@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/lifetime.h"
+#include "base/error.h"
+#include "base/printable.h"
 #include "reports/cycle_path.h"
 #include "reports/fold_notes.h"
 #include "reports/leak_report.h"
@@ -22,9 +24,38 @@ constexpr std::size_t kMostOfFinding = 1'000;  // events of its object, and refe
 
 std::string hex(Address address) { return fmt::format("{:#x}", address); }
 
+/// What a document may take: each event has its whole stack there. A recording has far fewer frames; a file
+/// can name stacks so long that the document would not fit into memory.
+class DocumentLimit {
+ public:
+  explicit DocumentLimit(const SessionState& state) : before_(left_) {
+    left_ = std::min(kMostFrames, kFrames + kFramesOfEvent * state.history.log().kept());
+  }
+  ~DocumentLimit() { left_ = before_; }
+  DocumentLimit(const DocumentLimit&) = delete;
+  DocumentLimit& operator=(const DocumentLimit&) = delete;
+  static void take(const NamedFrame& frame) {
+    const std::size_t size =
+        1 + (frame.function.size() + frame.file.size() + frame.module.size()) / kBytesOfFrame;
+    if (size > left_)
+      fail("its stacks are too long to be written out: ask for less (an address, --events N)");
+    left_ -= size;
+  }
+
+ private:
+  static constexpr std::size_t kMostFrames = 4'000'000;
+  static constexpr std::size_t kFrames = 100'000;
+  static constexpr std::size_t kFramesOfEvent = 1'024;
+  static constexpr std::size_t kBytesOfFrame = 512;
+  static thread_local std::size_t left_;
+  std::size_t before_;
+};
+thread_local std::size_t DocumentLimit::left_ = 0;
+
 Json count_json(const Count& count) { return count ? Json(*count) : Json(nullptr); }
 
 Json frame_json(const NamedFrame& frame) {
+  DocumentLimit::take(frame);
   Json json{{"function", frame.function}, {"file", frame.file},  {"line", frame.line},
             {"module", frame.module},     {"pc", hex(frame.pc)}, {"inlined", frame.inlined}};
   if (frame.lost) {
@@ -163,7 +194,9 @@ Json totals_json(const SessionState& state) {
           {"forks", state.forks}};
 }
 
-std::string finish(Json json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string finish(Json json) {
+  return printable(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
 
 Json site_json(const SessionState& state, const Site& site) {
   const LoadedModule* module = state.modules.get(site.module);
@@ -248,6 +281,7 @@ Json modules_json(const std::vector<UnreadModule>& modules) {
 
 std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, std::size_t most,
                          EventId moment) {
+  const DocumentLimit limit(state);
   Json array = Json::array();
   for (const ObjectId id : objects)
     array.push_back(moment.valid() ? past_json(state, id, moment, most) : life_json(state, id, most));
@@ -255,6 +289,7 @@ std::string objects_json(SessionState& state, const std::vector<ObjectId>& objec
 }
 
 std::string check_json(const Check& check) {
+  const DocumentLimit limit(check.program());
   return finish({{"schema", kJsonSchema},
                  {"totals", totals_json(check.program())},
                  {"findings", findings_array(check)},
@@ -264,6 +299,7 @@ std::string check_json(const Check& check) {
 }
 
 std::string session_json(const Check& check) {
+  const DocumentLimit limit(check.program());
   const SessionState& state = check.program();
   Json children = Json::array();
   bool complete = check.why_failed.empty();
@@ -286,6 +322,7 @@ std::string session_json(const Check& check) {
 }
 
 std::string leaks_json(SessionState& state, const FindingFilter& filter, const std::string& suppressions) {
+  const DocumentLimit limit(state);
   const char* reaches[] = {"unreachable", "from-leaked", "reachable"};
   Json groups = Json::array();
   const ListedLeaks listed = list_leaks(state, filter, suppressions);

@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "reports/history_report.h"
@@ -171,7 +172,7 @@ std::string sarif_report(const Check& check, const SourcePlaces& places) {
   if (!places.root().empty())
     run["originalUriBaseIds"] = {{kRootId, {{"uri", SourcePlaces::uri(places.root())}}}};
   const Json sarif{{"$schema", kSarifSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}};
-  return sarif.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printable(sarif.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace refhist

@@ -1,18 +1,27 @@
 #include "reports/source_excerpt.h"
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/input_file.h"
 
 namespace refhist {
 
 namespace {
 constexpr unsigned kAround = 5;
 constexpr std::size_t kLongest = 300;  // characters of a line
+constexpr std::uint64_t kLargestSource = std::uint64_t{32} << 20;
 }  // namespace
 
 std::optional<SourceExcerpt> source_excerpt(const std::string& file, unsigned line) {
-  std::ifstream source(file);
-  if (!source || line == 0) return std::nullopt;
+  if (line == 0) return std::nullopt;
+  std::istringstream source;
+  try {
+    source.str(InputFile(file).text(kLargestSource));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
   SourceExcerpt excerpt;
   excerpt.first = line > kAround ? line - kAround : 1;
   std::string text;

@@ -3,12 +3,25 @@
 #include <fmt/core.h>
 
 #include <cctype>
+#include <filesystem>
 #include <string_view>
 
 namespace refhist {
 
-SourcePlaces::SourcePlaces(std::string root) : root_(std::move(root)) {
+SourcePlaces::SourcePlaces(std::string root, ReadSources read) : read_(read), root_(std::move(root)) {
   if (!root_.empty() && !root_.ends_with('/')) root_ += '/';
+}
+
+// Where links and ".." lead to counts, not how the name begins.
+std::string SourcePlaces::readable(const std::string& file) const {
+  if (read_ == ReadSources::none || file.empty()) return {};
+  if (read_ == ReadSources::all) return file;
+  std::error_code error;
+  const std::string place = std::filesystem::canonical(file, error).string();
+  std::string root = std::filesystem::canonical(root_, error).string();
+  if (error || place.empty()) return {};
+  if (!root.ends_with('/')) root += '/';
+  return place.starts_with(root) ? place : std::string();
 }
 
 bool SourcePlaces::is_below_root(const std::string& file) const {

@@ -3,19 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/text.h"
 #include "reports/verdict_list.h"
 
 namespace refhist {
 
 Suppressions Suppressions::read(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) fail("{}: {}", path, std::strerror(errno));
+  std::istringstream file(InputFile(path).text());
   Suppressions suppressions;
   std::string text;
   for (std::size_t number = 1; std::getline(file, text); ++number) {

@@ -21,6 +21,20 @@ constexpr const char* kLldbGoOn =
     "script [lldb.debugger.HandleCommand('process continue') for _ in range(1000) "
     "if lldb.debugger.GetSelectedTarget().process.state == lldb.eStateStopped]";
 
+/// One word of GDB's command line, in which a backslash takes every meaning from what follows it.
+std::string in_gdb(const std::string& path) {
+  std::string word;
+  for (const char c : path) {
+    if (std::string_view(" \t\\'\"").find(c) != std::string_view::npos) word += '\\';
+    word += c;
+  }
+  return word;
+}
+
+std::string in_python(const std::string& text) {
+  return "'" + replace_all(replace_all(text, "\\", "\\\\"), "'", "\\'") + "'";
+}
+
 /// LLDB's command for signals that are the program's own business.
 std::string pass_all_signals() {
   std::string line = "process handle --stop false --notify false --pass true";
@@ -39,7 +53,7 @@ DebuggerScript::DebuggerScript(const RunOptions& options, const OwnFiles& files,
       pipe_(std::move(pipe)) {}
 
 std::string DebuggerScript::orders(const std::string& history) const {
-  std::string text = fmt::format("refhist set autosave '{}'\n", history);
+  std::string text = fmt::format("refhist set autosave {}\n", quoted_word(history));
   for (const std::string& setting : options_.settings) text += fmt::format("refhist set {}\n", setting);
   for (const std::string& words : options_.tracked) text += fmt::format("refhist track {}\n", words);
   return text;
@@ -61,18 +75,18 @@ std::string DebuggerScript::gdb_begin() const {
 std::string DebuggerScript::gdb_text(const std::string& program, const std::string& orders) const {
   const std::string run =
       follows_children()
-          ? fmt::format("python from refhist_gdb import children\npython children.follow('{}', 'run')\n",
-                        pipe_)
+          ? fmt::format("python from refhist_gdb import children\npython children.follow({}, 'run')\n",
+                        in_python(pipe_))
           : "run\nwhile $_thread != 0\n  signal SIGTRAP\nend\n";
-  return fmt::format("{}file {}\n{}{}", gdb_begin(), program, orders, run);
+  return fmt::format("{}file {}\n{}{}", gdb_begin(), in_gdb(program), orders, run);
 }
 
 // Told before there is a process, `track` waits for functions that the child's next program may have.
 std::string DebuggerScript::child_text(const WaitingChild& child, const std::string& history) const {
   return fmt::format(
-      "{0}{1}python from refhist_gdb import children\npython children.attach('{2}', {3}, {4:#x}, '{5}')\n"
-      "python children.follow('{2}', 'continue')\n",
-      gdb_begin(), orders(history), pipe_, child.pid, child.pc, child.code);
+      "{0}{1}python from refhist_gdb import children\npython children.attach({2}, {3}, {4:#x}, '{5}')\n"
+      "python children.follow({2}, 'continue')\n",
+      gdb_begin(), orders(history), in_python(pipe_), child.pid, child.pc, child.code);
 }
 
 // LLDB knows no shell on Linux: it starts what becomes the program, and stops where that begins.
@@ -96,6 +110,14 @@ std::string DebuggerScript::child_log(long child, const std::string& otherwise) 
 
 std::vector<std::string> DebuggerScript::command(const std::string& script) const {
   if (choice_.name == "gdb") return {choice_.path, "-nx", "-q", "-batch", "-x", script};
+  // LLDB itself puts the name of -s between quotes that a quote in it ends.
+  if (script.find('\'') != std::string::npos)
+    return {choice_.path,
+            "--no-lldbinit",
+            "--no-use-colors",
+            "-b",
+            "-o",
+            "command source -s 0 " + quoted_word(script)};
   return {choice_.path, "--no-lldbinit", "--no-use-colors", "-b", "-s", script};
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/replaced_file.h"
 #include "store/session_reader.h"
 
 namespace refhist {
@@ -28,8 +29,14 @@ void read_history(SessionState& state, const std::string& history, const std::st
 
 void copy_history(const std::string& from, const std::string& to) {
   if (!std::filesystem::exists(from)) return;
-  std::filesystem::copy_file(from, to + ".part", std::filesystem::copy_options::overwrite_existing);
-  std::filesystem::rename(to + ".part", to);
+  try {
+    ReplacedFile replaced(to);
+    std::filesystem::copy_file(from, replaced.unfinished(),
+                               std::filesystem::copy_options::overwrite_existing);
+    replaced.finish();
+  } catch (const std::exception& error) {
+    fail("{} could not be written: {}", to, error.what());
+  }
 }
 
 }  // namespace

@@ -1,8 +1,14 @@
 // refhist: the reports of a saved history, without a debugger.
 #include <fmt/core.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
+#include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
@@ -18,6 +24,34 @@ using namespace refhist;
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+
+constexpr rlim_t kMemoryOfAny = rlim_t{1} << 30;  // bytes
+constexpr rlim_t kMemoryOfByte = 256;             // of the file
+
+void refuse_more() {
+  constexpr std::string_view kWhy =
+      "refhist: the report takes more memory than there is for a file of this size: ask for less, or it is "
+      "damaged\n";
+  if (write(STDERR_FILENO, kWhy.data(), kWhy.size()) < 0) _exit(kFailed);
+  _exit(kFailed);
+}
+
+/// Reports of a file take memory in proportion to it. One that was made to take more is told of, not paid
+/// for.
+void limit_memory(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return;
+  const rlim_t machine =
+      static_cast<rlim_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  std::set_new_handler(refuse_more);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  const rlim_t least = std::min(kMemoryOfAny, machine);
+  const rlim_t wanted = least + std::min<rlim_t>(size, (machine - least) / kMemoryOfByte) * kMemoryOfByte;
+  limit.rlim_cur = std::min(limit.rlim_max, wanted);
+  setrlimit(RLIMIT_DATA, &limit);
+}
 
 /// Verbs that need no process.
 const std::vector<std::string>& verbs_of_a_file() {
@@ -61,7 +95,7 @@ Completion complete(const std::vector<std::string>& words) {
 /// The words again as one line, each as it was.
 std::string line_of(const std::vector<std::string>& words) {
   std::vector<std::string> quoted;
-  for (const std::string& word : words) quoted.push_back("'" + replace_all(word, "'", "'\\''") + "'");
+  for (const std::string& word : words) quoted.push_back(quoted_word(word));
   return join(quoted, " ");
 }
 
@@ -84,6 +118,7 @@ int main(int argc, char** argv) {
   if (words.front() == "--version") return fmt::print("refhist {}\n", version()), 0;
   if (words.front() == "--complete")
     return fmt::print("{}", completion_text(complete({words.begin() + 1, words.end()}))), 0;
+  limit_memory(words.front());
   Session session({});
   NoDebugger port;
   const CommandResult opened = session.execute(port, "open " + line_of({words.front()}));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/printable.h"
 #include "base/replaced_file.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -57,7 +58,10 @@ void open_standard_files() {
     continue;
 }
 
-void tell(const std::string& text) { fmt::print(stderr, "{}", text); }
+void show(const std::string& text) { fmt::print(stderr, "{}", text); }
+
+/// Names and logs are others'.
+void tell(const std::string& text) { show(printable(text)); }
 
 std::string last_lines(const std::string& path) {
   constexpr std::size_t kLines = 8;
@@ -71,7 +75,7 @@ std::string last_lines(const std::string& path) {
 }
 
 void write_reports(const Check& check, const RunOptions& options) {
-  const SourcePlaces places(options.source_root);
+  const SourcePlaces places(options.source_root, ReadSources::all);
   if (!options.json.empty()) replace_file(options.json, session_json(check));
   if (!options.junit.empty()) replace_file(options.junit, junit_report(check, places));
   if (!options.html.empty()) replace_file(options.html, html_report(check, places));
@@ -107,8 +111,8 @@ int run(const RunOptions& options) {
   save_histories(session, options.save);
   write_reports(check, options);
   if (!options.quiet) {
-    const std::string report = check_report(check);
-    tell(wants_colour(STDERR_FILENO) ? coloured(report) : report);
+    const std::string report = printable(check_report(check));
+    show(wants_colour(STDERR_FILENO) ? coloured(report) : report);
   }
   if (!histories.program().cut_short.empty() && session.why_cut_short().empty())
     tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));

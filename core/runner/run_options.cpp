@@ -73,7 +73,7 @@ std::vector<Option> run_table() {
        [](RunOptions& options, const std::string& value) { options.tracked.push_back(value); }},
       {"--probes", "FILE", "families from a TOML file; may be given again",
        [](RunOptions& options, const std::string& value) {
-         options.tracked.push_back(fmt::format("--probes '{}'", user_path(value)));
+         options.tracked.push_back("--probes " + quoted_word(user_path(value)));
        }},
       {"--set", "NAME=VALUE", "a setting, as for `refhist set`; may be given again",
        [](RunOptions& options, const std::string& value) {

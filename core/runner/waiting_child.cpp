@@ -46,7 +46,10 @@ bool put_code_back(const WaitingChild& child) {
   std::string code;
   for (std::size_t i = 0; i + 1 < child.code.size(); i += 2)
     code += static_cast<char>(std::stoi(child.code.substr(i, 2), nullptr, 16));
-  return ChildMemory(child.pid).write(child.pc, code);
+  // The number may mean another process by now; what has been opened stays the same one.
+  const ChildMemory memory(child.pid);
+  std::string there(kJumpToItself.size(), '\0');
+  return memory.read(child.pc, there) && there == kJumpToItself && memory.write(child.pc, code);
 }
 
 WaitingChild make_wait(long pid, long parent, Address pc) {

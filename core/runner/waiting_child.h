@@ -14,7 +14,7 @@ struct WaitingChild {
   std::string code;  ///< what was there, in hex
 };
 
-/// Lets it go on. False when its memory cannot be written.
+/// Lets it go on. False when its memory cannot be written, or when nothing waits there.
 bool put_code_back(const WaitingChild& child);
 
 /// Makes a stopped process wait at its pc, in memory of its own. Throws Error.

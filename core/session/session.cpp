@@ -6,9 +6,11 @@
 #include <array>
 #include <csignal>
 #include <mutex>
+#include <new>
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
@@ -130,10 +132,19 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
     state_.agent.suit_options();
     folder_.suit_options();
     look_live();
+  } catch (const std::bad_alloc&) {
+    result.ok = false;
+    result.text =
+        state_.opened || line.starts_with("open")
+            ? "this takes more memory than there is for a file of this size: ask for less, or it is "
+              "damaged"
+            : "there is not enough memory for this";
   } catch (const std::exception& error) {
     result.ok = false;
     result.text = error.what();
   }
+  // What others have named (a program, a file) must mean nothing to the terminal that shows it.
+  result.text = printable(result.text);
   return result;
 }
 
@@ -320,7 +331,7 @@ bool Session::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
 
 std::string Session::stop_reason() const {
   const std::lock_guard lock(impl_->mutex_);
-  return impl_->hits_.stop_reason();
+  return printable(impl_->hits_.stop_reason());
 }
 
 void Session::note(const std::string& line) {

@@ -16,8 +16,9 @@ class Database {
   /// A new file, written without a journal: whoever makes it throws it away when something fails. Throws
   /// Error.
   static Database create(const std::string& path);
-  /// A file of somebody, of whom nothing is trusted. Throws Error when it is no database or cannot be read.
-  static Database read(const std::string& path);
+  /// A file of somebody, of whom nothing is trusted: no value of it is longer than the file, and nothing that
+  /// lies beside it (a journal) is looked at. Throws Error when it is no database or cannot be read.
+  static Database read(const std::string& path, std::uint64_t size);
 
   void run(const std::string& sql);
   [[nodiscard]] Statement prepare(std::string_view sql) const { return {database_.get(), sql}; }

@@ -1,15 +1,15 @@
 #include "store/session_reader.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <optional>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/interruption.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "store/page_codec.h"
 #include "store/schema.h"
@@ -19,6 +19,12 @@ namespace refhist {
 namespace {
 
 constexpr std::uint32_t kAny32 = 0xffffffffU;
+constexpr std::uint32_t kDeepestStack = 4096;  // frames; a recording has at most an eighth of it
+constexpr std::size_t kMostNames = 1024;       // functions inlined into each other at one place
+// Of all stacks together, which the tree of `refhist balance` has one by one: so many for each frame of them.
+constexpr std::size_t kNamesOfFrame = 24;
+constexpr std::size_t kNamesOfAny = 100'000;  // of any file
+constexpr std::size_t kLongestThreadName = 64;
 
 std::vector<std::string> lines_of(const std::string& text) {
   return text.empty() ? std::vector<std::string>() : split(text, '\n');
@@ -31,6 +37,19 @@ bool is_numbered(std::string_view table) {
   return std::find(kNumbered.begin(), kNumbered.end(), table) != kNumbered.end();
 }
 
+/// "CREATE TABLE a(b TEXT,c)" of whatever blanks it was written with.
+std::string without_blanks(std::string_view sql) {
+  std::string text;
+  for (const char c : sql) {
+    if (c != ' ' && c != '\n' && c != '\t') text += c;
+  }
+  return text;
+}
+
+std::string declaration(const Table& table) {
+  return without_blanks(fmt::format("CREATE TABLE {}({})", table.name, table.columns));
+}
+
 FromFile from_file(ShownFamily shown) {
   if (shown == ShownFamily::no) return FromFile::closed;
   return shown == ShownFamily::tracked ? FromFile::tracked_there : FromFile::untracked_there;
@@ -39,13 +58,12 @@ FromFile from_file(ShownFamily shown) {
 }  // namespace
 
 SessionReader::SessionReader(const std::string& path) : path_(path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) fail("{}: {}", path, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) fail("{}: not a regular file", path);
+  bytes_left_ = InputFile(path).size();
   try {
-    file_ = std::make_shared<Database>(Database::read(path));
+    file_ = std::make_shared<Database>(Database::read(path, bytes_left_));
     check_identity();
     check_tables();
+    check_no_programs();
     read_meta();
   } catch (const Interrupted&) {
     throw;
@@ -64,19 +82,34 @@ void SessionReader::check_identity() {
   }
 }
 
+// What computes something when it is read could be anything, of any size.
+void SessionReader::check_no_programs() {
+  Statement statement =
+      file_->prepare("SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index')");
+  if (statement.next())
+    fail("it has a {} ({}), which no history file has", statement.text(0), statement.text(1));
+}
+
+// A view or a virtual table of that name could be anything, and so could a column that is computed.
 void SessionReader::check_tables() {
-  // A view of that name could be anything.
   for (const Table& table : kTables) {
     if (table.since > version_) continue;
-    const std::string query =
-        fmt::format("SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='{}'", table.name);
-    if (file_->number(query) != 1) fail("its table {} is missing: the file is damaged", table.name);
+    Statement statement = file_->prepare(
+        fmt::format("SELECT sql FROM sqlite_schema WHERE type='table' AND name='{}'", table.name));
+    if (!statement.next()) fail("its table {} is missing: the file is damaged", table.name);
+    if (without_blanks(statement.lines(0)) != declaration(table))
+      fail("its table {} has other columns than that of a history file", table.name);
   }
 }
 
 void SessionReader::read_meta() {
   Statement statement = file_->prepare("SELECT key, value FROM meta");
-  while (statement.next()) meta_[statement.text(0)] = {statement.number(1), statement.text(1)};
+  while (statement.next()) {
+    const std::uint64_t bytes = statement.row_bytes();
+    if (bytes > bytes_left_) fail("table meta holds more than the file: the file is damaged");
+    bytes_left_ -= bytes;
+    meta_[statement.text(0)] = {statement.number(1), statement.lines(1)};
+  }
   if (meta_text("format") != kFormat) fail("it is no history file of refhist");
 }
 
@@ -92,18 +125,19 @@ std::string SessionReader::meta_text(const std::string& key) const {
   return found->second.second;
 }
 
-std::size_t SessionReader::rows(std::string_view table) const {
-  const std::int64_t rows = file_->number(fmt::format("SELECT count(*) FROM {}", table));
-  if (rows >= kAny32) fail("table {} is too long", table);
-  return static_cast<std::size_t>(rows);
-}
-
 template <class Row>
 void SessionReader::each(std::string_view table, std::string_view columns, Row&& row) {
   Statement statement =
       file_->prepare(fmt::format("SELECT {}, rowid FROM {} ORDER BY rowid", columns, table));
   const int number = static_cast<int>(split(columns, ',').size());
+  std::optional<std::int64_t> before;
   for (std::size_t i = 0; statement.next(); ++i) {
+    // The pages of a damaged table may lead back to each other, and its rows have their text in common.
+    if (before && statement.number(number) <= *before) fail("the rows of table {} are not in order", table);
+    before = statement.number(number);
+    const std::uint64_t bytes = statement.row_bytes();
+    if (bytes > bytes_left_) fail("table {} holds more than the file: the file is damaged", table);
+    bytes_left_ -= bytes;
     // What others name by its number must have that number.
     if (is_numbered(table) && statement.number(number) != static_cast<std::int64_t>(i))
       fail("table {} has no row {}: the file is damaged", table, i);
@@ -132,6 +166,7 @@ void SessionReader::open(SessionState& state) {
     EventLog events = read_events(stacks.nodes().size(), threads.size());
     history_.restore(std::move(events), std::move(stacks), std::move(threads), lost_from());
     read_names();
+    check_names(history_.stacks());
     read_lost_frames();
     read_objects();
     read_folded_events();
@@ -178,9 +213,9 @@ void SessionReader::read_families() {
          tracked.untracked = true;  // by this session
          tracked.from_file = from_file(static_cast<ShownFamily>(row.small(9, 2)));
          family.born = row.number(10);
-         family.fold = lines_of(row.text(11));
+         family.fold = lines_of(row.lines(11));
          family.part_of = row.text(12);
-         family.managed = lines_of(row.text(13));
+         family.managed = lines_of(row.lines(13));
          tracked.null_puts = static_cast<std::uint64_t>(row.number(14));
          tracked.unborn_calls = static_cast<std::uint64_t>(row.number(15));
          families_.push_back(std::move(tracked));
@@ -188,7 +223,6 @@ void SessionReader::read_families() {
 }
 
 void SessionReader::read_sites() {
-  const std::size_t count = rows("sites");
   each("sites",
        "family, role, module, function, file_address, address, clone, inlined, inlined_into, at_instruction, "
        "in_agent, unloaded, why_not, why_breakpoint, rides_on, hits, armed",
@@ -209,11 +243,15 @@ void SessionReader::read_sites() {
          site.unloaded = row.flag(11);
          site.why_not = row.text(12);
          site.why_breakpoint = row.text(13);
-         site.rides_on = row.id<SiteId>(14, count, first_site_);
+         site.rides_on = row.id<SiteId>(14, kAny32 - first_site_, first_site_);
          site.hits = static_cast<std::uint64_t>(row.number(15));
          site.current = row.flag(16) || !site.why_not.empty();
          sites_.push_back(std::move(site));
        });
+  for (const Site& site : sites_) {
+    if (site.rides_on.valid() && site.rides_on.index() - first_site_ >= sites_.size())
+      fail("table sites: a site rides on one that is missing");
+  }
 }
 
 StackTable SessionReader::read_stacks() {
@@ -223,8 +261,12 @@ StackTable SessionReader::read_stacks() {
                                 static_cast<Address>(row.number(1)), row.flag(2)});
   });
   std::vector<StackTable::Node> nodes;
+  std::vector<std::uint32_t> depths;
   each("stacks", "parent, frame, truncated", [&](std::size_t i, const Statement& row) {
     nodes.push_back(StackTable::Node{row.id<StackId>(0, i), row.id<FrameId>(1, frames.size()), row.flag(2)});
+    const StackId parent = nodes.back().parent;
+    depths.push_back(parent.valid() ? depths[parent.index()] + 1 : 1);
+    if (depths.back() > kDeepestStack) fail("it is deeper than {} frames", kDeepestStack);
   });
   return StackTable::of(std::move(frames), std::move(nodes));
 }
@@ -233,6 +275,7 @@ std::vector<Thread> SessionReader::read_threads() {
   std::vector<Thread> threads;
   each("threads", "tid, name", [&](std::size_t, const Statement& row) {
     threads.push_back(Thread{static_cast<long>(row.number(0)), row.text(1)});
+    if (threads.back().name.size() > kLongestThreadName) fail("its name is longer than that of a thread");
   });
   return threads;
 }
@@ -285,6 +328,18 @@ void SessionReader::read_names() {
   });
 }
 
+void SessionReader::check_names(const StackTable& stacks) const {
+  std::size_t left = kNamesOfAny + kNamesOfFrame * stacks.nodes().size();
+  for (const StackTable::Node& node : stacks.nodes()) {
+    const StackFrame& frame = stacks.all_frames()[node.frame.index()];
+    if (!frame.module.valid()) continue;
+    const Placed& placed = modules_[frame.module.index() - first_module_];
+    const std::size_t names = placed.module->names_at(frame.exact ? frame.pc : frame.pc - 1);
+    if (names > kMostNames || names > left) fail("its stacks have more names than stacks can have");
+    left -= names;
+  }
+}
+
 // Version 4 has 1 for any loss, as if all were behind it: then no change of a count is told as unseen.
 EventId SessionReader::lost_from() const {
   const std::int64_t number = meta("events_were_lost");
@@ -299,7 +354,7 @@ void SessionReader::read_lost_frames() {
          const auto outer = row.id<FrameId>(1, frames.size());
          if (!inner.valid() || !outer.valid()) fail("its frames are missing");
          LostFrames lost{row.text(2), row.text(3), {}, row.flag(5)};
-         for (const std::string& way : lines_of(row.text(4))) lost.ways.push_back(split(way, '\t'));
+         for (const std::string& way : lines_of(row.lines(4))) lost.ways.push_back(split(way, '\t'));
          lost_.push_back(Lost{frames[inner.index()], frames[outer.index()], std::move(lost)});
        });
 }
@@ -425,17 +480,20 @@ void SessionReader::read_folded_places() {
 
 void SessionReader::read_folded_kinds() {
   std::vector<FoldedPlace>& places = folded_.places();
-  for (FoldedPlace& place : places) place.live.resize(folded_.moments.size());
   const auto place_of = [&](const Statement& row) -> FoldedPlace& {
     const std::uint32_t number = row.small(0, kAny32);
     if (number >= places.size()) fail("its place is missing");
     return places[number];
   };
+  // A row for each moment of each place: what is not there takes no memory.
   each("folded_live", "place, moment, live", [&](std::size_t, const Statement& row) {
-    const std::uint32_t moment = row.small(1, kAny32);
-    if (moment >= folded_.moments.size()) fail("its moment is missing");
-    place_of(row).live[moment] = static_cast<std::uint64_t>(row.number(2));
+    std::vector<std::uint64_t>& live = place_of(row).live;
+    if (row.small(1, kAny32) != live.size()) fail("its moment is not the next one");
+    live.push_back(static_cast<std::uint64_t>(row.number(2)));
   });
+  for (const FoldedPlace& place : places) {
+    if (place.live.size() != folded_.moments.size()) fail("table folded_live has not all moments of a place");
+  }
   std::vector<std::pair<FoldedPlace*, std::size_t>> kinds;
   each("folded_kinds", "place, objects", [&](std::size_t, const Statement& row) {
     FoldedPlace& place = place_of(row);
@@ -497,7 +555,7 @@ void SessionReader::take_over(SessionState& state) {
   opened.was_alive = meta("alive") != 0;
   each("notes", "line", [&](std::size_t, const Statement& row) { opened.notes.push_back(row.text(0)); });
   ProgramIdentity program;
-  program.executable = meta_text("executable");
+  program.executable = one_line(meta_text("executable"));
   program.arguments = lines_of(meta_text("arguments"));
   program.pid = static_cast<long>(meta("pid"));
   ProcessEnd end{meta("ended") != 0, meta("ended_by_signal") != 0, meta("detached") != 0,

@@ -25,12 +25,11 @@ class SessionReader {
  private:
   void check_identity();
   void check_tables();
+  void check_no_programs();
   void read_meta();
   [[nodiscard]] std::int64_t meta(const std::string& key) const;
   [[nodiscard]] std::string meta_text(const std::string& key) const;
-  /// How many rows a table has, numbered from 0 without a gap. Throws Error.
-  [[nodiscard]] std::size_t rows(std::string_view table) const;
-  /// The rows of a table in order; throws Error when one is missing.
+  /// The rows of a table in order; throws Error when one is missing, or stands there twice.
   template <class Row>
   void each(std::string_view table, std::string_view columns, Row&& row);
 
@@ -42,6 +41,7 @@ class SessionReader {
   void read_lost_frames();
   std::vector<Thread> read_threads();
   StackTable read_stacks();
+  void check_names(const StackTable& stacks) const;
   EventLog read_events(std::size_t stacks, std::size_t threads);
   void read_objects();
   /// Throws Error when it names none that is there.
@@ -58,6 +58,7 @@ class SessionReader {
   std::string path_;
   std::int64_t version_ = 0;  // of the file's format
   std::shared_ptr<Database> file_;
+  std::uint64_t bytes_left_ = 0;  // that its rows may have: all together are not larger than the file
   std::map<std::string, std::pair<std::int64_t, std::string>> meta_;
 
   // Where the ids of the file begin in the session.

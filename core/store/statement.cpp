@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace refhist {
 
@@ -63,6 +64,16 @@ std::uint32_t Statement::small(int column, std::uint32_t most) const {
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
+std::uint64_t Statement::row_bytes() const {
+  std::uint64_t bytes = 0;
+  for (int column = 0; column < sqlite3_column_count(statement_); ++column) {
+    const int type = sqlite3_column_type(statement_, column);
+    if (type == SQLITE_TEXT || type == SQLITE_BLOB)
+      bytes += static_cast<std::uint64_t>(sqlite3_column_bytes(statement_, column));
+  }
+  return bytes;
+}
+
 std::optional<std::size_t> Statement::index(int column, std::size_t count) const {
   if (is_null(column)) return std::nullopt;
   const std::int64_t value = number(column);
@@ -71,7 +82,9 @@ std::optional<std::size_t> Statement::index(int column, std::size_t count) const
   return static_cast<std::size_t>(value);
 }
 
-std::string Statement::text(int column) const {
+std::string Statement::text(int column) const { return one_line(lines(column)); }
+
+std::string Statement::lines(int column) const {
   const unsigned char* text = sqlite3_column_text(statement_, column);
   const int size = sqlite3_column_bytes(statement_, column);
   return text == nullptr ? std::string()

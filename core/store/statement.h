@@ -45,9 +45,14 @@ class Statement {
     const std::optional<std::size_t> index = this->index(column, count);
     return index ? Some(*index + offset) : Some();
   }
+  /// A name or a line, with controls of any kind escaped.
   [[nodiscard]] std::string text(int column) const;
+  /// Several lines, as they are.
+  [[nodiscard]] std::string lines(int column) const;
   [[nodiscard]] std::vector<std::uint8_t> blob(int column) const;
   [[nodiscard]] bool is_null(int column) const;
+  /// Bytes of all texts and blobs of the row.
+  [[nodiscard]] std::uint64_t row_bytes() const;
   /// To be asked again, with this parameter.
   void ask(std::int64_t parameter);
 

@@ -4,6 +4,7 @@
 #include "symbols/elf_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,8 +60,13 @@ ElfFile::ElfFile(std::string path, std::vector<std::uint8_t> image)
     : path_(std::move(path)), image_(std::move(image)) {
   elf_version(EV_CURRENT);
   if (image_.empty()) {
-    fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    fd_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd_ < 0) fail("{}: {}", path_, std::strerror(errno));
+    struct stat status {};
+    if (fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
+      close(fd_);
+      fail("{}: not a regular file", path_);
+    }
     elf_ = elf_begin(fd_, ELF_C_READ_MMAP, nullptr);
   } else {
     elf_ = elf_memory(reinterpret_cast<char*>(image_.data()), image_.size());

@@ -56,10 +56,13 @@ class ImageReader {
 
   bool copy_segments() {
     std::uint64_t size = 0;
+    std::uint64_t all = 0;  // segments that overlap would have their bytes read again and again
     for (const Elf64_Phdr& p : programs_) {
       if (p.p_type != PT_LOAD) continue;
       if (p.p_offset > kLargestImage || p.p_filesz > kLargestImage) return false;
       size = std::max(size, p.p_offset + p.p_filesz);
+      all += p.p_filesz;
+      if (all > kLargestImage) return false;
     }
     image_.bytes.resize(size);
     for (const Elf64_Phdr& p : programs_) {

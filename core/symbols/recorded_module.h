@@ -25,6 +25,12 @@ class RecordedModule final : public Module {
   /// One frame more at the address, outwards.
   void add_frame(Address address, SourceFrame frame) { frames_[address].push_back(std::move(frame)); }
 
+  /// How many frames were added at the address.
+  [[nodiscard]] std::size_t names_at(Address address) const {
+    const auto found = frames_.find(address);
+    return found == frames_.end() ? 0 : found->second.size();
+  }
+
   const std::string& path() const override { return identity_.path; }
   const std::string& build_id() const override { return identity_.build_id; }
   Address entry_point() const override { return 0; }
