@@ -239,7 +239,6 @@ bool EventDrain::was_early(unsigned index, std::uint64_t record) {
 }
 
 bool EventDrain::drain_all() {
-  if (area_.retired()) return false;
   while (highest_slot_ < area_.thread_slots() && !area_.slot(highest_slot_).taken().is(0)) ++highest_slot_;
   // Slots are taken in turn from where the hint says, which may be damaged.
   const unsigned last = (area_.slot_hint().claimed() - 1) % area_.thread_slots();
@@ -250,7 +249,6 @@ bool EventDrain::drain_all() {
 }
 
 void EventDrain::release_ended() {
-  if (area_.retired()) return;
   for (unsigned i = 0; i < highest_slot_; ++i) {
     const SharedSlot slot = area_.slot(i);
     if (slot.taken().is(0) || tid_of(i) == 0) continue;

@@ -89,7 +89,6 @@ void SharedArea::for_each_place(Use&& use) const {
 }
 
 void SharedArea::put_layout_right() const {
-  if (retired_) return;
   std::uint64_t words = walk_->put_right();
   for_each_place([&](auto& place, std::uint64_t value) {
     const Untrusted word(place);
@@ -103,7 +102,7 @@ void SharedArea::put_layout_right() const {
 void SharedArea::beat() const {
   __atomic_fetch_add(&shared().heartbeat, 1, __ATOMIC_RELAXED);
   const Untrusted unattended(shared().unattended);
-  if (!retired_ && !unattended.is(0)) unattended.store(0);
+  if (!unattended.is(0)) unattended.store(0);
 }
 
 void SharedArea::set_families(std::span<const std::uint16_t> named, std::uint32_t count) const {
@@ -153,7 +152,6 @@ bool SharedArea::in_use() const {
 }
 
 std::uint64_t SharedArea::retire() const {
-  retired_ = true;
   std::memset(base_ + kTable, 0, (agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
   shared().unattended = 1;
   shared().object_mask = 0;

@@ -5,7 +5,6 @@
 // Untrusted.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -76,10 +75,9 @@ class SharedArea {
 
   /// A thread is in the agent, or a signal handler has kept it from leaving.
   [[nodiscard]] bool in_use() const;
-  /// For good, with nobody in the agent: a thread that comes late all the same finds no slot and no room.
-  /// Behind the returned offset it looks at nothing.
+  /// For good, with nobody in the agent and no EventDrain: a thread that comes late all the same finds no
+  /// slot and no room. Behind the returned offset it looks at nothing.
   [[nodiscard]] std::uint64_t retire() const;
-  [[nodiscard]] bool retired() const { return retired_; }
   /// Nothing when the agent has no entry for it. Not while the program runs.
   [[nodiscard]] std::optional<SharedObject> find_object(std::uint64_t key) const;
   /// The thread of that slot holds the object of its ThreadSlot::held no more.
@@ -120,7 +118,6 @@ class SharedArea {
   std::uint64_t granules_ = 0;
   std::uint8_t* base_ = nullptr;
   std::unique_ptr<WalkerMemory> walk_;
-  mutable std::atomic<bool> retired_ = false;
   mutable Damage damage_;
 };
 

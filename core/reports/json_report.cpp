@@ -29,7 +29,8 @@ std::string hex(Address address) { return fmt::format("{:#x}", address); }
 class DocumentLimit {
  public:
   explicit DocumentLimit(const SessionState& state) : before_(left_) {
-    left_ = std::min(kMostFrames, kFrames + kFramesOfEvent * state.history.log().kept());
+    const std::size_t most = state.opened ? kMostFramesOfFile : kMostFrames;
+    left_ = std::min(most, kFrames + kFramesOfEvent * state.history.log().kept());
   }
   ~DocumentLimit() { left_ = before_; }
   DocumentLimit(const DocumentLimit&) = delete;
@@ -44,6 +45,7 @@ class DocumentLimit {
 
  private:
   static constexpr std::size_t kMostFrames = 4'000'000;
+  static constexpr std::size_t kMostFramesOfFile = 1'000'000;  // half a gigabyte, and its text
   static constexpr std::size_t kFrames = 100'000;
   static constexpr std::size_t kFramesOfEvent = 1'024;
   static constexpr std::size_t kBytesOfFrame = 512;

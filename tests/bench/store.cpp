@@ -87,7 +87,7 @@ void measure_rows(const History& history, const std::string& path) {
   file.run("CREATE INDEX by_object ON events(object)");
   file.close();
   tell("rows_s", now() - begin);
-  const Database opened = Database::read(path);
+  const Database opened = Database::read(path, std::filesystem::file_size(path));
   Statement ask = opened.prepare("SELECT * FROM events WHERE object=? ORDER BY seq");
   std::mt19937_64 random(2);
   std::vector<double> times;
