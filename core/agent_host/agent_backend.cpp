@@ -703,7 +703,7 @@ void AgentBackend::replay_until(std::uint64_t stamp) {
 
 void AgentBackend::note_stopped() { stopped_at_ = __rdtsc(); }
 
-std::vector<std::string> AgentBackend::leave_detached(long pid) {
+std::string AgentBackend::leave_detached(long pid) {
   if (!agent_) return {};
   std::vector<CodeBytes> code;
   const auto add = [&](const Patch& patch, Address stub) {
@@ -714,19 +714,18 @@ std::vector<std::string> AgentBackend::leave_detached(long pid) {
   };
   for (const auto& [id, armed] : armed_) add(armed.patch, armed.stub.begin);
   for (const Hook& hook : agent_->hooks) add(hook.patch, hook.stub);
-  std::vector<std::string> warnings;
-  if (const std::string why_not = write_code_of_detached(pid, code); !why_not.empty())
-    warnings.push_back(fmt::format("code of process {} could not be put back: {}", pid, why_not));
+  const std::string code_stays = write_code_of_detached(pid, code);
   // After the code: a program that runs fills the rings again while they are read. It stood stopped when the
   // debugger let go of it, and what it did since is past the end of the history.
   replay_until(stopped_at_);
   for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
   agent_->drain->take(context_.recorder.next_event());
   const LoadedAgent left = let_go();  // nobody looks into the rings any more
-  if (!warnings.empty()) return warnings;  // calls still go through stubs
-  if (const std::string why_not = release_memory_of_detached(pid, left); !why_not.empty())
-    warnings.push_back(fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not));
-  return warnings;
+  if (!code_stays.empty())            // and calls still go through stubs
+    return fmt::format("code of process {} could not be put back: {}", pid, code_stays);
+  const std::string why_not = release_memory_of_detached(pid, left);
+  if (why_not.empty()) return "";
+  return fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not);
 }
 
 void AgentBackend::note_fork() {

@@ -131,8 +131,8 @@ class AgentBackend {
   /// The process is gone: what it has recorded is still taken.
   void forget();
   /// The debugger has let go of the process, which goes on: its code is put back and our memory given back.
-  /// What could not be done.
-  std::vector<std::string> leave_detached(long pid);
+  /// A line on what could not be done, or empty.
+  std::string leave_detached(long pid);
   /// The debugger goes on with a child of fork, whose memory is a copy: the child is as without the agent,
   /// and the parent goes on unrecorded.
   void leave_parent(DebuggerPort& port);

@@ -295,7 +295,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
       case Notice::signalled:
         return end_process(port, ProcessEnd{true, true, false, static_cast<int>(detail)});
       case Notice::detached:
-        for (std::string& warning : state_.agent.leave_detached(state_.process.pid))
+        if (std::string warning = state_.agent.leave_detached(state_.process.pid); !warning.empty())
           state_.warnings.push_back(std::move(warning));
         return end_process(port, ProcessEnd{true, false, true, static_cast<int>(detail)});
       case Notice::quitting:
