@@ -179,16 +179,14 @@ bool EventDrain::begins_whole(unsigned index, std::uint64_t end) {
   return true;
 }
 
-// Nothing where there is no event, or none that can be.
-std::optional<agent::Record> EventDrain::record_at(unsigned index, std::uint64_t next) {
-  const auto record = area_.record(index, next).get_if(check_);
-  if (!record) {
+// False where there is no event, or none that can be.
+inline bool EventDrain::copy_record(unsigned index, std::uint64_t next, agent::Record& record) {
+  if (!area_.record(index, next).copy_if(record, check_)) {
     area_.damage().refuse();
-    return std::nullopt;
+    return false;
   }
-  if (record->kind == agent::RecordKind::nothing || next + 1 == told_[index]) return std::nullopt;
-  if (!early_.empty() && was_early(index, next)) return std::nullopt;
-  return record;
+  if (record.kind == agent::RecordKind::nothing || next + 1 == told_[index]) return false;
+  return early_.empty() || !was_early(index, next);
 }
 
 bool EventDrain::drain_slot(unsigned index) {
@@ -197,6 +195,8 @@ bool EventDrain::drain_slot(unsigned index) {
   put_consumed_right(index);
   if (!begins_whole(index, end)) return false;
   std::uint64_t next = ring.consumed;
+  const long tid = tid_of(index);
+  std::size_t events = 0;
   RecordBatch* batch = nullptr;
   const Unfinished unfinished = unfinished_[index];
   for (; next != end; ++next) {
@@ -204,19 +204,20 @@ bool EventDrain::drain_slot(unsigned index) {
     area_.record(index, next + kAhead).expect();
     const Turn turn = turn_of(index, next);
     if (turn == Turn::unfinished) break;
-    if (turn == Turn::damaged || tid_of(index) == 0) {
+    if (turn == Turn::damaged || tid == 0) {
       pass_over(index, next);
       area_.damage().refuse();
       continue;
     }
-    const auto record = record_at(index, next);
-    if (!record) continue;
+    agent::Record record;
+    if (!copy_record(index, next, record)) continue;
     if (batch == nullptr || batch->size() == kBatch) batch = &batch_for(index);
-    batch->add(*record);
-    if (next < unfinished.end) batch->note_late(*record, unfinished.told);
-    ++waiting_;
-    ++taken_;
+    batch->add(record);
+    if (next < unfinished.end) batch->note_late(record, unfinished.told);
+    ++events;
   }
+  waiting_ += events;
+  taken_ += events;
   if (batch != nullptr) settled_.taken(index, batch->newest);
   ring.consumed = next;
   area_.slot(index).consumed().store(next);

@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -69,7 +68,7 @@ class EventDrain {
   bool is_stuck(unsigned index, std::uint64_t end);
   bool begins_whole(unsigned index, std::uint64_t end);
   void pass_over(unsigned index, std::uint64_t record);
-  std::optional<agent::Record> record_at(unsigned index, std::uint64_t next);
+  bool copy_record(unsigned index, std::uint64_t next, agent::Record& record);
   void put_consumed_right(unsigned index);
   long tid_of(unsigned index);
   void note_unfinished(EventId next);

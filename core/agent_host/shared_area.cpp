@@ -21,7 +21,6 @@ constexpr std::uint64_t pages(std::uint64_t bytes) { return (bytes + kPage - 1) 
 
 constexpr std::uint64_t kTable = kPage;
 constexpr std::uint64_t kSlots = kTable + pages((agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
-constexpr std::uint64_t kRing = std::uint64_t{agent::kRingRecords} * sizeof(agent::Record);
 constexpr std::uint64_t kThreadWalkers = agent::kWalkers * sizeof(agent::WalkerThread);
 static_assert(sizeof(agent::Shared) <= kPage);
 }  // namespace
@@ -112,11 +111,6 @@ void SharedArea::set_families(std::span<const std::uint16_t> named, std::uint32_
 
 agent::ThreadSlot& SharedArea::raw_slot(unsigned index) const {
   return reinterpret_cast<agent::ThreadSlot*>(base_ + kSlots)[index];
-}
-
-agent::Record& SharedArea::raw_record(unsigned slot, std::uint64_t index) const {
-  auto* ring = reinterpret_cast<agent::Record*>(base_ + rings_ + slot * kRing);
-  return ring[index % agent::kRingRecords];
 }
 
 agent::ObjectEntry& SharedArea::raw_object(std::uint64_t index) const {

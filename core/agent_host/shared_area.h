@@ -97,13 +97,17 @@ class SharedArea {
 
  private:
   static constexpr std::uint64_t kGranuleBytes = agent::kGranules / 8;
+  static constexpr std::uint64_t kRing = std::uint64_t{agent::kRingRecords} * sizeof(agent::Record);
 
   void size_for_good(std::uint64_t size) const;
   template <class Use>
   void for_each_place(Use&& use) const;
   [[nodiscard]] agent::Shared& shared() const { return *reinterpret_cast<agent::Shared*>(base_); }
   [[nodiscard]] agent::ThreadSlot& raw_slot(unsigned index) const;
-  [[nodiscard]] agent::Record& raw_record(unsigned slot, std::uint64_t index) const;
+  [[nodiscard]] agent::Record& raw_record(unsigned slot, std::uint64_t index) const {
+    auto* ring = reinterpret_cast<agent::Record*>(base_ + rings_ + slot * kRing);
+    return ring[index % agent::kRingRecords];
+  }
   [[nodiscard]] agent::ObjectEntry& raw_object(std::uint64_t index) const;
   /// The place in the table, from its offset; nothing when no entry begins there.
   [[nodiscard]] std::optional<std::uint64_t> object_index(std::uint64_t offset) const;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <type_traits>
 
@@ -22,16 +21,22 @@ class Untrusted {
     const T value = claimed();
     return fits(value) ? std::optional<T>(value) : std::nullopt;
   }
+  /// The same for what is large: false where it cannot be one.
+  template <class Fits>
+  [[nodiscard]] bool copy_if(T& value, Fits&& fits) const {
+    copy(value);
+    return fits(value);
+  }
   [[nodiscard]] bool is(T value) const { return claimed() == value; }
   /// Unchecked, for what is compared or shown: nothing may be looked up, counted or allocated by it.
   [[nodiscard]] T claimed() const {
-    if constexpr (sizeof(T) <= sizeof(Word)) {
-      T value;
+    T value;
+    if constexpr (sizeof(T) <= sizeof(std::uint64_t)) {
       __atomic_load(place_, &value, __ATOMIC_ACQUIRE);
-      return value;
     } else {
-      return copied();
+      copy(value);
     }
+    return value;
   }
   void store(T value) const { __atomic_store(place_, &value, __ATOMIC_RELEASE); }
   /// Before anything that comes behind it is looked at.
@@ -46,16 +51,13 @@ class Untrusted {
   using Word [[gnu::may_alias]] = std::uint64_t;
 
   // By words, none of which the compiler may read a second time.
-  [[nodiscard]] T copied() const {
+  void copy(T& value) const {
     static_assert(sizeof(T) % sizeof(Word) == 0 && alignof(T) >= alignof(Word));
-    constexpr std::size_t kWords = sizeof(T) / sizeof(Word);
     const auto* from = reinterpret_cast<const Word*>(place_);
-    std::uint64_t words[kWords];
+    auto* to = reinterpret_cast<Word*>(&value);
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < kWords; ++i) words[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-    T value;
-    std::memcpy(&value, words, sizeof value);
-    return value;
+    for (std::size_t i = 0; i < sizeof(T) / sizeof(Word); ++i)
+      to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
   }
 
   T* place_;

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -16,6 +17,7 @@
 #include "agent_host/rule_table.h"
 #include "agent_host/shared_area.h"
 #include "agent_tables/stack_nodes.h"
+#include "base/error.h"
 #include "events/recorder.h"
 #include "fake_program.h"
 #include "symbols/unwinder.h"
