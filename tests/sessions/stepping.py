@@ -1,0 +1,117 @@
+"""Every stepping command shows the same, line by line, in a program that is followed as in one that is not.
+
+Not yet where RIGHT leaves a test out. GDB looks for the end of a prologue in the memory of the program, where the agent's
+jump is, and its steps come to the jump of an inlined copy; LLDB disassembles the jump, and with breakpoints it runs on
+where a step comes to one that goes on by itself, with or without refhist.
+"""
+
+import re
+import sys
+
+from harness.checks import check, equal
+
+MOST = 400  # steps of one walk
+BY_INSTRUCTION = {"test_stepi", "test_nexti"}
+STEPS = BY_INSTRUCTION | {"test_step", "test_next", "test_step_and_finish"}
+RIGHT = {("gdb", "auto"): BY_INSTRUCTION, ("lldb", "auto"): STEPS, ("lldb", "breakpoint"): set()}
+
+
+def walk(d, commands, most=MOST):
+    """What the debugger prints from main on, until the program has ended."""
+    d.break_at("main")
+    screens = [d.run()]
+    d.delete_breakpoints()
+    for step in range(most):
+        if d.state()["state"] != "stopped":
+            break
+        screens.append(d.command(commands[step % len(commands)]))
+    return screens
+
+
+def lines_of(screens):
+    """Without what differs from run to run: process numbers, and the numbers of breakpoints."""
+    text = "\n".join(screens)
+    text = re.sub(r"(Process|process|LWP|pid =|tid =) ?(0x)?[0-9a-f]+", r"\1 N", text)
+    text = re.sub(r"(?i)(breakpoint) [0-9.]+", r"\1 N", text)
+    text = re.sub(r"\$\d+ = ", "$N = ", text)
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def follow(d):
+    d.track("--name session --init session_new --get session_ref --put session_unref --count nref")
+    d.track("malloc")
+
+
+def compare(d, *works):
+    test = sys._getframe(1).f_code.co_name
+    if test not in RIGHT.get((d.name, d.backend), {test}):
+        return
+    every = []
+    for work in works:
+        every.append(lines_of(work(d)))
+        if d.state()["state"] == "stopped":
+            d.kill()
+    follow(d)
+    for work, before in zip(works, every):
+        compare_one(d, work, before)
+        if d.state()["state"] == "stopped":
+            d.kill()
+
+
+def compare_one(d, work, before):
+    after = lines_of(work(d))
+    for number, (want, got) in enumerate(zip(before, after)):
+        equal(got, want, f"line {number}, behind {before[max(0, number - 3):number]}")
+    equal(len(after), len(before), "lines")
+    check(len(before) > 5, f"there is something to compare: {before}")
+
+
+def test_step(d):
+    compare(d, lambda d: walk(d, ["step"]))
+
+
+def test_next(d):
+    compare(d, lambda d: walk(d, ["next"]))
+
+
+def test_stepi(d):
+    compare(d, lambda d: walk(d, ["stepi"], 250))
+
+
+def test_nexti(d):
+    compare(d, lambda d: walk(d, ["nexti"], 250))
+
+
+def test_step_and_finish(d):
+    compare(d, lambda d: walk(d, ["step", "step", "step", "finish", "next"], 60))
+
+
+def test_until_and_advance(d):
+    if d.name == "gdb":
+        compare(d, lambda d: walk(d, ["step", "until", "advance session_unref", "info args", "until"], 60))
+    else:
+        compare(d, lambda d: walk(d, ["thread step-in", "thread step-over", "_regexp-tbreak session_unref", "continue",
+                                      "frame variable"], 60))
+
+
+def at_function(d, function, commands):
+    d.break_at(function)
+    screens = [d.run()]
+    for command in commands:
+        screens.append(d.command(command))
+    d.delete_breakpoints()
+    return screens
+
+
+def test_arguments_and_code_at_a_followed_function(d):
+    look = ["info args", "info frame", "x/6i $pc", "disassemble", "bt", "continue", "info args", "bt"]
+    if d.name == "lldb":
+        look = ["frame variable", "frame info", "disassemble -c 6 -s $pc", "disassemble -f", "bt", "continue", "frame variable", "bt"]
+    compare(d, *(lambda d, function=function: at_function(d, function, look) for function in ("session_ref", "session_unref")))
+
+
+def test_return_and_call(d):
+    calls = ["print session_ref(s)", "up", "info locals", "down", "return", "bt", "next", "next"]
+    if d.name == "lldb":
+        calls = ["expression session_ref(s)", "up", "down", "thread return", "bt", "next", "next"]
+    compare(d, lambda d: at_function(d, "session_unref", calls))
