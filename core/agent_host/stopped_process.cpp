@@ -32,15 +32,27 @@ std::vector<pid_t> threads_of(long pid) {
 
 }  // namespace
 
-StoppedProcess::StoppedProcess(long pid) {
+StoppedProcess::StoppedProcess(long pid) : pid_(static_cast<pid_t>(pid)) {
   for (bool found = true; found;) {  // a thread may have started others meanwhile
     found = false;
     for (const pid_t tid : threads_of(pid)) found = (!held_.contains(tid) && hold(tid)) || found;
   }
 }
 
+// The first thread last: it can be waited for once no other is left.
 StoppedProcess::~StoppedProcess() {
-  for (const auto& [tid, held] : held_) ptrace(PTRACE_DETACH, tid, nullptr, held.signal);
+  for (const auto& [tid, held] : held_) {
+    if (tid != pid_) let_go(tid, held.signal);
+  }
+  if (const auto first = held_.find(pid_); first != held_.end()) let_go(pid_, first->second.signal);
+}
+
+// One that has been killed meanwhile is waited for: nobody else may, and its process would never end.
+void StoppedProcess::let_go(pid_t tid, int signal) {
+  int status = 0;
+  while (ptrace(PTRACE_DETACH, tid, nullptr, signal) != 0 && errno == ESRCH) {
+    if (waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status)) return;
+  }
 }
 
 bool StoppedProcess::hold(pid_t tid) {

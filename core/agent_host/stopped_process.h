@@ -35,7 +35,9 @@ class StoppedProcess {
     int signal = 0;  ///< that is about to be delivered
   };
   bool hold(pid_t tid);
+  static void let_go(pid_t tid, int signal);
 
+  pid_t pid_;
   std::map<pid_t, Held> held_;
   std::string why_not_;
 };
