@@ -25,7 +25,6 @@ bool has_memory(long pid) {
   return pages >> count && count != 0;
 }
 
-constexpr Address kPageBytes = 4096;
 constexpr unsigned kLooks = 50;
 constexpr std::chrono::milliseconds kBetween{1};  // a thread leaves the agent within microseconds
 
@@ -41,7 +40,7 @@ std::string unmap_all(const StoppedProcess& stopped, const LoadedAgent& agent) {
   const auto [begin, end] = agent.data.front();
   std::vector<SystemCall> calls{unmap(begin + agent.area->retire(), end)};
   for (const CodePiece& piece : agent.pieces) {
-    const Address used = piece.address() + (piece.used() + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const Address used = piece.address() + (piece.used() + kPage - 1) / kPage * kPage;
     if (used < piece.end()) calls.push_back(unmap(used, piece.end()));
   }
   if (!stopped.call(agent.system_call, calls)) return "no thread of it can make a system call";

@@ -1,7 +1,5 @@
 #include "agent_host/stopped_process.h"
 
-#include <dirent.h>
-#include <fmt/core.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -9,33 +7,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <vector>
 
 #include "agent_host/program_calls.h"
+#include "port/thread_halt.h"
 
 namespace refhist {
-
-namespace {
-
-std::vector<pid_t> threads_of(long pid) {
-  std::vector<pid_t> threads;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/task", pid).c_str()),
-                                                   closedir);
-  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
-    if (const pid_t tid = std::atoi(entry->d_name); tid > 0) threads.push_back(tid);
-  }
-  return threads;
-}
-
-}  // namespace
 
 StoppedProcess::StoppedProcess(long pid) : pid_(static_cast<pid_t>(pid)) {
   for (bool found = true; found;) {  // a thread may have started others meanwhile
     found = false;
-    for (const pid_t tid : threads_of(pid)) found = (!held_.contains(tid) && hold(tid)) || found;
+    for (const long thread : threads_of(pid)) {
+      const auto tid = static_cast<pid_t>(thread);
+      found = (!held_.contains(tid) && hold(tid)) || found;
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/open_file.h"
 
 namespace refhist {
 
@@ -32,26 +33,17 @@ void write_all(int file, std::string_view text) {
   }
 }
 
-/// A descriptor that is closed with this.
-class OpenFile {
- public:
-  explicit OpenFile(int file) : file_(file) {
-    if (file < 0) fail("{}", std::strerror(errno));
-  }
-  ~OpenFile() { ::close(file_); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  [[nodiscard]] int get() const { return file_; }
-
- private:
-  int file_;
-};
+/// What open(2) has returned; throws where that is no descriptor.
+int opened(int file) {
+  if (file < 0) fail("{}", std::strerror(errno));
+  return file;
+}
 
 /// A pipe that nobody reads is told of, and not waited for.
 void write_stream(const std::string& path, std::string_view text) {
-  const OpenFile file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
-  write_all(file.get(), text);
+  const OpenFile file(opened(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)));
+  fcntl(file.number(), F_SETFL, fcntl(file.number(), F_GETFL) & ~O_NONBLOCK);
+  write_all(file.number(), text);
 }
 
 }  // namespace
@@ -80,9 +72,9 @@ ReplacedFile::~ReplacedFile() {
 }
 
 std::uint64_t ReplacedFile::finish() {
-  const OpenFile file(::open(unfinished_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const OpenFile file(opened(::open(unfinished_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)));
   struct stat status {};
-  if (fsync(file.get()) != 0 || fstat(file.get(), &status) != 0) fail("{}", std::strerror(errno));
+  if (fsync(file.number()) != 0 || fstat(file.number(), &status) != 0) fail("{}", std::strerror(errno));
   if (rename(unfinished_.c_str(), path_.c_str()) != 0) fail("{}", std::strerror(errno));
   unfinished_.clear();
   return static_cast<std::uint64_t>(status.st_size);
@@ -93,8 +85,8 @@ void replace_file(const std::string& path, std::string_view text) {
     if (is_stream(path)) return write_stream(path, text);
     ReplacedFile replaced(path);
     {
-      const OpenFile file(::open(replaced.unfinished().c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
-      write_all(file.get(), text);
+      const OpenFile file(opened(::open(replaced.unfinished().c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)));
+      write_all(file.number(), text);
     }
     replaced.finish();
   } catch (const Error& error) {

@@ -18,6 +18,7 @@
 #include <xxhash.h>
 
 #include "base/interruption.h"
+#include "base/open_file.h"
 
 namespace refhist {
 
@@ -41,21 +42,6 @@ struct Place {
 constexpr std::uint64_t kPadding = sizeof(std::uint64_t);
 
 std::uint64_t aligned(std::uint64_t size) { return (size + kPadding - 1) & ~(kPadding - 1); }
-
-/// A descriptor, closed at the end.
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  [[nodiscard]] int number() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 class Hash {
  public:

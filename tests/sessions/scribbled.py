@@ -43,37 +43,32 @@ def check_debugger(d, state, must_tell):
         d.kill()
 
 
-def scribble(d, what, must_tell):
+def scribble(d, what, must_tell, rules=()):
+    d.track(TRACK)
+    for rule in rules:
+        d.refhist(rule)
     for seed in range(FIRST, FIRST + SEEDS):
         check_debugger(d, run_to_any_end(d, what, seed), must_tell)
 
 
 @agent_only("with breakpoints there is no such memory")
 def test_slots_and_rings(d):
-    d.track(TRACK)
     scribble(d, "records", True)
 
 
 @agent_only("with breakpoints there is no such memory")
 def test_slots_and_rings_with_rules(d):
-    d.track(TRACK)
-    for rule in RULES:
-        d.refhist(rule)
-    scribble(d, "records", True)
+    scribble(d, "records", True, RULES)
 
 
 @agent_only("with breakpoints there is no such memory")
 def test_anything(d):
-    d.track(TRACK)
     scribble(d, "all", False)
 
 
 @agent_only("with breakpoints there is no such memory")
 def test_anything_with_rules(d):
-    d.track(TRACK)
-    for rule in RULES:
-        d.refhist(rule)
-    scribble(d, "all", False)
+    scribble(d, "all", False, RULES)
 
 
 @agent_only("with breakpoints there is no such memory")
