@@ -92,7 +92,7 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
         [pid = process.pid](Address address, void* out, std::size_t size) {
           return read_process(pid, address, out, size);
         });
-    agent.rules = std::make_unique<RuleTable>(*agent.loaded.area);
+    agent.rules = std::make_unique<RuleTable>(*agent.loaded.area, process.pid);
     agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk());
     agent_ = std::move(agent);
     context_.modules.translate_generated([this](Address pc) { return original(pc); });

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <pthread.h>
-#include <unistd.h>
 #include <x86intrin.h>
 
 #include <cstring>
@@ -37,7 +36,7 @@ std::uint32_t lap_of(std::uint64_t index) {
 
 }  // namespace
 
-EventDrain::EventDrain(const SharedArea& area, long pid) : area_(area), pid_(pid) {
+EventDrain::EventDrain(const SharedArea& area, long pid) : area_(area), pid_(pid), numbers_(pid) {
   thread_ = start_quiet_thread([this] { run(); });
 }
 
@@ -69,9 +68,11 @@ void EventDrain::run() {
 // As it stood there first: that of a thread that runs does not change.
 long EventDrain::tid_of(unsigned index) {
   Ring& ring = rings_[index];
-  if (ring.tid == 0)
-    ring.tid =
+  if (ring.inside == 0) {
+    ring.inside =
         area_.slot(index).tid().get_if([](auto tid) { return 0 < tid && tid <= kMostTid; }).value_or(0);
+    ring.tid = numbers_.outside(ring.inside);
+  }
   return ring.tid;
 }
 
@@ -254,17 +255,17 @@ void EventDrain::release_ended() {
     const SharedSlot slot = area_.slot(i);
     if (slot.taken().is(0) || tid_of(i) == 0) continue;
     Ring& ring = rings_[i];
-    if (!slot.tid().is(ring.tid)) {
-      slot.tid().store(ring.tid);
+    if (!slot.tid().is(ring.inside)) {
+      slot.tid().store(ring.inside);
       area_.damage().put_right();
     }
     if (ring.consumed != end_of(i)) continue;
-    if (access(fmt::format("/proc/{}/task/{}", pid_, ring.tid).c_str(), F_OK) == 0) continue;
+    if (runs_in_memory_of(pid_, ring.tid)) continue;
     // What it recorded right before its end may have come after the first look.
     if (ring.consumed != end_of(i)) continue;
     lost_besides_ += ring.lost.look(slot.lost(), area_.damage());
     ring.lost = {};
-    ring.tid = 0;
+    ring.tid = ring.inside = 0;
     settled_.ended(i);
     told_[i] = 0;
     early_.erase(i);

@@ -26,6 +26,7 @@
 #include "agent_host/shared_area.h"
 #include "agent_host/sole_recorder.h"
 #include "agent_host/told_count.h"
+#include "base/task_numbers.h"
 
 namespace refhist {
 
@@ -81,6 +82,7 @@ class EventDrain {
 
   const SharedArea& area_;
   long pid_;
+  TaskNumbers numbers_;
   std::mutex mutex_;  // one drainer at a time, and the batches
   std::vector<RecordBatch> batches_;
   std::array<std::uint32_t, agent::kThreadSlots>
@@ -90,7 +92,8 @@ class EventDrain {
   RecordCheck check_;
   /// What we know of a slot ourselves: the program can write there.
   struct Ring {
-    std::int32_t tid = 0;        ///< of its thread; 0: not known
+    long tid = 0;                ///< of its thread; 0: not known
+    std::int32_t inside = 0;     ///< what the thread calls itself
     std::uint64_t consumed = 0;  ///< of its records, how many were taken or passed over
     ToldCount lost;
     std::uint64_t blocked_at = 0;  ///< the record that was not whole when it was looked for

@@ -14,9 +14,10 @@ void RuleTable::name_families(std::span<const FamilyId> families) const {
 }
 
 void RuleTable::arrived(long tid) const {
+  const long number = numbers_.inside(tid);
   for (unsigned i = 0; i < area_.thread_slots(); ++i) {
     const SharedSlot slot = area_.slot(i);
-    if (!slot.taken().is(0) && slot.tid().claimed() == tid) slot.sent().store(0);
+    if (!slot.taken().is(0) && slot.tid().claimed() == number) slot.sent().store(0);
   }
 }
 
@@ -45,8 +46,9 @@ bool RuleTable::any_unfinished() const {
 }
 
 void RuleTable::release(long tid) const {
+  const long number = numbers_.inside(tid);
   for (unsigned i = 0; i < area_.thread_slots(); ++i) {
-    if (area_.slot(i).tid().claimed() == tid) area_.release_held(i);
+    if (area_.slot(i).tid().claimed() == number) area_.release_held(i);
   }
 }
 

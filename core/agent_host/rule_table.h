@@ -6,13 +6,14 @@
 
 #include "agent_host/shared_area.h"
 #include "agent_host/told_count.h"
+#include "base/task_numbers.h"
 #include "history/history.h"
 
 namespace refhist {
 
 class RuleTable {
  public:
-  explicit RuleTable(const SharedArea& area) : area_(area) {}
+  RuleTable(const SharedArea& area, long pid) : area_(area), numbers_(pid) {}
 
   /// The families whose objects are looked for in memory that is given back.
   void name_families(std::span<const FamilyId> families) const;
@@ -31,6 +32,7 @@ class RuleTable {
   [[nodiscard]] bool any_unfinished() const;
 
   const SharedArea& area_;
+  TaskNumbers numbers_;
   ToldCount undecided_;
   ToldCount unwatched_;
 };

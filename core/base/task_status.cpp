@@ -1,7 +1,11 @@
 #include "base/task_status.h"
 
 #include <fmt/core.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 
 namespace refhist {
@@ -15,6 +19,13 @@ std::string task_status(long pid, std::string_view field, long tid) {
     return value == std::string::npos ? std::string() : line.substr(value);
   }
   return {};
+}
+
+// Where the kernel does not compare, whatever has the number may be it.
+bool runs_in_memory_of(long pid, long tid) {
+  if (access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK) == 0) return true;
+  const long difference = syscall(SYS_kcmp, pid, tid, KCMP_VM, 0, 0);
+  return difference == 0 || (difference < 0 && errno != ESRCH);
 }
 
 bool is_traced(long pid) {

@@ -39,10 +39,14 @@ static void *work(void *unused) {
   return unused;
 }
 
+// With pauses: what it recorded is read while it goes on.
 static int in_child(void *unused) {
   (void)unused;
   struct conn *conn = conn_new(2);
-  use(conn, 5);
+  for (int i = 0; i < 200; i++) {
+    use(conn, 1);
+    if (i % 4 == 0) usleep(50);
+  }
   conn_put(conn);
   return 21;
 }

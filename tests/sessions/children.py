@@ -5,7 +5,7 @@ from harness.checks import IN_AGENT, agent_only, check, contains, equal, only_wh
 from harness.shapes import hits
 
 COUNT = 10 if IN_AGENT else 2
-OF_ONE_CHILD = 5  # gets
+OF_ONE_CHILD = 200  # gets
 
 
 def run(d, how, shares_memory):

@@ -215,9 +215,9 @@ class Debugger:
 
     def spawn(self, *arguments):
         """Starts the program without the debugger; it is killed at the end of the test."""
-        return self._spawn([self.program, *arguments])
+        return self.spawn_command([self.program, *arguments])
 
-    def _spawn(self, argv):
+    def spawn_command(self, argv):
         with open(self.output_path, "wb") as output:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         self._spawned.append(process)
