@@ -12,6 +12,8 @@ from runner_harness import CONN, SESSIONS, contains, equal, lacks, main, page_da
 OF_LOST = 3  # gets of an object that is lost
 OF_INHERITED = 2  # gets of an object that was there before the fork
 
+EVENTS_OF_A_CHILD = 404  # tests/sessions/children.c: an object with 200 gets and as many puts
+
 
 def run(r, program, options=()):
     """The finished session, its JSON, and what each process says at its end: {pid: gets}."""
@@ -134,7 +136,7 @@ def test_spawned_programs(r):
     _, session, _ = run(r, [r.program("children_O1"), "spawn", "4"])
     expect_whole(session, 4)
     equal([status for _, _, status in fork_children(session)], [21] * 4, "statuses")
-    equal([child["totals"]["events"] for child in session["children"]], [14] * 4, "events")
+    equal([child["totals"]["events"] for child in session["children"]], [EVENTS_OF_A_CHILD] * 4, "events")
     missing = "import subprocess\ntry: subprocess.run(['/nonexistent'])\nexcept OSError as error: print(error)"
     done, session, _ = run(r, python(missing), ["--allow-unarmed"])
     contains(done.stdout, "No such file", "the program's output")
@@ -144,7 +146,7 @@ def test_spawned_programs(r):
 def test_threads_beside_the_fork(r):
     _, session, _ = run(r, [r.program("children_O1"), "fork", "6"])
     expect_whole(session, 6)
-    equal([child["totals"]["events"] for child in session["children"]], [14] * 6, "events")
+    equal([child["totals"]["events"] for child in session["children"]], [EVENTS_OF_A_CHILD] * 6, "events")
 
 
 def test_what_make_starts(r):
