@@ -35,7 +35,8 @@ int memory_file() { return memfd_create("refhist-test", MFD_CLOEXEC | MFD_ALLOW_
 /// The debugger's side, as AgentBackend puts it together.
 class Host {
  public:
-  explicit Host(int file) : area_(file, kTiny), nodes_(area_.walk()), drain_(area_, getpid()), rules_(area_, getpid()) {
+  explicit Host(int file)
+      : area_(file, kTiny), nodes_(area_.walk()), drain_(area_, getpid()), rules_(area_, getpid()) {
     TrackedFamily tracked;
     tracked.family.name = "node";
     tracked.counter = MemberPlace{0, 4};
