@@ -26,7 +26,7 @@
 #include "agent_host/shared_area.h"
 #include "agent_host/sole_recorder.h"
 #include "agent_host/told_count.h"
-#include "base/task_numbers.h"
+#include "port/task_numbers.h"
 
 namespace refhist {
 

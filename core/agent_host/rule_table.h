@@ -6,8 +6,8 @@
 
 #include "agent_host/shared_area.h"
 #include "agent_host/told_count.h"
-#include "base/task_numbers.h"
 #include "history/history.h"
+#include "port/task_numbers.h"
 
 namespace refhist {
 

@@ -1,21 +1,17 @@
-#include "base/task_numbers.h"
+#include "port/task_numbers.h"
 
-#include <fmt/core.h>
-
-#include <filesystem>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "base/task_status.h"
+#include "port/thread_halt.h"
 
 namespace refhist {
 
 namespace {
-long innermost(long pid, long tid) {
-  const std::vector<long> numbers = numbers_in_namespaces(task_status(pid, "NSpid", tid));
-  return numbers.empty() ? tid : numbers.back();
-}
-}  // namespace
-
+/// NSpid of /proc/PID/status: the numbers from the reader's namespace to the innermost one. Empty when it is
+/// none.
 std::vector<long> numbers_in_namespaces(const std::string& field) {
   std::istringstream words(field);
   std::vector<long> numbers;
@@ -23,14 +19,18 @@ std::vector<long> numbers_in_namespaces(const std::string& field) {
   return numbers;
 }
 
+long innermost(long pid, long tid) {
+  const std::vector<long> numbers = numbers_in_namespaces(task_status(pid, "NSpid", tid));
+  return numbers.empty() ? tid : numbers.back();
+}
+}  // namespace
+
 TaskNumbers::TaskNumbers(long pid)
     : pid_(pid), differ_(numbers_in_namespaces(task_status(pid, "NSpid")).size() > 1) {}
 
 long TaskNumbers::outside(long inside) const {
   if (!differ_) return inside;
-  std::error_code gone;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid_), gone)) {
-    const long tid = std::stol(task.path().filename().string());
+  for (const long tid : threads_of(pid_)) {
     if (innermost(pid_, tid) == inside) return tid;
   }
   return inside;

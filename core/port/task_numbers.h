@@ -2,14 +2,7 @@
 // namespace of process numbers has its own.
 #pragma once
 
-#include <string>
-#include <vector>
-
 namespace refhist {
-
-/// NSpid of /proc/PID/status: the numbers from the reader's namespace to the innermost one. Empty when it is
-/// none.
-[[nodiscard]] std::vector<long> numbers_in_namespaces(const std::string& field);
 
 class TaskNumbers {
  public:
