@@ -24,18 +24,6 @@ bool succeeded(Success success, Address result) {
 /// Of a block whose size the program gives: no further than memory reaches.
 Address end_of(Address begin, std::uint64_t size) { return begin + std::min(size, ~begin); }
 
-int direction(Role role) {
-  switch (role) {
-    case Role::get:
-    case Role::try_get:
-      return 1;
-    case Role::put:
-      return -1;
-    default:
-      return 0;
-  }
-}
-
 /// Nothing when the change is none that a copy of this function makes. What is added may be taken back.
 std::optional<Role> role_of_change(const Site& site, std::int64_t delta, std::int64_t after,
                                    std::int64_t born) {
@@ -60,7 +48,7 @@ class Recorder::Surroundings final : public Circumstances {
     std::vector<int> changes = recorder_.changes_in_flight(access, tid, object);
     if (told_before.valid()) {
       const ThreadIndex thread = recorder_.thread_index(access, tid);
-      const std::vector<int> others = recorder_.changes_around(told_before, object, thread);
+      const std::vector<int> others = recorder_.late_changes_.around(told_before, object, thread);
       changes.insert(changes.end(), others.begin(), others.end());
     }
     return changes;
@@ -102,6 +90,7 @@ void Recorder::forget_process() {
   allocations_.clear();
   pools_.clear();
   excluded_cache_.clear();
+  late_changes_.forget();
 }
 
 void Recorder::forget_family(FamilyId family) {
@@ -213,26 +202,6 @@ void Recorder::settle(Surroundings& around, const Arrival& arrival, Count& count
     if (looks == kMostLooks) return;
     count = read_count(around.access, arrival.family, arrival.address);
   }
-}
-
-std::vector<int> Recorder::changes_around(EventId first, ObjectId object, ThreadIndex thread) {
-  constexpr std::uint32_t kBefore = 64;  // events
-  std::vector<int> changes;
-  std::unordered_map<std::uint32_t, int> running;  // by thread: its last change
-  const EventId from(first.value - std::min(first.value, kBefore));
-  if (from.value >= history_.event_count()) return changes;
-  history_.log().for_each(from, [&](const EventLog::Entry& entry) {
-    const Event& event = entry.event;
-    const int change = event.failed || event.unobserved ? 0 : direction(event.role);
-    if (event.object != object || change == 0) return;
-    if (entry.id >= first) {
-      changes.push_back(change);  // of the same thread: by a signal handler, which interrupts the record
-    } else if (event.thread != thread) {
-      running[event.thread.value] = change;
-    }
-  });
-  for (const auto& [other, change] : running) changes.push_back(change);
-  return changes;
 }
 
 Recorder::CounterLook Recorder::look_at_counter(const ProgramView& access, ObjectId id) {

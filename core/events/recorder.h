@@ -12,6 +12,7 @@
 
 #include "events/allocations.h"
 #include "events/call_tracker.h"
+#include "events/late_changes.h"
 #include "events/program_view.h"
 #include "events/thread_names.h"
 #include "history/history.h"
@@ -180,8 +181,6 @@ class Recorder {
   /// A counter that was read while other threads may run, and does not agree with the history: what the agent
   /// has recorded meanwhile is told before anybody is accused.
   void settle(Surroundings& around, const Arrival& arrival, Count& count);
-  /// Of the object: from that event on, and what other threads may have been running before it.
-  std::vector<int> changes_around(EventId first, ObjectId object, ThreadIndex thread);
 
   History& history_;
   Ledger ledger_;
@@ -191,6 +190,7 @@ class Recorder {
   Unwinder& unwinder_;
   std::vector<TrackedFamily>& families_;
   CallTracker calls_;
+  LateChanges late_changes_{history_};
   ThreadNames thread_names_;
   Allocations allocations_;
   bool allocator_tracked_ = false;

@@ -115,13 +115,21 @@ class History {
   /// Calls `told(entry)` for them from the last to the first.
   template <class Told>
   void read_back(ObjectId id, Told&& told) const {
+    read_back_while(id, [&](const EventLog::Entry& entry) {
+      told(entry);
+      return true;
+    });
+  }
+  /// Ends with the first for which `goes_on(entry)` does not hold.
+  template <class GoesOn>
+  void read_back_while(ObjectId id, GoesOn&& goes_on) const {
     EventLog::Reader reader(events_);
     EventId next = object(id).last_event;
     for (std::size_t left = listed_events(id); left != 0; --left) {
       const EventLog::Entry& entry = next.valid() ? reader.at(next) : damaged_chain();
       if (entry.event.object != id) damaged_chain();
       next = entry.previous;
-      told(entry);
+      if (!goes_on(entry)) return;
     }
   }
   /// How many they are.

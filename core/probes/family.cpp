@@ -56,6 +56,18 @@ std::optional<Value> value_in(const Table& table, std::string_view word) {
 
 }  // namespace
 
+int direction(Role role) {
+  switch (role) {
+    case Role::get:
+    case Role::try_get:
+      return 1;
+    case Role::put:
+      return -1;
+    default:
+      return 0;
+  }
+}
+
 std::string_view role_name(Role role) { return name_in(kRoles, role); }
 
 std::optional<Role> role_from_name(std::string_view name) { return value_in<Role>(kRoles, name); }

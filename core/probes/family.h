@@ -21,6 +21,8 @@ enum class Role : std::uint8_t {
   pool_destroy,  ///< a pool ends, and with it every object in it
 };
 
+/// What a call adds to the count: 1, -1 or 0.
+int direction(Role role);
 std::string_view role_name(Role role);
 std::optional<Role> role_from_name(std::string_view name);
 

@@ -1,0 +1,69 @@
+#include "events/late_changes.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace refhist {
+namespace {
+
+class LateChangesFixture {
+ public:
+  EventId change(Role role, unsigned thread, ObjectId object, bool unobserved = false) {
+    Event event;
+    event.role = role;
+    event.object = object;
+    event.thread = ThreadIndex(thread);
+    event.unobserved = unobserved;
+    return history.add_event(event);
+  }
+  std::vector<int> around(EventId first, ObjectId object, unsigned thread = 0) {
+    return late.around(first, object, ThreadIndex(thread));
+  }
+
+  History history;
+  LateChanges late{history};
+  ObjectId object = history.add_object(Object{});
+  ObjectId other = history.add_object(Object{});
+};
+using Changes = std::vector<int>;
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LateChangesFixture,
+                  "the changes of an object from an event on are summed up, as they come") {
+  change(Role::init, 1, object);
+  const EventId first = change(Role::get, 1, object);
+  change(Role::put, 2, object);
+  change(Role::put, 2, other);
+  CHECK(around(first, object) == Changes{-1, 1});
+  change(Role::put, 1, object);
+  change(Role::put, 1, object, true);  // nobody's call
+  CHECK(around(first, object) == Changes{-2, 1});
+  CHECK(around(first, other) == Changes{-1});
+  late.forget();
+  CHECK(around(first, object) == Changes{-2, 1});
+}
+
+TEST_CASE_FIXTURE(LateChangesFixture,
+                  "the last change of each other thread before it counts when it is near") {
+  change(Role::put, 4, object);
+  for (int i = 0; i < 80; ++i) change(Role::get, 5, other);
+  change(Role::get, 1, object);
+  change(Role::put, 1, object);
+  change(Role::get, 2, object);
+  const EventId first = change(Role::put, 3, other);
+  CHECK(around(first, object, 2) == Changes{-1});
+  CHECK(around(first, object, 1) == Changes{1});
+  CHECK(around(first, object, 3) == Changes{1, -1});
+}
+
+TEST_CASE_FIXTURE(LateChangesFixture, "from the next event on there is nothing yet") {
+  change(Role::init, 1, object);
+  const EventId next(static_cast<std::uint32_t>(history.event_count()));
+  CHECK(around(next, object).empty());
+  change(Role::get, 1, object);
+  CHECK(around(next, object) == Changes{1});
+}
+
+}  // namespace refhist
