@@ -57,6 +57,11 @@ bool LldbPort::set_pc(long tid, Address address) {
   return thread.IsValid() && thread.GetFrameAtIndex(0).SetPC(address);
 }
 
+bool LldbPort::set_registers(long tid, const Registers& registers) {
+  lldb::SBThread thread = stopped_thread(tid);
+  return thread.IsValid() && write_registers(debugger_, thread, registers);
+}
+
 bool LldbPort::can_run_system_calls(long tid) {
   // A thread that was stopped inside a system call would find it interrupted, or a signal that it waits for
   // gone.

@@ -44,6 +44,7 @@ class LldbPort : public DebuggerPort {
   }
   bool write_memory(Address address, const void* bytes, std::size_t size) override;
   bool set_pc(long tid, Address address) override;
+  bool set_registers(long tid, const Registers& registers) override;
   bool can_run_system_calls(long tid) override;
   bool run_system_calls(long tid, std::span<SystemCall> calls) override;
   std::optional<Registers> registers(long tid) override;
@@ -58,6 +59,7 @@ class LldbPort : public DebuggerPort {
   void remove_breakpoint(Address address) override { breakpoints_.remove(address); }
   /// LLDB 19 takes a thread that has stepped onto the second for one that the user wants to see.
   [[nodiscard]] bool can_stop_behind() const override { return false; }
+  [[nodiscard]] bool can_step_past_breakpoints() const override { return false; }
   bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
 
   std::string place_watchpoint(Address address, unsigned size) override {

@@ -104,6 +104,19 @@ std::optional<Registers> read_registers(lldb::SBDebugger& debugger, lldb::SBThre
   return ask_lldb(frame);
 }
 
+bool write_registers(lldb::SBDebugger& debugger, lldb::SBThread& thread, const Registers& registers) {
+  const auto now = read_registers(debugger, thread);
+  if (!now) return false;
+  lldb::SBFrame frame = thread.GetFrameAtIndex(0);
+  for (unsigned i = 0; i < kRip; ++i) {
+    if (registers[i] == (*now)[i]) continue;
+    lldb::SBError error;
+    lldb::SBValue value = frame.FindRegister(kNames[i].data());
+    if (!value.SetValueFromCString(fmt::format("{:#x}", registers[i]).c_str(), error)) return false;
+  }
+  return frame.SetPC(registers.pc());  // this alone has LLDB look at the frames anew
+}
+
 std::vector<Address> read_vector_words(lldb::SBThread& thread) {
   std::vector<Address> words;
   lldb::SBValueList sets = thread.GetFrameAtIndex(0).GetRegisters();

@@ -18,6 +18,9 @@ namespace refhist {
 /// Nothing when the thread is not stopped or one of the registers is not known.
 std::optional<Registers> read_registers(lldb::SBDebugger& debugger, lldb::SBThread& thread);
 
+/// Writes those that differ. False when one of them cannot be read or written.
+bool write_registers(lldb::SBDebugger& debugger, lldb::SBThread& thread, const Registers& registers);
+
 /// The words of the widest vector registers that LLDB knows of the thread.
 std::vector<Address> read_vector_words(lldb::SBThread& thread);
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "agent_host/agent_image.h"
+#include "agent_host/debugger_stops.h"
 #include "agent_host/detached_process.h"
 #include "agent_host/frame_writer.h"
 #include "agent_host/process_layout.h"
@@ -28,17 +29,6 @@ namespace {
 constexpr std::uint32_t kFrames = 64;
 constexpr unsigned kMostAttempts = 50;  // at hits
 constexpr unsigned kImportDepth = 3;    // tail calls from library to library that are followed
-// Where the program's own groups of modules lie: the executable, and the libraries.
-std::vector<Address> groups(const std::vector<const LoadedModule*>& modules) {
-  std::vector<Address> near;
-  for (const LoadedModule* module : modules) {
-    const bool reached = std::any_of(near.begin(), near.end(), [&](Address other) {
-      return std::max(other, module->begin) - std::min(other, module->begin) < (Address{1} << 30U);
-    });
-    if (!reached) near.push_back(module->begin);
-  }
-  return near;
-}
 void configure(std::vector<CodePiece>& pieces, Address stop) {
   for (CodePiece& piece : pieces) {
     agent::Config config = piece.config();
@@ -76,8 +66,8 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     };
     Agent agent;
     agent.pid = process.pid;
-    agent.loaded =
-        AgentLoader::load(process.pid, memory, run, groups(context_.modules.loaded()), *tid_offset);
+    agent.loaded = AgentLoader::load(process.pid, memory, run,
+                                     ProcessLayout::groups(context_.modules.loaded()), *tid_offset);
     configure(agent.loaded.pieces, agent.loaded.stop);
     const std::uint32_t enabled = 1;
     if (!port.write_memory(agent.loaded.control, &enabled, sizeof enabled) ||
@@ -251,6 +241,7 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
       request.keep.push_back(address);
   }
   request.others = others_near(id);
+  if (!site.counter) request.stops = debugger_stops(port, *module, request.function);
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
   if (planned.patch->prefix != 0) {
@@ -331,7 +322,7 @@ bool AgentBackend::still_fits(DebuggerPort& port, SiteId id, const Armed& armed)
   const std::vector<Address> others = others_near(id);
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const Address address = context_.sites.get(id).address;
-  const Address begin = address - patch.prefix;
+  const Address begin = patch.start.empty() ? address - patch.prefix : patch.at;
   // One that begins further in made room for a breakpoint, which may be gone.
   return patch.beginning() == address && std::none_of(others.begin(), others.end(), inside) &&
          std::none_of(breakpoints.begin(), breakpoints.end(),
@@ -393,12 +384,12 @@ Address AgentBackend::stub_of(DebuggerPort& port, SiteId id, const AgentWatch& w
   const auto rested = rested_.find(id);
   const bool known =
       rested != rested_.end() && rested->second.watch == watch && still_fits(port, id, rested->second);
-  return known ? rested->second.stub.begin : 0;
+  return known ? rested->second.stub.begin + rested->second.stub.at_entry : 0;
 }
 
 std::optional<SiteId> AgentBackend::patched_at(Address pc) const {
   const auto found = std::find_if(armed_.begin(), armed_.end(),
-                                  [&](const auto& armed) { return armed.second.patch.at == pc; });
+                                  [&](const auto& armed) { return armed.second.patch.jumps_next(pc); });
   return found == armed_.end() ? std::nullopt : std::optional(found->first);
 }
 
@@ -429,16 +420,25 @@ std::optional<SiteId> AgentBackend::jump_around(Address address) const {
 
 Address AgentBackend::call_at(SiteId id, Address pc) const {
   const auto found = armed_.find(id);
-  const bool at_jump = found != armed_.end() && found->second.patch.at == pc;
-  return at_jump && found->second.patch.prefix == 0 ? found->second.patch.beginning() : pc;
+  if (found == armed_.end() || found->second.patch.prefix != 0) return pc;
+  return found->second.patch.jumps_next(pc) ? found->second.patch.beginning() : pc;
 }
 
 Address AgentBackend::stub_from(SiteId id, Address pc) const {
   const auto found = armed_.find(id);
   if (found == armed_.end()) return 0;
-  const Patch& patch = found->second.patch;
+  const auto& [patch, stub, watch, tells_end] = found->second;
   const bool at_call = patch.prefix == 0 && !patch.red_zone_live && pc == patch.function;
-  return pc == patch.at || at_call ? found->second.stub.begin : 0;
+  return at_call ? stub.begin + stub.at_entry : pc == patch.at ? stub.begin : 0;
+}
+
+std::optional<Registers> AgentBackend::at_entry(SiteId id, Registers now,
+                                                const FunctionStart::ReadWord& read) const {
+  const auto found = armed_.find(id);
+  if (found == armed_.end() || !found->second.patch.begun(now.pc())) return std::nullopt;
+  const Patch& patch = found->second.patch;
+  const auto left = static_cast<unsigned>(patch.at - now.pc());
+  return patch.start.take_back(left, now, read) ? std::optional(now) : std::nullopt;
 }
 
 bool AgentBackend::begins_before(SiteId id) const {

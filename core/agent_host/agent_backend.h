@@ -73,6 +73,10 @@ class AgentBackend {
   /// A thread stands at the armed site's beginning or at its jump: where it would stand with the same
   /// registers, had the function no endbr64.
   [[nodiscard]] Address call_at(SiteId id, Address pc) const;
+  /// Of a thread in the instructions that the armed site's stub takes back, or right behind them: what its
+  /// registers were at the function's entry. Nothing elsewhere.
+  [[nodiscard]] std::optional<Registers> at_entry(SiteId id, Registers now,
+                                                  const FunctionStart::ReadWord& read) const;
   /// Where its stub begins, for a thread that stands at the beginning of a call; 0: the patch is further in,
   /// or the thread.
   [[nodiscard]] Address stub_from(SiteId id, Address pc) const;

@@ -92,14 +92,27 @@ void FrameWriter::advance(std::uint32_t offset) {
   at_ = offset;
 }
 
+// LLDB restores to what the first row says, which may have saved registers.
+void FrameWriter::untouched(unsigned reg) {
+  if (!first_row_saves_) {
+    bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_restore | reg));
+    return;
+  }
+  bytes_.push_back(DW_CFA_same_value);
+  leb(reg);
+}
+
 void FrameWriter::plain_row(const FrameRow& row, const Stub& stub) {
   constexpr std::uint64_t kAboveFramePointer = 16;
   advance(row.offset);
   bytes_.push_back(DW_CFA_def_cfa);
-  leb(stub.by_frame_pointer ? kRbp : kRsp);
-  leb(stub.by_frame_pointer ? kAboveFramePointer : static_cast<std::uint64_t>(row.cfa));
-  for (const unsigned reg : kCalleeSaved) bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_restore | reg));
-  for (const PushedRegister& reg : stub.pushed) {
+  const bool before_entry = row.offset < stub.at_entry;
+  const bool by_frame_pointer = stub.by_frame_pointer || (before_entry && stub.start.framed);
+  leb(by_frame_pointer ? kRbp : kRsp);
+  leb(by_frame_pointer ? kAboveFramePointer : static_cast<std::uint64_t>(row.cfa));
+  for (const unsigned reg : kCalleeSaved) untouched(reg);
+  for (const PushedRegister& reg : before_entry ? stub.start.pushed : stub.pushed) {
+    if (std::find(kCalleeSaved.begin(), kCalleeSaved.end(), reg.number) == kCalleeSaved.end()) continue;
     bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_offset | reg.number));
     leb(static_cast<std::uint64_t>(reg.below_cfa) / 8);
   }
@@ -116,13 +129,14 @@ void FrameWriter::original_row(const UnwindRule& rule) {
       bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_offset | reg));
       leb(static_cast<std::uint64_t>(-saved.offset / 8));
     } else {
-      bytes_.push_back(static_cast<std::uint8_t>(DW_CFA_restore | reg));
+      untouched(reg);
     }
   }
 }
 
 void FrameWriter::add(const Stub& stub, const OriginalRule& original) {
   begin_entry(stub.begin, stub.end);
+  first_row_saves_ = !stub.start.empty();
   const auto plain_rows = [&](std::uint32_t first, std::uint32_t last) {
     for (const FrameRow& row : stub.rows) {
       if (first <= row.offset && row.offset < last) plain_row(row, stub);

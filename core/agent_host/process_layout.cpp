@@ -70,4 +70,15 @@ std::optional<Address> ProcessLayout::begin_of(const std::string& path) const {
   return std::nullopt;
 }
 
+std::vector<Address> ProcessLayout::groups(const std::vector<const LoadedModule*>& modules) {
+  std::vector<Address> near;
+  for (const LoadedModule* module : modules) {
+    const bool reached = std::any_of(near.begin(), near.end(), [&](Address other) {
+      return std::max(other, module->begin) - std::min(other, module->begin) < (Address{1} << 30U);
+    });
+    if (!reached) near.push_back(module->begin);
+  }
+  return near;
+}
+
 }  // namespace refhist

@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "port/process_memory.h"
 #include "symbols/mapped_region.h"
+#include "symbols/module_map.h"
 
 namespace refhist {
 
@@ -22,6 +23,8 @@ class ProcessLayout {
   /// reach of a 32-bit jump from it. Above only when there is no room below.
   [[nodiscard]] std::optional<Address> gap_near(Address near, std::uint64_t size,
                                                 std::uint64_t distance) const;
+  /// Where groups of modules lie that are near each other: the executable, and the libraries.
+  static std::vector<Address> groups(const std::vector<const LoadedModule*>& modules);
   /// A `syscall` instruction in the code that the kernel maps into every process.
   [[nodiscard]] std::optional<Address> system_call_instruction(const ProcessMemory& memory) const;
   /// The lowest mapped address of the file with this name; nothing when it is not mapped.

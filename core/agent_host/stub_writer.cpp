@@ -49,6 +49,18 @@ class StubAssembler {
     code_.move_stack(-bytes);
     moved(bytes);
   }
+  /// What the function has done before the jump.
+  void take_back(const FunctionStart& start) {
+    const auto pushed = static_cast<std::int32_t>(start.pushed.size()) * kWord;
+    if (start.framed) {
+      code_.load_address(Gpr::rsp, Assembler::Memory{Gpr::rbp, {}, 1, kWord - pushed});
+      set_cfa(kWord + pushed);
+    } else if (start.room != 0) {
+      lower_stack(-start.room);
+    }
+    for (auto reg = start.pushed.rbegin(); reg != start.pushed.rend(); ++reg)
+      pop(gpr(static_cast<std::uint8_t>(reg->number)));
+  }
   void set_cfa(std::int32_t cfa) {
     cfa_ = cfa;
     note();
@@ -133,6 +145,16 @@ Gpr argument_register(std::uint8_t place) {
   }
 }
 
+// From its end on as at the function's entry.
+StubAssembler begin_at_entry(const Patch& patch, Stub& stub) {
+  const std::int32_t depth = patch.start.empty() ? 0 : patch.start.steps.back().depth;
+  StubAssembler code(stub.begin, kWord + patch.sp_delta + depth);
+  stub.start = patch.start;
+  code.take_back(patch.start);
+  stub.at_entry = code.offset();
+  return code;
+}
+
 // The word that is pushed keeps the stack aligned and the argument for the look at the return.
 void call_through(StubAssembler& stub, const agent::Site& site, Address site_address, Address agent,
                   Stub& out) {
@@ -207,7 +229,7 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
     why_not = "the code memory near it is full";
     return std::nullopt;
   }
-  const Patch patch = rest_of(whole, whole.prefix);
+  const Patch patch = with_start(rest_of(whole, whole.prefix));  // inlined copies have none
   const std::int32_t red_zone = (patch.red_zone_live ? kRedZone : 0) + (site.compares != 0 ? kAttempt : 0);
   agent::Site descriptor = site;
   descriptor.sp_bias = patch.sp_delta + red_zone;
@@ -220,7 +242,7 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
   descriptor.by_frame_pointer = patch.by_frame_pointer ? 1 : 0;
   const std::vector<PushedRegister> found_from_sp =
       patch.by_frame_pointer ? std::vector<PushedRegister>() : patch.pushed;
-  StubAssembler code(stub.begin, kWord + patch.sp_delta);
+  StubAssembler code = begin_at_entry(patch, stub);
   if (whole.prefix != 0 && !append_early(code, whole, stub, why_not)) return std::nullopt;
   if (red_zone != 0) code.lower_stack(red_zone);
   code.save_registers();
@@ -262,12 +284,12 @@ std::optional<Stub> write_hook(CodePiece& piece, Address handler, const Patch& p
   }
   Stub stub;
   stub.begin = *place;
-  StubAssembler code(stub.begin, kWord);
+  StubAssembler code = begin_at_entry(patch, stub);
   code.save_registers();
   code.call_agent(*place, handler);
   const std::size_t handled = code.code().jump_forward_if_set();
   code.restore_registers();
-  if (!append_moved(code, patch, stub, why_not)) return std::nullopt;
+  if (!append_moved(code, with_start(patch), stub, why_not)) return std::nullopt;
   code.code().bind(handled);
   code.set_cfa(kWord + kSavedBytes);
   code.restore_registers();

@@ -21,9 +21,10 @@ struct FrameRow {
 };
 
 struct Stub {
-  Address site = 0;          ///< the agent::Site
-  std::int32_t sp_bias = 0;  ///< as in there
-  Address begin = 0;         ///< where the patch jumps to
+  Address site = 0;            ///< the agent::Site
+  std::int32_t sp_bias = 0;    ///< as in there
+  Address begin = 0;           ///< where the patch jumps to
+  std::uint32_t at_entry = 0;  ///< offset from begin where it goes on as from the function's entry
   Address end = 0;
   std::uint32_t early_end = 0;      ///< the moved instructions that run before the probe end here
   std::uint32_t relocated = 0;      ///< offset of the moved instructions
@@ -35,6 +36,7 @@ struct Stub {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> early;  ///< the same of those before the probe
   std::vector<FrameRow> rows;  ///< for all but the moved instructions behind the probe
   std::vector<PushedRegister> pushed;
+  FunctionStart start;            ///< is taken back up to `at_entry`
   bool by_frame_pointer = false;  ///< the canonical frame address is found from rbp, and the rows say nothing
 };
 

@@ -80,6 +80,10 @@ bool CPort::write_memory(Address address, const void* bytes, std::size_t size) {
 
 bool CPort::set_pc(long tid, Address address) { return callbacks_.set_pc(tid, address) != 0; }
 
+bool CPort::set_registers(long tid, const Registers& registers) {
+  return callbacks_.set_registers(tid, registers.value.data()) != 0;
+}
+
 std::optional<Registers> CPort::registers(long tid) {
   Registers registers;
   if (callbacks_.registers(tid, registers.value.data()) == 0) return std::nullopt;

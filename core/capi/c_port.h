@@ -16,6 +16,7 @@ class CPort final : public DebuggerPort {
   bool read_memory(Address address, void* out, std::size_t size) override;
   bool write_memory(Address address, const void* bytes, std::size_t size) override;
   bool set_pc(long tid, Address address) override;
+  bool set_registers(long tid, const Registers& registers) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<Address> vector_words(long tid) override;
   std::vector<ThreadInfo> threads() override;

@@ -66,15 +66,30 @@ unsigned InstructionDecoder::length(const CodeRange& range, Address at) const {
   return good ? raw.length : 0;
 }
 
+bool is_register(const ZydisDecodedOperand& operand, ZydisRegister reg) {
+  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && operand.reg.value == reg;
+}
+
+ZydisRegister whole_register(ZydisRegister reg) {
+  return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+}
+
 std::optional<unsigned> dwarf_number(ZydisRegister name) {
   // As instructions number them: rax rcx rdx rbx rsp rbp rsi rdi r8...
   static constexpr std::array<unsigned, 16> kNumbers{kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi,
                                                      kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
-  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+  const ZydisRegister whole = whole_register(name);
   const bool general = whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15;
   const bool high_byte = name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
   if (!general || high_byte) return std::nullopt;
   return kNumbers[static_cast<std::size_t>(whole - ZYDIS_REGISTER_RAX)];
+}
+
+std::optional<unsigned> preserved_number(ZydisRegister reg) {
+  const auto number = dwarf_number(reg);
+  const bool preserved =
+      number && (*number == kRbx || *number == kRbp || (*number >= kR12 && *number <= kR15));
+  return preserved ? number : std::nullopt;
 }
 
 }  // namespace refhist

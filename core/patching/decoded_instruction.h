@@ -31,8 +31,14 @@ struct DecodedInstruction {
   [[nodiscard]] bool is_padding() const;
 };
 
+bool is_register(const ZydisDecodedOperand& operand, ZydisRegister reg);
+/// The register that this is the lower part of, or itself.
+ZydisRegister whole_register(ZydisRegister reg);
 /// DWARF's number of a general register, or of the one that this is the lower part of; nothing for others.
 std::optional<unsigned> dwarf_number(ZydisRegister name);
+
+/// The same of registers that a function gives back as they were; nothing for others.
+std::optional<unsigned> preserved_number(ZydisRegister name);
 
 class InstructionDecoder {
  public:

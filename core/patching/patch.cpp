@@ -32,6 +32,10 @@ class Planner {
   [[nodiscard]] Address end() const { return request_.function.end(); }
   /// Covers whole instructions from `at` on; empty when that is possible.
   std::string cover(Address at);
+  /// Can the jump stand there, with what has run from `begin` on taken back?
+  bool cover_behind(Address begin, Address at);
+  bool cover_behind_start(Address begin);
+  [[nodiscard]] bool stops_inside() const;
   std::string cover_padding(Address from, Address at, Address& last) const;
   /// Empty when the instruction can be left in place before the patch; then sp_delta counts it.
   std::string skip(const DecodedInstruction& instruction);
@@ -47,7 +51,8 @@ class Planner {
   CodeRange code_;
   InstructionDecoder decoder_;
   Patch patch_;
-  bool has_frame_ = false;  // rbp points at where the caller's rbp was pushed
+  bool behind_start_ = false;  // what has run before `at` is taken back
+  bool has_frame_ = false;     // rbp points at where the caller's rbp was pushed
 };
 
 std::span<const std::uint8_t> Planner::joined() {
@@ -73,12 +78,16 @@ PatchResult Planner::plan() {
              instruction.raw.mnemonic == ZYDIS_MNEMONIC_ENDBR64) {
     at = instruction.next();
   }
+  const Address begin = at;
+  const bool framed = !request_.inside && end_of_frame(request_.function, begin);
+  if (framed && cover_behind_start(begin)) return {std::move(patch_), {}};
   std::string kept;
   for (;;) {
     std::string reason = cover(at);
     if (!reason.empty()) return {std::nullopt, kept.empty() ? reason : kept + "; behind it: " + reason};
     const std::string inside = kept_inside();
     if (inside.empty()) return {std::move(patch_), {}};
+    if (at == begin && stops_inside() && cover_behind_start(begin)) return {std::move(patch_), {}};
     if (kept.empty()) kept = inside;
     if (request_.inside || !decoder_.decode(request_.function, at, instruction)) return {std::nullopt, kept};
     reason = skip(instruction);
@@ -87,13 +96,46 @@ PatchResult Planner::plan() {
   }
 }
 
+bool Planner::stops_inside() const {
+  return std::any_of(request_.stops.begin(), request_.stops.end(),
+                     [&](Address stop) { return patch_.at < stop && stop < patch_.at + patch_.length; });
+}
+
+bool Planner::cover_behind_start(Address begin) {
+  std::vector<Address> places(request_.stops.rbegin(), request_.stops.rend());
+  if (const auto stored = end_of_stored_arguments(request_.function, begin)) places.push_back(*stored);
+  if (const auto frame = end_of_frame(request_.function, begin)) places.push_back(*frame);
+  DecodedInstruction instruction;
+  for (Address at = begin; decoder_.decode(request_.function, at, instruction); places.push_back(at)) {
+    at = instruction.next();
+    if (!read_function_start(request_.function, begin, at)) break;
+  }
+  return std::any_of(places.begin(), places.end(),
+                     [&](Address at) { return at > begin && cover_behind(begin, at); });
+}
+
+bool Planner::cover_behind(Address begin, Address at) {
+  const Patch before = patch_;
+  auto start = read_function_start(request_.function, begin, at);
+  behind_start_ = true;
+  const bool covered = start && cover(at).empty() && kept_inside().empty();
+  behind_start_ = false;
+  if (covered) {
+    patch_.start = std::move(*start);
+  } else {
+    patch_ = before;
+  }
+  return covered;
+}
+
 /// Why the bytes cannot be taken; empty when nobody needs them.
 std::string Planner::kept_inside() const {
   const auto inside = [&](Address address) { return address - patch_.at < patch_.length; };
   const bool breakpoint = std::any_of(request_.keep.begin(), request_.keep.end(), [&](Address keep) {
-    return inside(keep) && (patch_.prefix == 0 || keep != patch_.at);
+    return inside(keep) && !((patch_.prefix != 0 || behind_start_) && keep == patch_.at);
   });
   if (breakpoint) return "a breakpoint stands in the bytes of the jump";
+  if (stops_inside()) return "a step into it stops in the bytes of the jump";
   const bool site = std::any_of(request_.others.begin(), request_.others.end(), inside);
   return site ? "another site stands in the bytes of the jump" : "";
 }
@@ -153,18 +195,6 @@ std::string Planner::why_not_safe(const std::vector<DecodedInstruction>& covered
   if (!reason.empty() || one) return reason;
   return unclear_indirect_jump(request_.inside ? request_.inside->enclosing : request_.function,
                                targets_.knows_data());
-}
-
-bool is_register(const ZydisDecodedOperand& operand, ZydisRegister reg) {
-  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && operand.reg.value == reg;
-}
-
-/// Registers that a function gives back as they were.
-std::optional<unsigned> preserved_number(ZydisRegister reg) {
-  const auto number = dwarf_number(reg);
-  const bool preserved =
-      number && (*number == kRbx || *number == kRbp || (*number >= kR12 && *number <= kR15));
-  return preserved ? number : std::nullopt;
 }
 
 /// Registers that carry nothing of a call's arguments and that the caller gets back: they were pushed.
@@ -287,6 +317,15 @@ Patch rest_of(const Patch& patch, unsigned bytes) {
   rest.length -= bytes;
   rest.original.erase(rest.original.begin(), rest.original.begin() + bytes);
   return rest;
+}
+
+Patch with_start(const Patch& patch) {
+  Patch whole = patch;
+  const auto& code = patch.start.code;
+  whole.at -= code.size();
+  whole.length += static_cast<unsigned>(code.size());
+  whole.original.insert(whole.original.begin(), code.begin(), code.end());
+  return whole;
 }
 
 PatchResult plan_patch(const PatchRequest& request, const BranchTargets& targets) {

@@ -6,6 +6,11 @@
 // land
 //   under CET, and a debugger that looks at the patched prologue still finds endbr64 and puts its `break f`
 //   on the first byte of the jump, where a breakpoint does no harm.
+// - A debugger puts breakpoints into the function that nobody tells of: where a step into it, or `advance`,
+// stops (PatchRequest
+//   ::stops). None may come to stand inside the jump. The jump stands right there, then, if the instructions
+//   before can be taken back (FunctionStart); so it does behind the frame and the stored arguments that a
+//   function at -O0 begins with, where a debugger that looks at the prologue in memory still finds it.
 // - It stands later when a byte that must be kept lies in the way, as long as only instructions are skipped
 // that
 //   build the frame or save a register. Then rsp is `sp_delta` lower than at the entry.
@@ -32,15 +37,9 @@
 
 #include "patching/branch_targets.h"
 #include "patching/code_range.h"
+#include "patching/function_start.h"
 
 namespace refhist {
-
-/// A register of the caller's that the function has pushed before the patch.
-struct PushedRegister {
-  unsigned number = 0;         ///< DWARF's
-  std::int32_t below_cfa = 0;  ///< bytes
-  bool operator==(const PushedRegister&) const = default;
-};
 
 /// An instruction in the middle of a function, and the stack as it is there.
 struct InsideFunction {
@@ -61,6 +60,7 @@ struct PatchRequest {
   CodeRange function;                   ///< its original bytes; `inside`: from the instruction on
   std::span<const std::uint8_t> after;  ///< bytes after its end, up to the next symbol
   std::vector<Address> keep;            ///< addresses that must not be overwritten: breakpoints of the user
+  std::vector<Address> stops = {};      ///< where the debugger may put breakpoints of its own; ascending
   std::vector<Address> others = {};     ///< the same, of other sites and of their patches
   std::optional<InsideFunction> inside = std::nullopt;
 };
@@ -75,11 +75,16 @@ struct Patch {
   std::vector<PushedRegister> pushed;  ///< where `at` is not the entry
   bool by_frame_pointer = false;       ///< as in InsideFunction
   unsigned prefix = 0;                 ///< inside: bytes at `at` that run before the probed instruction
+  FunctionStart start;                 ///< has run before `at` and is taken back; sp_delta does not count it
   bool falls_through = true;           ///< control can leave the last covered instruction downwards
 
   /// Where a thread that has come to the stub is put when it shall make the call, or execute the probed
   /// instruction, once more.
   [[nodiscard]] Address beginning() const { return red_zone_live ? at + prefix : function; }
+  /// A thread there is on its way through `start`.
+  [[nodiscard]] bool begun(Address pc) const { return !start.empty() && pc > function && pc <= at; }
+  /// Does it come to the stub next, as if it had just been called?
+  [[nodiscard]] bool jumps_next(Address pc) const { return pc == at || begun(pc); }
 };
 
 struct PatchResult {
@@ -90,6 +95,8 @@ struct PatchResult {
 /// The first `bytes` of the patch, with no way back behind them; and what follows them.
 Patch first_part(const Patch& patch, unsigned bytes);
 Patch rest_of(const Patch& patch, unsigned bytes);
+/// As if it had covered `start`, too.
+Patch with_start(const Patch& patch);
 
 PatchResult plan_patch(const PatchRequest& request, const BranchTargets& targets);
 

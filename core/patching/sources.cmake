@@ -1,5 +1,6 @@
 target_sources(refhist_core PRIVATE
-  patching/decoded_instruction.cpp
+  patching/decoded_instruction.cpp patching/function_start.cpp
+  patching/prologue.cpp
   patching/module_code.cpp
   patching/branch_targets.cpp
   patching/indirect_jumps.cpp

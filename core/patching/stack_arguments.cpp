@@ -20,10 +20,6 @@ constexpr std::size_t kMostDepths = 4;  // different rsp at one instruction
 constexpr std::size_t kMostEntries = 4096;
 constexpr unsigned kTableLoadReach = 8;  // instructions between the load of a table's entry and the jump
 
-ZydisRegister whole(ZydisRegister reg) {
-  return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-}
-
 /// How many entries the jump table has that is about to be used: `cmp index, N; ja` stands a few instructions
 /// before the load of the entry.
 class TableBound {
@@ -37,7 +33,7 @@ class TableBound {
       case ZYDIS_MNEMONIC_CMP:
         compared_ = first.type == ZYDIS_OPERAND_TYPE_REGISTER && second.type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
         if (!compared_) return;
-        index_ = whole(first.reg.value);
+        index_ = whole_register(first.reg.value);
         last_ = second.imm.value.u;
         since_ = 0;
         return;
@@ -47,8 +43,8 @@ class TableBound {
       case ZYDIS_MNEMONIC_MOVZX:
         // Of the index itself, to its full width.
         if (first.type == ZYDIS_OPERAND_TYPE_REGISTER && second.type == ZYDIS_OPERAND_TYPE_REGISTER &&
-            whole(second.reg.value) == index_)
-          index_ = whole(first.reg.value);
+            whole_register(second.reg.value) == index_)
+          index_ = whole_register(first.reg.value);
         return;
       case ZYDIS_MNEMONIC_MOVSXD:
         entries_ = 0;
@@ -57,7 +53,7 @@ class TableBound {
           entries_ = last_ + 1;
         return;
       default:
-        if (first.type == ZYDIS_OPERAND_TYPE_REGISTER && whole(first.reg.value) == index_ &&
+        if (first.type == ZYDIS_OPERAND_TYPE_REGISTER && whole_register(first.reg.value) == index_ &&
             (first.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
           bounded_ = false;
     }

@@ -65,6 +65,11 @@ class DebuggerPort {
     (void)tid, (void)address;
     return false;
   }
+  /// The same with all of its general registers.
+  virtual bool set_registers(long tid, const Registers& registers) {
+    (void)tid, (void)registers;
+    return false;
+  }
   /// Can `run_system_calls` be asked of this thread as it stands?
   virtual bool can_run_system_calls(long tid) {
     (void)tid;
@@ -94,6 +99,9 @@ class DebuggerPort {
   virtual void remove_breakpoint(Address address) = 0;
   /// Breakpoints at one instruction and at the next work among threads.
   [[nodiscard]] virtual bool can_stop_behind() const { return true; }
+  /// A step of the user's that comes to a breakpoint of ours goes on behind it. LLDB's run on to somewhere
+  /// else.
+  [[nodiscard]] virtual bool can_step_past_breakpoints() const { return true; }
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 

@@ -213,7 +213,7 @@ Json site_json(const SessionState& state, const Site& site) {
           {"inlined", site.inlined},
           {"hits", site.hits},
           {"why_not", site.why_not},
-          {"why_breakpoint", site.why_breakpoint}};
+          {"why_breakpoint", state.sites.armed_by(site).why_breakpoint}};
 }
 
 Json family_json(const TrackedFamily& tracked) {

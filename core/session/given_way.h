@@ -14,6 +14,8 @@ namespace refhist {
 
 class GivenWay {
  public:
+  /// No thread runs a call of it, as far as is known.
+  void give(SiteId site) { sites_[site]; }
   /// The thread runs the call that has this stack pointer at its beginning.
   void enter(SiteId site, long tid, Address sp) { sites_[site][tid] = sp; }
   [[nodiscard]] bool contains(SiteId site) const { return sites_.contains(site); }

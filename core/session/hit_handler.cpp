@@ -355,8 +355,8 @@ bool HitHandler::answer(DebuggerPort& port, const ProgramAccess& access, long ti
   return !why_not.empty() && (stop_here(tid, firings, candidate.returned, why_not) || go_on());
 }
 
-bool HitHandler::arrive(long tid, Address pc, Address sp) {
-  const auto sent = calls_.take_arrived(tid, pc, sp);
+bool HitHandler::arrive(DebuggerPort& port, long tid, const Registers& registers) {
+  const auto sent = calls_.take_arrived(tid, registers.pc(), registers.sp());
   if (!sent) return false;
   stop_for(sent->firings);
   const bool stops = !reason_.empty();
@@ -364,12 +364,15 @@ bool HitHandler::arrive(long tid, Address pc, Address sp) {
   const bool jumps = !stops && state_.sites.get(sent->call.site).in_agent;
   if (const RuleTable* rules = state_.agent.rules(); rules != nullptr && !jumps) rules->arrived(tid);
   if (stops) arrived_.push_back(tid);
-  if (stops && !sent->returned) tracker_.arrived(tid);
+  if (stops && !sent->returned) {
+    tracker_.arrived(tid);
+    tracker_.go_on_to_arguments(port, tid, sent->call.site, registers);
+  }
   return !sent->returned;  // others may return to there too
 }
 
-void HitHandler::take_begun(DebuggerPort& port, long tid, Address pc) {
-  if (handle(port, tid, pc, true)) port.print(reason_ + "\n");
+void HitHandler::take_begun(DebuggerPort& port, const Tracker::Begun& call) {
+  if (handle(port, call.tid, call.pc, &call)) port.print(reason_ + "\n");
 }
 
 void HitHandler::tell_missed(DebuggerPort& port) {
@@ -431,27 +434,29 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
   state_.recorder.on_entry(access, tid, registers, site, seen, arm_return);
   if (arm_return) tracker_.arm_return(port, *arm_return);
   for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
+  if (!begun && !reason_.empty()) tracker_.go_on_to_arguments(port, tid, site, registers);
   tell_slow(port, site);
 }
 
-bool HitHandler::handle(DebuggerPort& port, long tid, Address pc, bool begun) {
+bool HitHandler::handle(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun) {
   reason_.clear();
   check_process(port, tid);
   tracker_.settle_fork(port);
   state_.agent.replay();
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   if (tracker_.is_agent_stop(pc)) return answer(port, access, tid, pc);
-  std::optional<Registers> registers = access.registers(tid);
+  const bool further = begun != nullptr && begun->registers;
+  std::optional<Registers> registers = further ? begun->registers : access.registers(tid);
   if (!registers) {
     state_.lose_hit();
     return false;
   }
   (*registers)[kRip] = pc;
   if (repeated_.is_repeated(access, tid, *registers)) return false;
-  if (arrive(tid, pc, registers->sp())) return !reason_.empty();
+  if (arrive(port, tid, *registers)) return !reason_.empty();
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
   tracker_.bring_agent(port, tid);
-  record(port, access, tid, *registers, begun);
+  record(port, access, tid, *registers, begun != nullptr);
   if (tracker_.makes_child(pc)) ++state_.forks;
   if (tracker_.is_fork_watch(pc) && state_.agent.attached()) {
     Address return_pc = 0;

@@ -18,7 +18,7 @@ class HitHandler {
   HitHandler(SessionState& state, Tracker& tracker);
 
   /// True: the program stays stopped for `stop_reason()`. Throws Error.
-  bool handle(DebuggerPort& port, long tid, Address pc) { return handle(port, tid, pc, false); }
+  bool handle(DebuggerPort& port, long tid, Address pc) { return handle(port, tid, pc, nullptr); }
   /// The same at a raw exit system call, with the rules that ask for it.
   bool handle_raw_exit(DebuggerPort& port, long tid, bool whole_process);
   [[nodiscard]] const std::string& stop_reason() const { return reason_; }
@@ -26,7 +26,7 @@ class HitHandler {
   /// All threads stand still: what was kept from them for the sake of a stop is free again.
   void settle_stop();
   /// The user sees a stop, and a thread stands at the beginning of a call that nobody will tell of.
-  void take_begun(DebuggerPort& port, long tid, Address pc);
+  void take_begun(DebuggerPort& port, const Tracker::Begun& call);
   [[nodiscard]] const AskedCalls& calls() const { return calls_; }
   /// The process is gone: tells where it was to stop and did not.
   void tell_missed(DebuggerPort& port);
@@ -48,10 +48,10 @@ class HitHandler {
   /// The program stops where the thread asks, because of what `why` says. False: no rule fires any more.
   bool stop_here(long tid, const Firings& firings, bool returned, const std::string& why);
   /// A thread has come to where it was sent. True when this stop is decided.
-  bool arrive(long tid, Address pc, Address sp);
+  bool arrive(DebuggerPort& port, long tid, const Registers& registers);
   void seen_by_breakpoint(const Recorded& recorded, long tid);
   /// `begun`: at the user's stop, and nobody else will tell of the call.
-  bool handle(DebuggerPort& port, long tid, Address pc, bool begun);
+  bool handle(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun);
   void record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
               bool begun);
   /// Once, where breakpoints that nobody asked for slow the program down.

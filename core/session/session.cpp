@@ -189,7 +189,7 @@ void Session::Impl::give_way(DebuggerPort& port) {
   tracker_.respect_breakpoints(port);
   // Where the user stands at the beginning of a patched function, the next steps must show it and not our
   // code.
-  for (const auto& [tid, pc] : tracker_.give_way(port, hits_.calls())) hits_.take_begun(port, tid, pc);
+  for (const Tracker::Begun& call : tracker_.give_way(port, hits_.calls())) hits_.take_begun(port, call);
 }
 
 void Session::Impl::begin_process(DebuggerPort& port) {

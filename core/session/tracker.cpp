@@ -244,7 +244,7 @@ bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Regis
     return false;
   };
   // It stands in the middle of what the patch would cover.
-  if (state_.agent.begins_before(id)) return stay();
+  if (state_.agent.begins_before(id) || (may_show(port, site) && shown_.keeps(id))) return stay();
   // Where the user stops as well, the event is to be there at that stop.
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;
@@ -343,80 +343,6 @@ void Tracker::move_among_threads(DebuggerPort& port, SiteId id, const std::strin
   move_to_breakpoint(port, id, why);
   if (guarded) state_.armory.disarm(port, jump);
   publish_agent(port);
-}
-
-void Tracker::take_back_given_way(DebuggerPort& port) {
-  for (const SiteId id : given_way_.sites()) {
-    const Site& site = state_.sites.get(id);
-    const bool still = site.armed && !site.in_agent && wants_agent(state_.families[site.family.index()]);
-    if (still && standing_->any_in(site)) continue;
-    given_way_.remove(id);
-    if (!still) continue;
-    disarm_site(port, id);
-    arm_site(port, id);
-  }
-}
-
-bool Tracker::goes_through_stub(DebuggerPort& port, const Stander& stander, long seen) {
-  const ThreadPlaces::Place& place = stander.place;
-  if (seen == 0 || place.tid == seen || place.interrupted() || stander.stub == 0) return false;
-  const std::vector<Address> breakpoints = port.user_breakpoints();
-  const bool users = std::count(breakpoints.begin(), breakpoints.end(), place.pc) != 0;
-  return !users && port.set_pc(place.tid, stander.stub);
-}
-
-std::vector<Tracker::Stander> Tracker::standers(const ThreadPlaces& places) const {
-  std::vector<Stander> found;
-  for (const ThreadPlaces::Place& place : places.all()) {
-    const SiteId id = state_.agent.patched_at(place.pc).value_or(state_.sites.at(place.pc));
-    if (!id.valid()) continue;
-    found.push_back({id, place, state_.sites.get(id).in_agent, state_.agent.call_at(id, place.pc),
-                     state_.agent.stub_from(id, place.pc)});
-  }
-  return found;
-}
-
-std::vector<std::pair<long, Address>> Tracker::give_way(DebuggerPort& port, const AskedCalls& calls) {
-  std::vector<std::pair<long, Address>> begun;
-  const std::unordered_set<long> arrived = std::exchange(arrived_, {});
-  const std::unordered_set<Address> awaited = calls.awaited();
-  std::erase_if(guards_, [&](Address guard) {
-    if (awaited.contains(guard)) return false;
-    state_.armory.disarm(port, guard);
-    return true;
-  });
-  if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.sites().empty())) return begun;
-  standing_ = ThreadPlaces::look(state_, port);
-  take_back_given_way(port);
-  const ThreadPlaces places = *std::exchange(standing_, std::nullopt);
-  const long seen = port.selected_thread();
-  for (const Stander& stander : standers(places)) {
-    const auto& [id, place, was_in_agent, call, stub] = stander;
-    // Its call is recorded, and its breakpoint is there.
-    if (was_in_agent && calls.awaits(place.tid, place.pc, place.sp)) continue;
-    const bool recorded = !place.interrupted() && arrived.contains(place.tid);
-    if (was_in_agent && !recorded) {
-      // In the middle of the function, at a jump that makes room for a breakpoint: that will record it.
-      if (call > state_.sites.get(id).address || goes_through_stub(port, stander, seen)) continue;
-      if (!place.interrupted()) begun.emplace_back(place.tid, call);
-    }
-    if (state_.sites.get(id).in_agent) move_to_breakpoint(port, id, "a thread stands at its beginning");
-    if (was_in_agent || given_way_.contains(id)) given_way_.enter(id, place.tid, place.sp);
-  }
-  publish_agent(port);
-  return begun;
-}
-
-void Tracker::respect_breakpoints(DebuggerPort& port) {
-  if (!state_.agent.attached() || !state_.recording) return;
-  const std::vector<SiteId> covered = state_.agent.covered_by_breakpoints(port);
-  if (covered.empty()) return;
-  with_threads_known(port, [&] {
-    for (const SiteId id : covered) {
-      disarm_site(port, id);
-      arm_site(port, id);
-    }
-  });
 }
 
 void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
@@ -642,8 +568,10 @@ void Tracker::process_gone() {
   module_watch_ = 0;
   agent_stop_ = 0;
   given_way_.clear();
+  shown_.clear();
   guards_.clear();
   arrived_.clear();
+  at_arguments_.clear();
   state_.recorder.forget_process();
   state_.unwinder.modules_changed();
   state_.alive = false;

@@ -9,6 +9,7 @@
 #include "session/asked_calls.h"
 #include "session/given_way.h"
 #include "session/session_state.h"
+#include "session/shown_code.h"
 #include "session/thread_places.h"
 
 namespace refhist {
@@ -42,10 +43,15 @@ class Tracker {
   void pause(DebuggerPort& port);
   void resume(DebuggerPort& port);
 
+  /// A call that a thread has begun, and that nobody has recorded yet.
+  struct Begun {
+    long tid;
+    Address pc;  ///< of the function's entry, or of the instruction of an inlined copy
+    std::optional<Registers> registers;  ///< as they were there, where it has come further
+  };
   /// Sites in the agent at whose very beginning a thread stands go over to breakpoints until no thread does.
-  /// Returns the threads and places whose calls have begun and were not recorded yet.
   /// `calls`: the ones whose threads are on their way to be stopped.
-  std::vector<std::pair<long, Address>> give_way(DebuggerPort& port, const AskedCalls& calls);
+  std::vector<Begun> give_way(DebuggerPort& port, const AskedCalls& calls);
   /// Patches make room for breakpoints of the user inside their bytes.
   void respect_breakpoints(DebuggerPort& port);
 
@@ -59,6 +65,10 @@ class Tracker {
   /// A thread of the agent is to stop before its call, or the instruction of an inlined copy. Returns where
   /// its stub, with this agent::Site, leads back to; 0 when the debugger refused.
   Address stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& call, Address stub_site);
+  /// A thread that stops at the site's entry goes on to where the debugger shows its arguments: at -O0,
+  /// behind where the function has stored them. What it does until then is done for it, and no other thread
+  /// runs. It stays where it is when that is not known, or a breakpoint of the user's is there.
+  void go_on_to_arguments(DebuggerPort& port, long tid, SiteId id, const Registers& registers);
   /// It stands there now. Its call was recorded already.
   void arrived(long tid) { arrived_.insert(tid); }
   /// A thread stands at the breakpoint of a site that belongs to the agent. True when the agent will see the
@@ -113,10 +123,14 @@ class Tracker {
     SiteId site;
     ThreadPlaces::Place place;
     bool was_in_agent;
-    Address call;  ///< AgentBackend::call_at
-    Address stub;  ///< AgentBackend::stub_from
+    Address call;                    ///< AgentBackend::call_at
+    Address stub;                    ///< AgentBackend::stub_from
+    std::optional<Registers> entry;  ///< AgentBackend::at_entry
   };
-  [[nodiscard]] std::vector<Stander> standers(const ThreadPlaces& places) const;
+  [[nodiscard]] std::vector<Stander> standers(DebuggerPort& port, const ThreadPlaces& places) const;
+  [[nodiscard]] bool may_show(DebuggerPort& port, const Site& site) const;
+  /// Sites in code that the user looks at go over to breakpoints, too, where no thread stands.
+  void show_program_code(DebuggerPort& port, const ThreadPlaces& places);
   /// A thread at the beginning of a call that the user does not look at: whether the debugger will report it
   /// at a breakpoint there when the program goes on, nobody knows. In the stub its call is recorded in any
   /// case.
@@ -157,8 +171,10 @@ class Tracker {
   std::optional<ThreadPlaces> standing_;  // while arming in code that threads may run
   bool parent_left_ = false;              // by the debugger, and not by the agent yet
   GivenWay given_way_;
-  std::unordered_set<Address> guards_;  // breakpoints on patches, for threads that are to stop there
-  std::unordered_set<long> arrived_;    // at one of these, since the program went on last
+  ShownCode shown_;
+  std::unordered_set<Address> guards_;          // breakpoints on patches, for threads that are to stop there
+  std::unordered_set<long> arrived_;            // at one of these, since the program went on last
+  std::vector<AskedCalls::Call> at_arguments_;  // those that were sent on from their entry, since then
   std::unordered_set<Address> exit_watch_;
   std::unordered_map<Address, bool> fork_watch_;  // and whether it counts: it is no call inside another one
   std::unordered_map<Address, std::vector<int>> function_watches_;

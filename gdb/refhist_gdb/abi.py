@@ -6,7 +6,7 @@ A test holds this file against the header. It imports nothing of GDB.
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 8
+ABI_VERSION = 9
 REGISTERS = 17
 
 PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = range(5)
@@ -32,6 +32,7 @@ CALLBACKS = {
     "read_memory": CFUNCTYPE(c_int, c_uint64, c_void_p, c_size_t),
     "write_memory": CFUNCTYPE(c_int, c_uint64, c_void_p, c_size_t),
     "set_pc": CFUNCTYPE(c_int, c_int64, c_uint64),
+    "set_registers": CFUNCTYPE(c_int, c_int64, POINTER(c_uint64)),
     "registers": CFUNCTYPE(c_int, c_int64, POINTER(c_uint64)),
     "vector_words": CFUNCTYPE(c_int, c_int64, SINK, c_void_p),
     "threads": CFUNCTYPE(c_int, SINK, c_void_p),

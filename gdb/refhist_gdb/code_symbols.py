@@ -2,17 +2,25 @@
 
 GDB does not survive that symbols change while it asks a breakpoint whether to stop: they are told to it at the
 next stop that the user sees, or before the next command. Until then GDB reads the files.
+
+At a breakpoint with several locations GDB would complain after each command ("location number not found") if symbols
+changed while the program stands there: then they wait for another stop, unless a frame is in this code.
 """
 
 import os
+import struct
 
 import gdb
+
+_MOST_FRAMES = 100
+_PT_LOAD = 1
 
 
 class CodeSymbols:
     def __init__(self):
         self._wanted = {}  # bias: path
         self._shown = {}
+        self._at_one_of_many = False  # of a breakpoint's locations
 
     def show(self, path, bias):
         self._drop(bias)
@@ -29,8 +37,12 @@ class CodeSymbols:
         if path and self._shown.get(bias) != path:
             _remove(path)
 
+    def stopped(self, event):
+        self._at_one_of_many = any(_locations(breakpoint) > 1 for breakpoint in getattr(event, "breakpoints", ()))
+        self.apply()
+
     def apply(self):
-        if self._wanted == self._shown:
+        if self._wanted == self._shown or (self._at_one_of_many and not self._stands_in_it()):
             return
         with gdb.with_parameter("confirm", False):
             for bias in [b for b, path in self._shown.items() if self._wanted.get(b) != path]:
@@ -40,6 +52,40 @@ class CodeSymbols:
                 if bias not in self._shown:
                     _quietly(f'add-symbol-file "{path}" -o {bias:#x}')
                     self._shown[bias] = path
+
+
+    def _stands_in_it(self):
+        ranges = [(bias, bias + _extent(path)) for bias, path in self._wanted.items()]
+        try:
+            frame, left = gdb.newest_frame(), _MOST_FRAMES
+            while frame is not None and left:
+                if any(begin <= frame.pc() < end for begin, end in ranges):
+                    return True
+                frame, left = frame.older(), left - 1
+        except gdb.error:
+            return True
+        return False
+
+
+def _locations(breakpoint):
+    """GDB 13 tells them."""
+    try:
+        return len(breakpoint.locations) if breakpoint.is_valid() and breakpoint.visible else 0
+    except (AttributeError, RuntimeError, gdb.error):
+        return 0
+
+
+def _extent(path):
+    """The bytes of memory that the ELF file tells of."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(64)
+            offset, size, count = (*struct.unpack_from("<Q", header, 32), *struct.unpack_from("<HH", header, 54))
+            file.seek(offset)
+            segments = [struct.unpack_from("<IIQQQQQQ", file.read(size)) for _ in range(count)]
+    except (OSError, struct.error):
+        return 0
+    return max((segment[3] + segment[6] for segment in segments if segment[0] == _PT_LOAD), default=0)
 
 
 def _remove(path):

@@ -183,7 +183,7 @@ class _Handlers:
             session.meet_process()
         if session.pid and gdb.selected_inferior() == session.inferior:
             session.notify(abi.NOTICE_STOPPED, _signal_number(event))
-        session.code_symbols.apply()
+        session.code_symbols.stopped(event)
         reason, session.stop_reason = session.stop_reason, ""
         if reason:
             users = any(self._is_users(breakpoint) for breakpoint in getattr(event, "breakpoints", ()))

@@ -100,6 +100,14 @@ class Port:
         with self._thread(tid):
             gdb.parse_and_eval(f"$pc = {address}")
 
+    def _set_registers(self, tid, values):
+        with self._thread(tid):
+            frame = gdb.newest_frame()
+            now = [int(frame.read_register(name)) & _MASK for name in _REGISTERS]
+            for number, name in enumerate(_REGISTERS):
+                if values[number] != now[number]:
+                    gdb.parse_and_eval(f"${name} = {values[number]}")
+
     @contextlib.contextmanager
     def _thread(self, tid):
         """The thread selected, and afterwards the one and the frame that the user had selected."""

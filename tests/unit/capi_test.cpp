@@ -43,6 +43,12 @@ int take_pc(int64_t tid, uint64_t address) {
   return debugger->set_pc(static_cast<long>(tid), address) ? 1 : 0;
 }
 
+int take_registers(int64_t tid, const uint64_t* values) {
+  Registers registers;
+  std::memcpy(registers.value.data(), values, sizeof registers.value);
+  return debugger->set_registers(static_cast<long>(tid), registers) ? 1 : 0;
+}
+
 int give_registers(int64_t tid, uint64_t* out) {
   const auto registers = debugger->registers(static_cast<long>(tid));
   if (!registers) return 0;
@@ -114,6 +120,7 @@ constexpr rh_port kPort = {"ptrace",
                            give_memory,
                            take_memory,
                            take_pc,
+                           take_registers,
                            give_registers,
                            give_vector_words,
                            give_threads,

@@ -27,6 +27,7 @@ struct Subject {
   std::size_t size;
   Bytes data;
   std::vector<Address> keep;
+  std::vector<Address> stops = {};
 
   explicit Subject(Bytes function, Bytes after = Bytes(16, 0x90))
       : code(function), size(function.size()), data(16) {
@@ -35,7 +36,7 @@ struct Subject {
   PatchResult plan() const {
     const CodeRange all{kEntry, code};
     const BranchTargets targets({all}, {{0x402000, data}}, {kEntry}, 0);
-    PatchRequest request{{kEntry, std::span(code).first(size)}, std::span(code).subspan(size), keep};
+    PatchRequest request{{kEntry, std::span(code).first(size)}, std::span(code).subspan(size), keep, stops};
     return plan_patch(request, targets);
   }
 };
@@ -80,8 +81,8 @@ TEST_CASE("patching: the jump") {
 }
 
 TEST_CASE("patching: plain instructions are copied, and control goes on behind them") {
-  // push rbp; mov rbp,rsp; sub rsp,16
-  const Patch patch = moved(Subject(Bytes{0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10} + kRet));
+  // push rbx; mov rbx,rdi; sub rsp,16
+  const Patch patch = moved(Subject(Bytes{0x53, 0x48, 0x89, 0xfb, 0x48, 0x83, 0xec, 0x10} + kRet));
   CHECK(patch.at == kEntry);
   CHECK(patch.length == 8);
   CHECK(patch.sp_delta == 0);
@@ -260,9 +261,88 @@ TEST_CASE("patching: short functions extend into padding only") {
   }
 }
 
+TEST_CASE("patching: the jump stands behind a frame and the arguments that are stored in it") {
+  // push rbp; mov rbp,rsp; mov [rbp-8],rdi; mov [rbp-12],esi
+  const Bytes frame{0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0xf8, 0x89, 0x75, 0xf4};
+  Subject stores(frame + kNops5 + kRet);
+  const Patch patch = moved(stores);
+  CHECK(patch.at == kEntry + frame.size());
+  CHECK(patch.sp_delta == 0);
+  CHECK(patch.start.framed);
+  CHECK(patch.start.code == frame);
+  CHECK(with_start(patch).at == kEntry);
+  SUBCASE("where a breakpoint of the user may stand on its first byte") {
+    stores.keep = {kEntry + frame.size()};
+    CHECK(moved(stores).at == kEntry + frame.size());
+  }
+  SUBCASE("right behind the frame when what follows cannot be moved") {
+    stores.keep = {kEntry + frame.size() + 1};
+    CHECK(moved(stores).at == kEntry + 4);
+  }
+  SUBCASE("a store elsewhere is the function's own work") {
+    Subject elsewhere(Bytes{0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0x10} + kNops5 + kRet);  // [rbp+16]
+    CHECK(moved(elsewhere).at == kEntry + 4);
+  }
+  SUBCASE("so is a constant") {
+    Subject constant(Bytes{0x55, 0x48, 0x89, 0xe5, 0xc7, 0x45, 0xfc, 0, 0, 0, 0} + kNops5 + kRet);
+    CHECK(moved(constant).at == kEntry + 4);
+  }
+}
+
+TEST_CASE("patching: no stop of a step into the function lies inside the jump") {
+  // push rbx; mov rbx,rdi; mov edi,16
+  Subject subject(Bytes{0x53, 0x48, 0x89, 0xfb, 0xbf, 0x10, 0, 0, 0} + kNops5 + kRet);
+  CHECK(moved(subject).at == kEntry);
+  SUBCASE("it stands there, and what runs before is taken back") {
+    subject.stops = {kEntry + 4};
+    const Patch patch = moved(subject);
+    CHECK(patch.at == kEntry + 4);
+    CHECK(patch.sp_delta == 0);
+    CHECK(patch.beginning() == kEntry);
+    REQUIRE(patch.start.pushed.size() == 1);
+    CHECK(patch.start.pushed[0].number == kRbx);
+    CHECK(patch.begun(kEntry + 1));
+    CHECK(!patch.begun(kEntry));
+  }
+  SUBCASE("or ends there") {
+    subject.stops = {kEntry + 9};
+    CHECK(moved(subject).at == kEntry);
+  }
+  SUBCASE("or the site is left to a breakpoint") {
+    Subject changes(Bytes{0x89, 0xf7, 0x90, 0x89, 0xf8} + kNops5 + kRet);  // mov edi,esi; nop; mov eax,edi
+    changes.stops = {kEntry + 2};
+    CHECK(refused(changes).find("a step into it stops in the bytes of the jump") == 0);
+  }
+}
+
+TEST_CASE("patching: what ran before the jump is taken back from any place") {
+  // push rbx; push r12; sub rsp,0x20; the caller's rbx is 7, r12 is 8
+  const Bytes code{0x53, 0x41, 0x54, 0x48, 0x83, 0xec, 0x20};
+  const auto start = read_function_start({kEntry, code}, kEntry, kEntry + code.size());
+  REQUIRE(start);
+  const auto read = [](Address address, Address& word) {
+    word = address == 0x7ff8 ? 7 : 8;
+    return address == 0x7ff8 || address == 0x7ff0;
+  };
+  const std::array<std::pair<unsigned, Address>, 4> places{
+      {{0, 0x7fd0}, {4, 0x7ff0}, {6, 0x7ff8}, {7, 0x8000}}};
+  for (const auto& [left, sp] : places) {
+    Registers registers;
+    registers[kRsp] = sp;
+    registers[kRbx] = left == 7 ? 7 : 1;
+    registers[kR12] = left >= 6 ? 8 : 1;
+    REQUIRE(start->take_back(left, registers, read));
+    CHECK(registers.sp() == 0x8000);
+    CHECK(registers[kRbx] == 7);
+    CHECK(registers[kR12] == 8);
+  }
+  Registers inside;
+  CHECK(!start->take_back(5, inside, read));
+}
+
 TEST_CASE("patching: a kept byte moves the patch to a later place") {
-  // push rbp; mov rbp,rsp; push r12; sub rsp,0x20; mov eax,edi; nop
-  const Bytes body{0x55, 0x48, 0x89, 0xe5, 0x41, 0x54, 0x48, 0x83,
+  // push rbx; mov rbx,rdi; push r12; sub rsp,0x20; mov eax,edi; nop
+  const Bytes body{0x53, 0x48, 0x89, 0xfb, 0x41, 0x54, 0x48, 0x83,
                    0xec, 0x20, 0x89, 0xf8, 0x90, 0x90, 0x90, 0xc3};
   Subject subject(body);
   SUBCASE("at the last byte of the jump") {
@@ -314,16 +394,6 @@ TEST_CASE("patching: a kept byte moves the patch to a later place") {
     Subject lost(Bytes{0x48, 0x89, 0xfb} + kNops5 + kRet);  // mov rbx,rdi
     lost.keep = {kEntry};
     CHECK(refused(lost).find("cannot run before the probe") != std::string::npos);
-  }
-  SUBCASE("storing an argument in the own frame is harmless") {
-    // push rbp; mov rbp,rsp; mov [rbp-8],rdi
-    const Bytes frame{0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0xf8};
-    Subject stores(frame + kNops5 + kRet);
-    stores.keep = {kEntry + 4};
-    CHECK(moved(stores).at == kEntry + 8);
-    Subject elsewhere(Bytes{0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0x10} + kNops5 + kRet);  // [rbp+16]
-    elsewhere.keep = {kEntry + 4};
-    CHECK(refused(elsewhere).find("cannot run before the probe") != std::string::npos);
   }
   SUBCASE("not where a loop comes back") {
     // push rbx; then a loop to entry+1

@@ -176,7 +176,7 @@ void PtracePort::on_signal(long tid, Thread& thread, int signal) {
     const Address address = registers.pc() - 1;
     if (breakpoints_.contains(address)) {
       registers[kRip] = address;
-      set_registers(tid, registers);
+      write_registers(tid, registers);
       thread.stands_at = address;
       stops_.push_back({Stop::Kind::breakpoint, tid, 0, address});
       return;
@@ -226,12 +226,16 @@ bool PtracePort::set_pc(long tid, Address address) {
   std::optional<Registers> registers = this->registers(tid);
   if (!registers) return false;
   (*registers)[kRip] = address;
-  set_registers(tid, *registers);
+  return set_registers(tid, *registers);
+}
+
+bool PtracePort::set_registers(long tid, const Registers& registers) {
+  write_registers(tid, registers);
   threads_.at(tid).stands_at.reset();
   return true;
 }
 
-void PtracePort::set_registers(long tid, const Registers& registers) {
+void PtracePort::write_registers(long tid, const Registers& registers) {
   user_regs_struct user{};
   if (ptrace(PTRACE_GETREGS, tid, 0, &user) != 0) fail("no registers of thread {}", tid);
   for (unsigned i = 0; i < kRegisterCount; ++i) user.*kSlots[i] = registers[i];

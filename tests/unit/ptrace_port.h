@@ -46,7 +46,7 @@ class PtracePort : public DebuggerPort {
   /// Executes one instruction of one thread. Throws Error when anything else happens.
   void step(long tid);
 
-  void set_registers(long tid, const Registers& registers);
+  void write_registers(long tid, const Registers& registers);
   [[nodiscard]] const std::vector<std::string>& printed() const { return printed_; }
   void interrupt() { interrupted_ = true; }
 
@@ -57,6 +57,7 @@ class PtracePort : public DebuggerPort {
   bool write_memory(Address address, const void* data, std::size_t size) override;
   /// It stands no longer at the breakpoint that was reported.
   bool set_pc(long tid, Address address) override;
+  bool set_registers(long tid, const Registers& registers) override;
   std::optional<Registers> registers(long tid) override;
   std::vector<ThreadInfo> threads() override;
   std::vector<ModuleInfo> modules() override;

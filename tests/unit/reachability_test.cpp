@@ -236,7 +236,7 @@ TEST_CASE("a register holds") {
   CHECK(result.objects[0].where == "register r12 of thread " + std::to_string(scene.tid()));
   Registers registers = *scene.port().registers(scene.tid());
   registers[kR12] = 0;
-  scene.port().set_registers(scene.tid(), registers);
+  scene.port().write_registers(scene.tid(), registers);
   CHECK(fates(scene.scan({0})) == "U");
 }
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 8
+#define RH_ABI_VERSION 9
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -54,6 +54,7 @@ typedef struct rh_port {
   int (*read_memory)(uint64_t address, void* out, size_t size);
   int (*write_memory)(uint64_t address, const void* bytes, size_t size);
   int (*set_pc)(int64_t tid, uint64_t address); /* of a thread that stands at a breakpoint of ours */
+  int (*set_registers)(int64_t tid, const uint64_t* values /* RH_REGISTERS */); /* the same */
   int (*registers)(int64_t tid, uint64_t* out /* RH_REGISTERS */);
   int (*vector_words)(int64_t tid, rh_sink sink,
                       void* sink_context);          /* a = eight bytes of a vector register */

@@ -1,0 +1,94 @@
+#include "agent_host/debugger_stops.h"
+
+#include <algorithm>
+#include <array>
+
+#include "patching/decoded_instruction.h"
+#include "patching/function_start.h"
+#include "symbols/elf_file.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::array<std::uint8_t, 4> kEndbr64{0xf3, 0x0f, 0x1e, 0xfa};
+constexpr Address kLooked = 32;  // bytes; a patch covers less
+
+/// The compiler's line in a file that it has written. One that has linked others in has theirs, too.
+bool has_clang_code(const Module& module) {
+  for (const ElfFile* file : module.files()) {
+    const auto comment = file->section(".comment");
+    if (comment && comment->bytes.find("clang") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+class Lines {
+ public:
+  Lines(const LoadedModule& module, const CodeRange& function) : module_(module), function_(function) {}
+
+  [[nodiscard]] unsigned at(Address address) const {
+    const auto frames = module_.module->source_frames(address - module_.bias);
+    return frames.empty() ? 0 : frames.front().line;
+  }
+  /// Behind `begin`, the first instruction of another line; nothing when it is far away.
+  [[nodiscard]] std::optional<Address> next(Address begin) const {
+    const unsigned line = at(begin);
+    if (line == 0) return std::nullopt;
+    const InstructionDecoder decoder;
+    for (Address address = begin; address - function_.address < kLooked;) {
+      const unsigned length = decoder.length(function_, address);
+      if (length == 0) break;
+      address += length;
+      const unsigned there = function_.contains(address) ? at(address) : line;
+      if (there != 0 && there != line) return address;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const LoadedModule& module_;
+  const CodeRange& function_;
+};
+
+}  // namespace
+
+std::vector<Address> debugger_stops(const DebuggerPort& port, const LoadedModule& module,
+                                    const CodeRange& function) {
+  std::vector<Address> stops;
+  if (!module.module->has_debug_info()) return stops;
+  const Lines lines(module, function);
+  const auto add = [&](std::optional<Address> stop) {
+    if (stop) stops.push_back(*stop);
+  };
+  // GDB looks for a frame in the code, and goes by the lines alone only where clang has made them. LLDB steps
+  // to no place of its own inside the instructions that a jump covers.
+  const auto frame = end_of_frame(function, function.address);
+  if (frame) {
+    constexpr Address kMoveToRbp = 3;
+    const bool begins_line = lines.at(*frame) != lines.at(*frame - kMoveToRbp);
+    add(begins_line ? frame : lines.next(*frame));
+  }
+  if (frame || (port.can_step_past_breakpoints() && has_clang_code(*module.module)))
+    add(lines.next(function.address));
+  std::sort(stops.begin(), stops.end());
+  stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
+  return stops;
+}
+
+std::optional<PrologueEnd> run_to_arguments(const DebuggerPort& port, const LoadedModule& module,
+                                            const Registers& at_entry) {
+  constexpr std::size_t kLongest = 128;  // bytes: eight arguments, and room
+  const Address function = at_entry.pc();
+  std::array<std::uint8_t, kLongest> bytes{};
+  const bool has_lines = module.module->has_debug_info();
+  if (!has_lines || !module.module->read_code(function - module.bias, bytes.data(), bytes.size()))
+    return std::nullopt;
+  const CodeRange code{function, bytes};
+  const bool landing_pad = std::equal(kEndbr64.begin(), kEndbr64.end(), bytes.begin());
+  const std::vector<Address> stops =
+      debugger_stops(port, module, code.from(function + (landing_pad ? kEndbr64.size() : 0)));
+  return run_prologue(code, stops.empty() ? code.end() : stops.back(), at_entry);
+}
+
+}  // namespace refhist

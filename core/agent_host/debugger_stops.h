@@ -1,0 +1,24 @@
+// Where a debugger puts breakpoints into a function that nobody tells of: `step` into it, `advance` and
+// `until`, and `break f` until it is seen.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "patching/code_range.h"
+#include "patching/prologue.h"
+#include "port/debugger_port.h"
+#include "symbols/module_map.h"
+
+namespace refhist {
+
+/// Behind its prologue, as far as the lines in the debug information tell. `function`: in memory.
+std::vector<Address> debugger_stops(const DebuggerPort& port, const LoadedModule& module,
+                                    const CodeRange& function);
+
+/// What a thread at a function's entry is like where the debugger shows the arguments. Nothing where they are
+/// right at the entry, or the module has no debug information.
+std::optional<PrologueEnd> run_to_arguments(const DebuggerPort& port, const LoadedModule& module,
+                                            const Registers& at_entry);
+
+}  // namespace refhist
