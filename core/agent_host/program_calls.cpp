@@ -38,12 +38,21 @@ class BlockedSignals {
   }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
+  [[nodiscard]] bool all() const { return blocked_; }
 
  private:
   pid_t tid_;
   std::uint64_t mask_ = 0;
   bool blocked_ = false;
 };
+
+// A thread that was stepped last goes on stepping when its debugger is killed, and dies of it. It runs as far
+// as the signal that waits for it: no instruction. Called with all others blocked.
+void end_stepping(pid_t tid) {
+  int status = 0;
+  if (syscall(SYS_tkill, tid, SIGTRAP) == 0 && ptrace(PTRACE_CONT, tid, nullptr, nullptr) == 0)
+    waitpid(tid, &status, __WALL);
+}
 
 bool run_one(pid_t tid, const user_regs_struct& saved, Address instruction, SystemCall& call,
              std::vector<int>& signals) {
@@ -76,6 +85,7 @@ bool run_system_calls_by_ptrace(long tid, Address instruction, std::span<SystemC
   std::vector<int> signals;
   bool done = true;
   for (SystemCall& call : calls) done = done && run_one(thread, saved, instruction, call, signals);
+  if (blocked.all()) end_stepping(thread);
   ptrace(PTRACE_SETREGS, thread, nullptr, &saved);
   for (const int signal : signals) syscall(SYS_tkill, thread, signal);
   return done;

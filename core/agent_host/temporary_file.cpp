@@ -61,11 +61,17 @@ Left& left() {
 }
 }  // namespace
 
+std::string TemporaryFile::own_beginning() {
+  std::error_code none;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(none);
+  return none ? std::string() : (folder / fmt::format("{}{}-", prefix(), getpid())).string();
+}
+
 std::string TemporaryFile::write(std::span<const std::uint8_t> bytes) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path();
   static std::once_flag once;
   std::call_once(once, remove_those_of_the_dead, folder);
-  std::string path = (folder / fmt::format("{}{}-XXXXXX", prefix(), getpid())).string();
+  std::string path = own_beginning() + "XXXXXX";
   const int file = mkstemp(path.data());
   if (file < 0) return {};
   left().add(path);

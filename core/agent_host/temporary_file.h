@@ -12,6 +12,8 @@ class TemporaryFile {
  public:
   /// Path of a new file with this content; empty when it could not be written.
   static std::string write(std::span<const std::uint8_t> bytes);
+  /// What the paths of all files of this process begin with.
+  static std::string own_beginning();
 };
 
 }  // namespace refhist

@@ -447,6 +447,7 @@ void Tracker::process_started(DebuggerPort& port) {
   state_.program = identify(state_.process);
   state_.alive = state_.process.pid != 0 || state_.process.state == ProcessState::stopped;
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
+  guard_program(port);
   modules_changed(port);
   const bool from_start = at_first_instruction(port);
   for (TrackedFamily& family : state_.families) family.from_start = from_start;
@@ -499,6 +500,7 @@ void Tracker::follow_fork(DebuggerPort& port) {
   const long left = state_.process.pid;
   state_.process = port.process();
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
+  guard_program(port);
   parent_left_ = state_.agent.attached();
   state_.recorder.forget_threads();
   if (state_.forks != 0) --state_.forks;
@@ -555,7 +557,14 @@ void Tracker::modules_changed(DebuggerPort& port) {
   judge_allocator();
 }
 
+void Tracker::guard_program(const DebuggerPort& port) {
+  if (!state_.process.local || state_.process.pid == 0) return;
+  if (const std::string why = program_guard_.watch(state_.process.pid); !why.empty())
+    warn_once(fmt::format("should {} be killed, its breakpoints stay in the program: {}", port.name(), why));
+}
+
 void Tracker::process_gone() {
+  program_guard_.dismiss();
   state_.agent.forget();
   state_.managed.forget_classes();
   state_.modules.clear();
@@ -638,6 +647,14 @@ void Tracker::untrack(DebuggerPort& port, FamilyId id) {
   }
 }
 
+void Tracker::release_return_points(DebuggerPort& port) {
+  std::erase_if(return_points_, [&](Address address) {
+    if (state_.recorder.awaits_return_to(address)) return false;
+    state_.armory.disarm(port, address);
+    return true;
+  });
+}
+
 void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
   TrackedFamily& tracked = state_.families[id.index()];
   disarm_sites_of(port, id);
@@ -650,11 +667,7 @@ void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
     state_.history.set_note(lived, "it lived when its family was untracked");
   }
   state_.recorder.forget_family(id);
-  std::erase_if(return_points_, [&](Address address) {
-    if (state_.recorder.awaits_return_to(address)) return false;
-    state_.armory.disarm(port, address);
-    return true;
-  });
+  release_return_points(port);
   if (tracked.family.allocator) judge_allocator();
 }
 

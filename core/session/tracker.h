@@ -8,6 +8,7 @@
 
 #include "session/asked_calls.h"
 #include "session/given_way.h"
+#include "session/program_guard.h"
 #include "session/session_state.h"
 #include "session/shown_code.h"
 #include "session/thread_places.h"
@@ -147,6 +148,7 @@ class Tracker {
   /// A child of fork hits no breakpoint of ours while its calls pass through the agent: the return of fork
   /// tells of it.
   void watch_forks(DebuggerPort& port);
+  void guard_program(const DebuggerPort& port);
   void publish_agent(DebuggerPort& port);
   void leave_parent(DebuggerPort& port);
   void disarm_site(DebuggerPort& port, SiteId id);
@@ -160,10 +162,13 @@ class Tracker {
   /// The heap's functions, once something is tracked that the agent records.
   void follow_allocators(DebuggerPort& port);
   void leave_family(DebuggerPort& port, FamilyId id);
+  /// Of calls that have come back, whether or not the next ones come by breakpoint.
+  void release_return_points(DebuggerPort& port);
   /// What a family of the user's is to follow itself.
   void drop_default(DebuggerPort& port, const Family& family);
 
   SessionState& state_;
+  ProgramGuard program_guard_;
   std::unordered_set<Address> return_points_;
   template <class Work>
   void with_threads_known(DebuggerPort& port, Work&& work);

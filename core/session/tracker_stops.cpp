@@ -81,6 +81,7 @@ std::vector<Tracker::Begun> Tracker::give_way(DebuggerPort& port, const AskedCal
   standing_ = ThreadPlaces::look(state_, port);
   shown_.look(state_, port);
   take_back_given_way(port);
+  if (awaited.empty()) release_return_points(port);  // their calls came by breakpoint, and now pass the agent
   const ThreadPlaces places = *std::exchange(standing_, std::nullopt);
   const long seen = port.selected_thread();
   const std::vector<Stander> found = standers(port, places);

@@ -1,0 +1,60 @@
+// Goes on after its debugger: workers make and give back objects until the program is told to come to its end;
+// then it forks, loads a library, and ends with a status of its own.
+//   killed_debugger THREADS READY GO
+// writes a byte to the file READY once all threads work, and ends on a byte from GO.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conn.h"
+
+#define MOST_THREADS 16
+
+static atomic_int leave;
+static atomic_int working;
+
+static void *work(void *unused) {
+  (void)unused;
+  working++;
+  while (!leave) {
+    struct conn *conn = conn_new(1);
+    conn_get(conn);
+    conn_put(conn);
+    conn_put(conn);
+    checkpoint();
+    usleep(100);
+  }
+  return NULL;
+}
+
+static int child_status(void) {
+  const pid_t child = fork();
+  if (child == 0) _exit(3);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  pthread_t threads[MOST_THREADS];
+  char byte;
+  const int count = argc > 3 ? atoi(argv[1]) : 0;
+  if (count < 1 || count > MOST_THREADS) return 2;
+  for (int i = 0; i < count; i++) pthread_create(&threads[i], NULL, work, NULL);
+  while (working < count) usleep(100);
+  const int go = open(argv[3], O_RDONLY);
+  const int ready = open(argv[2], O_WRONLY);
+  if (ready < 0 || write(ready, "r", 1) != 1 || read(go, &byte, 1) != 1) return 2;
+  leave = 1;
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+  const int status = child_status();
+  void *library = dlopen("libutil.so.1", RTLD_NOW);
+  if (library == NULL || dlclose(library) != 0) return 2;
+  printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  return 7;
+}

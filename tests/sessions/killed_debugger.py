@@ -1,0 +1,173 @@
+"""The debugger is killed with kill -9: its program goes on to its own end, and nothing stays in the temporary folder."""
+
+import copy
+import glob
+import os
+import random
+import signal
+import tempfile
+import time
+
+from harness.checks import SessionFailure, agent_only, check, equal
+from harness.shapes import objects, role_totals
+
+MOMENTS = int(os.environ.get("REFHIST_TEST_MOMENTS", "10"))
+
+
+def start(d, threads=2):
+    process = d.spawn(str(threads), d.ready_path(), d.go_path())
+    d.wait_ready()
+    return process
+
+
+def attach(d, *commands):
+    process = start(d)
+    d.attach(process.pid)
+    d.track_conn()
+    for command in commands:
+        d.refhist(command)
+    return process
+
+
+def let_agent_in(d):
+    """LLDB brings it in at a breakpoint, and until then every call comes to one."""
+    d.break_at("checkpoint")
+    d.cont()
+    d.cont()
+    d.delete_breakpoints()
+
+
+def left_files(d):
+    return glob.glob(os.path.join(tempfile.gettempdir(), f"refhist-code-*-{d.terminal.pid}-*"))
+
+
+def status_of(process):
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def tracer_of(process):
+    return int(status_of(process)["TracerPid"])
+
+
+def wait_until(d, true, what):
+    while not true():
+        check(d.terminal.seconds_left() > 0, f"the watchdog waited for: {what}")
+        time.sleep(0.001)
+
+
+def kill_debugger(d):
+    os.kill(d.terminal.pid, signal.SIGKILL)
+    d.terminal.read_to_end()
+    d.terminal.wait()
+
+
+def guards_of(process):
+    """The processes that guard this one."""
+    found = []
+    for comm in glob.glob("/proc/[0-9]*/comm"):
+        try:
+            with open(comm, encoding="utf-8", errors="replace") as name, open(comm.replace("comm", "cmdline"), encoding="utf-8") as line:
+                if name.read() == "refhist-guard\n" and line.read().split("\0")[1:2] == [str(process.pid)]:
+                    found.append(comm)
+        except OSError:
+            continue
+    return found
+
+
+def expect_own_end(d, process):
+    wait_until(d, lambda: process.poll() is not None or tracer_of(process) == 0, "nobody traces the program")
+    wait_until(d, lambda: not guards_of(process), "the guard has done its work")
+    equal(left_files(d), [], "files that are left")
+    if process.poll() is None:
+        check(status_of(process)["State"][0] in "RSD", f"its state: {status_of(process)['State']}")
+    d.let_go()
+    equal(d.wait_for(process), 7, "exit status")
+    equal(d.printed("child"), 3, "its child's exit status")
+
+
+@agent_only("a program that comes to a breakpoint at every moment has hit one when the debugger dies, mostly")
+def test_while_the_program_runs(d):
+    process = attach(d)
+    let_agent_in(d)
+    d.cont_in_background()
+    kill_debugger(d)
+    expect_own_end(d, process)
+
+
+def test_at_the_prompt(d):
+    process = attach(d, "break-on-imbalance", "break-on-leak")
+    kill_debugger(d)
+    expect_own_end(d, process)
+
+
+def test_at_a_breakpoint_of_the_user(d):
+    process = attach(d)
+    d.break_at("conn_free")
+    d.cont()
+    kill_debugger(d)
+    expect_own_end(d, process)
+
+
+def test_after_detaching(d):
+    """Nothing is guarded any more, and the next debugger's breakpoints are nobody's business."""
+    process = attach(d)
+    check(guards_of(process), "it is guarded")
+    d.detach()
+    kill_debugger(d)
+    expect_own_end(d, process)
+
+
+def another(d, name):
+    """One more debugger, in a folder of its own."""
+    case = copy.copy(d.case)
+    case.scratch = os.path.join(d.case.scratch, name)
+    os.mkdir(case.scratch)
+    return type(d)(case)
+
+
+def kill_at_some_moment(d, chance):
+    process = attach(d)
+    let_agent_in(d)
+    d.cont_in_background()
+    time.sleep(chance.random() * 0.1)
+    kill_debugger(d)
+    expect_own_end(d, process)
+
+
+@agent_only("a program that comes to a breakpoint at every moment has hit one when the debugger dies, mostly")
+def test_moments(d):
+    chance = random.Random(os.environ.get("REFHIST_TEST_SEED"))
+    failed = []
+    for i in range(MOMENTS):
+        one = another(d, f"moment{i}")
+        try:
+            kill_at_some_moment(one, chance)
+        except SessionFailure as error:
+            failed.append(str(error))
+        finally:
+            one.destroy()
+    equal(failed, [], f"moments of {MOMENTS} at which the program did not go on")
+
+
+def test_tracked_again(d):
+    """By the next debugger: the functions are recorded again, by an agent of its own."""
+    process = attach(d)
+    kill_debugger(d)
+    wait_until(d, lambda: not guards_of(process), "the guard has done its work")
+    second = another(d, "second")
+    try:
+        second.attach(process.pid)
+        second.track_conn()
+        second.break_at("checkpoint")
+        for _ in range(4):
+            second.cont()
+        totals = role_totals(objects(second, "--all"))
+        check(totals["get"] >= 1 and totals["put"] >= 1, f"events: {totals}")
+        second.delete_breakpoints()
+        second.detach()
+        d.let_go()
+        equal(d.wait_for(process), 7, "exit status")
+        second.close()
+    finally:
+        second.destroy()
