@@ -11,6 +11,8 @@
 #include <set>
 #include <system_error>
 
+#include "base/folder_entries.h"
+
 namespace refhist {
 
 namespace {
@@ -45,13 +47,12 @@ std::string prefix() { return fmt::format("refhist-code-{}-", pid_namespace()); 
 /// Debuggers that were killed have left theirs.
 void remove_those_of_the_dead(const std::filesystem::path& folder) {
   const std::string begin = prefix();
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename().string();
+  for (const auto& entry : entries_of(folder)) {
+    const std::string name = entry.filename().string();
     if (!name.starts_with(begin)) continue;
     const long pid = std::strtol(name.c_str() + begin.size(), nullptr, 10);
     const bool gone = pid > 0 && kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
-    if (gone) unlink(entry.path().c_str());
+    if (gone) unlink(entry.c_str());
   }
 }
 

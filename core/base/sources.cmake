@@ -1,1 +1,1 @@
-target_sources(refhist_core PRIVATE base/at_prompt.cpp base/input_file.cpp base/interruption.cpp base/other_processors.cpp base/printable.cpp base/replaced_file.cpp base/short_name.cpp base/system_path.cpp base/task_status.cpp base/text.cpp base/user_path.cpp base/version.cpp)
+target_sources(refhist_core PRIVATE base/at_prompt.cpp base/folder_entries.cpp base/input_file.cpp base/interruption.cpp base/other_processors.cpp base/printable.cpp base/replaced_file.cpp base/short_name.cpp base/system_path.cpp base/task_status.cpp base/text.cpp base/user_path.cpp base/version.cpp)

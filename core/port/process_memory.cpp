@@ -9,6 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/folder_entries.h"
+
 namespace refhist {
 
 namespace {
@@ -33,9 +35,8 @@ long task_with_memory(long pid) {
   };
   const std::filesystem::path process = "/proc/" + std::to_string(pid);
   if (has_maps(process)) return pid;
-  std::error_code error;
-  for (const auto& task : std::filesystem::directory_iterator(process / "task", error)) {
-    if (has_maps(task.path())) return std::stol(task.path().filename().string());
+  for (const auto& task : entries_of(process / "task")) {
+    if (has_maps(task)) return std::stol(task.filename().string());
   }
   return pid;
 }

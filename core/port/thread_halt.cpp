@@ -9,11 +9,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 
+#include "base/folder_entries.h"
 #include "base/task_status.h"
 
 namespace refhist {
@@ -39,9 +38,8 @@ bool runs(long pid, long tid) {
 
 std::vector<long> threads_of(long pid) {
   std::vector<long> threads;
-  std::error_code gone;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
-    const long tid = std::strtol(task.path().filename().c_str(), nullptr, 10);
+  for (const auto& task : entries_of(fmt::format("/proc/{}/task", pid))) {
+    const long tid = std::strtol(task.filename().c_str(), nullptr, 10);
     if (!has_ended(state_of(pid, tid))) threads.push_back(tid);
   }
   return threads;

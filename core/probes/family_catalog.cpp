@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/folder_entries.h"
 #include "base/text.h"
 #include "probes/family_file.h"
 
@@ -15,9 +16,8 @@ namespace {
 
 std::vector<std::filesystem::path> toml_files(const std::string& folder) {
   std::vector<std::filesystem::path> files;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  for (const auto& path : entries_of(folder)) {
+    if (path.extension() == ".toml") files.push_back(path);
   }
   std::sort(files.begin(), files.end());
   return files;

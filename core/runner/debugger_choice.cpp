@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folder_entries.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -106,11 +107,10 @@ std::string python_modules_of(const std::string& lldb) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path libraries = fs::canonical(lldb, error).parent_path().parent_path() / "lib";
-  for (const fs::directory_entry& entry : fs::directory_iterator(libraries, error)) {
-    if (!entry.path().filename().string().starts_with("python3")) continue;
+  for (const fs::path& entry : entries_of(libraries)) {
+    if (!entry.filename().string().starts_with("python3")) continue;
     for (const char* packages : {"dist-packages", "site-packages"})
-      if (fs::exists(entry.path() / packages / "lldb/__init__.py", error))
-        return (entry.path() / packages).string();
+      if (fs::exists(entry / packages / "lldb/__init__.py", error)) return (entry / packages).string();
   }
   return {};
 }

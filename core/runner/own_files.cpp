@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folder_entries.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -34,11 +35,10 @@ fs::path own_folder() {
 /// Plugins in folders that are named for their LLDB: lldb-19.
 void add_plugins(const fs::path& folder, std::vector<LldbPlugin>& plugins) {
   constexpr std::string_view kPrefix = "lldb-";
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename();
+  for (const fs::path& entry : entries_of(folder)) {
+    const std::string name = entry.filename();
     if (!name.starts_with(kPrefix)) continue;
-    const std::string path = first_that_exists(entry.path(), {"librefhist_lldb.so"});
+    const std::string path = first_that_exists(entry, {"librefhist_lldb.so"});
     if (!path.empty()) plugins.push_back({std::atoi(name.c_str() + kPrefix.size()), path});
   }
 }

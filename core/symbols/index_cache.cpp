@@ -13,6 +13,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/folder_entries.h"
+
 namespace refhist {
 
 namespace {
@@ -40,10 +42,10 @@ void remove_oldest() {
   std::vector<File> files;
   std::uintmax_t total = 0;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder(), error)) {
-    const std::uintmax_t size = entry.file_size(error);
+  for (const fs::path& path : entries_of(folder())) {
+    const std::uintmax_t size = fs::file_size(path, error);
     if (error) continue;
-    files.push_back({entry.last_write_time(error), size, entry.path()});
+    files.push_back({fs::last_write_time(path, error), size, path});
     total += size;
   }
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });

@@ -20,9 +20,12 @@ void plain_put(struct thing *thing) {
   if (--thing->refs == 0) free(thing);
 }
 
+// clang-format off
 void one_line_put(struct thing *thing) { if (--thing->refs == 0) free(thing); }
+// clang-format on
 
-void many_put(struct thing *thing, char one, short two, int three, long four, struct thing *five, long six, long seven) {
+void many_put(struct thing *thing, char one, short two, int three, long four, struct thing *five, long six,
+              long seven) {
   if (five == thing && one + two + three + four + six + seven != 0 && --thing->refs == 0) free(thing);
 }
 
