@@ -667,6 +667,7 @@ void Recorder::finish(Surroundings& around, const PendingCall& call, Address res
   arrival.before = call.before;
   arrival.after = read_count(access, site.family, object);
   arrival.failed = !good;
+  arrival.may_exist = site.may_exist;
   arrival.at_return = true;
   settle(around, arrival, arrival.after);
   arrival.first_inside = call.first_inside;

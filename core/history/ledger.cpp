@@ -129,7 +129,9 @@ EventId Ledger::record(ObjectId id, const Arrival& arrival, Count before, Count 
 Outcome Ledger::birth(const Arrival& arrival) {
   Outcome outcome;
   const bool gives_references = arrival.role == Role::init || !arrival.traits.has_init;
+  const bool existed = arrival.may_exist && arrival.after != arrival.traits.born;
   ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  if (!id.valid() && existed) return outcome;
   if (id.valid()) {
     const Object& object = history_.object(id);
     const bool live = object.state == ObjectState::live;
@@ -150,6 +152,10 @@ Outcome Ledger::birth(const Arrival& arrival) {
       Arrival taken = arrival;
       taken.role = Role::get;
       apply_delta(outcome, taken, 1, false);
+      return outcome;
+    }
+    if (existed && !only_allocated) {  // what took the reference, inside of the call, is the event
+      outcome.object = id;
       return outcome;
     }
     if (!(only_allocated || (inside && live))) {

@@ -33,7 +33,7 @@ const std::vector<std::string>& family_keys() {
 
 const std::vector<std::string>& probe_keys() {
   static const std::vector<std::string> keys{"function", "object", "success", "pool",
-                                             "size",     "times",  "event"};
+                                             "size",     "times",  "event",   "may_exist"};
   return keys;
 }
 
@@ -227,6 +227,7 @@ class Reader {
     if (const toml::node* node = table.get("object")) spec.object = object(*node);
     if (const toml::node* node = table.get("success")) spec.success = success(*node);
     if (const toml::node* node = table.get("event")) spec.inside = inside(*node);
+    if (const toml::node* node = table.get("may_exist")) spec.may_exist = may_exist(*node, spec.role);
     if (const toml::node* node = table.get("pool")) spec.pool_argument = argument(*node, "pool");
     if (const toml::node* node = table.get("times")) spec.times_argument = argument(*node, "times");
     if (const toml::node* node = table.get("size")) spec.size_argument = argument(*node, "size");
@@ -236,6 +237,12 @@ class Reader {
     std::string name = string(node, "function");
     if (trim(name).empty()) wrong(node, "an empty function name; expected a name or a glob");
     return name;
+  }
+
+  bool may_exist(const toml::node& node, Role role) {
+    if (role != Role::init)
+      wrong(node, "'may_exist' is for init; {} is about objects that exist", role_name(role));
+    return boolean(node, "may_exist");
   }
 
   ObjectSource object(const toml::node& node) {

@@ -52,6 +52,7 @@ std::string element(const ProbeSpec& probe) {
   if (probe.size_argument != 0) keys.push_back(fmt::format("size = {}", probe.size_argument));
   if (probe.times_argument != 0) keys.push_back(fmt::format("times = {}", probe.times_argument));
   if (probe.inside) keys.emplace_back("event = \"change\"");
+  if (probe.may_exist) keys.emplace_back("may_exist = true");
   if (keys.size() == 1) return toml_string(probe.function);
   return fmt::format("{{ {} }}", join(keys, ", "));
 }

@@ -35,6 +35,7 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
   site.role = probe.role;
   site.object = probe.object;
   site.success = probe.success;
+  site.may_exist = probe.may_exist;
   site.pool_argument = probe.pool_argument;
   site.size_argument = probe.size_argument;
   site.times_argument = probe.times_argument;

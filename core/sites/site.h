@@ -17,6 +17,7 @@ struct Site {
   Role role = Role::get;
   ObjectSource object;
   Success success = Success::always;
+  bool may_exist = false;  ///< as ProbeSpec's
   std::uint8_t pool_argument = 0;
   std::uint8_t size_argument = 0;
   std::uint8_t times_argument = 0;

@@ -13,7 +13,6 @@ FAMILIES = {
 }
 # The library itself takes references to these for a while and gives them back.
 ALSO_COUNTED_BY_THE_LIBRARY = {"DBusServer", "DBusConnection"}
-BORN_UNSEEN = {"kmod_module"}
 BORN_AT_AN_ENTRY = {"GstMiniObject"}  # the initialiser gets the object as an argument: no need to watch its return
 
 # g_array_sized_new: data that looks like a pointer into it; X509_new and X509_CRL_new: a chain of jumps.
@@ -69,9 +68,6 @@ def compare(d, told, thing, family):
         check(all(role in rest for role in told), f"events of {what}: {roles(thing)} lack some of {told}")
     else:
         equal(roles(thing), told, f"events of {what}")
-    if family in BORN_UNSEEN:
-        equal(thing["complete"], False, f"completeness of {what}")
-        return
     check_counts(thing, what)
     equal(thing["complete"], True, f"completeness of {what}")
     left = outstanding(told)
@@ -103,7 +99,5 @@ def test_what_is_kept_is_what_is_left(d):
     expected = told_by_the_program(d)
     found = recorded(d, expected)
     for (family, address), lives in expected.items():
-        if family in BORN_UNSEEN:
-            continue
         thing = found[family, address][-1]
         equal(thing["count"] if thing["state"] == "live" else 0, outstanding(lives[-1]), f"what is left of {family} {address:#x}")

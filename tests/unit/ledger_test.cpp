@@ -29,6 +29,7 @@ class Fixture {
     Arrival arrival = make(Role::init, address);
     arrival.after = after;
     arrival.at_return = true;
+    arrival.may_exist = may_exist;
     arrival.first_inside = EventId(history.event_count());
     return ledger.apply(arrival);
   }
@@ -49,6 +50,7 @@ class Fixture {
   Ledger ledger{history};
   FamilyTraits traits{false, true, 1, false};
   bool inside_put = false;  // of the events' thread
+  bool may_exist = false;   // what a constructor returns
   MemoryFate fate = MemoryFate::unknown;
 
  private:
@@ -416,6 +418,29 @@ TEST_CASE("a constructor that hands out an object it keeps makes no new one") {
   }
   SUBCASE("with none: nothing") { CHECK_FALSE(f.init(Fixture::kAddress, 2).event.valid()); }
   CHECK(f.history.objects().size() == 1);
+}
+
+TEST_CASE("what may exist is born where it has the count of a new object") {
+  Fixture f;
+  f.may_exist = true;
+  SUBCASE("one that nobody has seen, with more: no birth") {
+    CHECK_FALSE(f.init(Fixture::kAddress, 2).object.valid());
+    CHECK(f.history.objects().empty());
+  }
+  SUBCASE("one that was seen in mid-life stays that") {
+    f.get(1);
+    CHECK_FALSE(f.init(Fixture::kAddress, 2).event.valid());
+    CHECK_FALSE(f.init(Fixture::kAddress, 5).event.valid());
+    CHECK_FALSE(f.newest().complete);
+    CHECK(f.history.objects().size() == 1);
+  }
+  SUBCASE("a new one, also where another one lived") {
+    f.init();
+    f.put(1);
+    f.init();
+    CHECK(f.newest().complete);
+    CHECK(f.history.objects().size() == 2);
+  }
 }
 
 TEST_CASE("a static object, with a counter that never counts, is no object of ours") {

@@ -295,6 +295,8 @@ TEST_CASE("an error names file, line, what is wrong and what is expected") {
   CHECK(parse_error(head + "get = [{ function = \"g\", success = \"nonzer\" }]\n") ==
         "mine.toml:4: unknown success 'nonzer' (did you mean nonzero?); expected always, nonzero, zero, "
         "nonnegative, truth");
+  CHECK(parse_error(head + "get = [{ function = \"g\", may_exist = true }]\n") ==
+        "mine.toml:4: 'may_exist' is for init; get is about objects that exist");
   CHECK(parse_error(head + "get = [{ function = \"g\", pool = 7 }]\n") ==
         "mine.toml:4: pool = 7; expected 6 or less");
   CHECK(parse_error(head + "count_size = 3\ncount_offset = 0\nget = [\"g\"]\n") ==

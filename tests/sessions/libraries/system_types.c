@@ -18,11 +18,15 @@ int main(void) {
   TWO_LIVES("udev_enumerate", kept[1], udev_enumerate_new(kept[0]), udev_enumerate_ref, udev_enumerate_unref);
   TWO_LIVES("kmod_ctx", kept[2], kmod_new(NULL, NULL), kmod_ref, kmod_unref);
   TWO_LIVES("sd_event", kept[3], new_event(), sd_event_ref, sd_event_unref);
-  // A module is kept in a pool of its context: refhist sees it from its first get on.
+  // A module is kept in a pool of its context, without a reference: the same call hands it out again.
   struct kmod_module *module = NULL;
   if (kmod_module_new_from_name(kept[2], "refhist_test", &module) < 0) abort();
   tally("get", "kmod_ctx", kept[2]);  // the module holds its context
+  tally("init", "kmod_module", module);
   TAKE("kmod_module", module, kmod_module_ref);
+  if (kmod_module_new_from_name(kept[2], "refhist_test", &module) < 0) abort();
+  tally("get", "kmod_module", module);
+  GIVE("kmod_module", module, kmod_module_unref);
   GIVE("kmod_module", module, kmod_module_unref);
   checkpoint();
   return 0;
