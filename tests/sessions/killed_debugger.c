@@ -1,5 +1,5 @@
-// Goes on after its debugger: workers make and give back objects until the program is told to come to its end;
-// then it forks, loads a library, and ends with a status of its own.
+// Goes on after its debugger: workers make and give back objects until the program is told to come to its
+// end; then it forks, loads a library, and ends with a status of its own.
 //   killed_debugger THREADS READY GO
 // writes a byte to the file READY once all threads work, and ends on a byte from GO.
 #include <dlfcn.h>
