@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 
+#include "base/folder_entries.h"
 #include "guard/guarded_program.h"
 #include "guard/mended_code.h"
 
@@ -72,9 +73,8 @@ void wait_for_tracer(const GuardedProgram& program) {
 
 void remove_files(const std::string& begin) {
   const std::filesystem::path path(begin);
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), none)) {
-    if (entry.path().filename().string().starts_with(path.filename().string())) unlink(entry.path().c_str());
+  for (const auto& entry : entries_of(path.parent_path())) {
+    if (entry.filename().string().starts_with(path.filename().string())) unlink(entry.c_str());
   }
 }
 

@@ -4,41 +4,33 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <string>
+
+#include "base/folder_entries.h"
+#include "base/task_status.h"
 
 namespace refhist::guard {
 
 namespace {
-std::string field_of(const std::string& task, const std::string& name) {
-  std::ifstream file(task + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(name + ":")) continue;
-    const std::size_t begin = line.find_first_not_of(" \t", name.size() + 1);
-    return begin == std::string::npos ? std::string() : line.substr(begin);
-  }
-  return {};
-}
-
-std::string folder_of(long pid) { return "/proc/" + std::to_string(pid); }
-
 /// The kernel names the tracing thread.
 long tracer_of(pid_t pid) {
-  const long thread = std::atol(field_of(folder_of(pid), "TracerPid").c_str());
-  return thread == 0 ? 0 : std::atol(field_of(folder_of(thread), "Tgid").c_str());
+  const long thread = std::atol(task_status(pid, "TracerPid").c_str());
+  return thread == 0 ? 0 : std::atol(task_status(thread, "Tgid").c_str());
 }
 
 int open_pidfd(long pid) { return pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
-bool awaits_stop(const std::string& task) {
+bool awaits_stop(long pid, long tid) {
   constexpr unsigned long long kStop = 1ULL << (SIGSTOP - 1);
   const auto pending = [&](const char* name) {
-    return (std::strtoull(field_of(task, name).c_str(), nullptr, 16) & kStop) != 0;
+    return (std::strtoull(task_status(pid, name, tid).c_str(), nullptr, 16) & kStop) != 0;
   };
-  return field_of(task, "State").starts_with('T') || pending("SigPnd") || pending("ShdPnd");
+  return task_status(pid, "State", tid).starts_with('T') || pending("SigPnd") || pending("ShdPnd");
 }
 }  // namespace
 
@@ -48,11 +40,10 @@ GuardedProgram::GuardedProgram(pid_t pid)
 bool GuardedProgram::traced() const { return tracer_of(pid_) != 0; }
 
 bool GuardedProgram::stops() const {
-  std::error_code none;
-  for (const auto& task : std::filesystem::directory_iterator(folder_of(pid_) + "/task", none)) {
-    if (awaits_stop(task.path().string())) return true;
-  }
-  return false;
+  const auto tasks = entries_of("/proc/" + std::to_string(pid_) + "/task");
+  return std::any_of(tasks.begin(), tasks.end(), [&](const std::filesystem::path& task) {
+    return awaits_stop(pid_, std::atol(task.filename().c_str()));
+  });
 }
 
 void GuardedProgram::send(int pidfd, int signal) {

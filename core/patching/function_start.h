@@ -35,8 +35,8 @@ struct FunctionStart {
 
   [[nodiscard]] bool empty() const { return code.empty(); }
   using ReadWord = std::function<bool(Address address, Address& word)>;
-  /// Of a thread that has run `done` bytes of it: what the registers were before. False when the stack is not
-  /// readable.
+  /// Of a thread that has `left` bytes of it to run: what the registers were before it. False when the stack
+  /// is not readable, or no instruction ends there.
   bool take_back(unsigned left, Registers& registers, const ReadWord& read) const;
 };
 

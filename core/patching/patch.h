@@ -2,15 +2,14 @@
 // be moved.
 //
 // Only what is certain is patched. Everything else gets a reason, and is left to a breakpoint:
-// - The jump stands at the entry, or behind a leading endbr64: that keeps the place where indirect calls must
-// land
-//   under CET, and a debugger that looks at the patched prologue still finds endbr64 and puts its `break f`
-//   on the first byte of the jump, where a breakpoint does no harm.
+// - The jump stands at the entry, or behind a leading endbr64: that keeps the place where indirect calls
+//   must land under CET, and a debugger that looks at the patched prologue still finds endbr64 and puts its
+//   `break f` on the first byte of the jump, where a breakpoint does no harm.
 // - A debugger puts breakpoints into the function that nobody tells of: where a step into it, or `advance`,
-// stops (PatchRequest
-//   ::stops). None may come to stand inside the jump. The jump stands right there, then, if the instructions
-//   before can be taken back (FunctionStart); so it does behind the frame and the stored arguments that a
-//   function at -O0 begins with, where a debugger that looks at the prologue in memory still finds it.
+//   stops (PatchRequest::stops). None may come to stand inside the jump. The jump stands right there, then,
+//   if the instructions before can be taken back (FunctionStart); so it does behind the frame and the stored
+//   arguments that a function at -O0 begins with, where a debugger that looks at the prologue in memory
+//   still finds it.
 // - It stands later when a byte that must be kept lies in the way, as long as only instructions are skipped
 // that
 //   build the frame or save a register. Then rsp is `sp_delta` lower than at the entry.

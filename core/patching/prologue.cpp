@@ -73,11 +73,7 @@ class PrologueRun {
     return true;
   }
   static std::optional<unsigned> number_of(const ZydisDecodedOperand& operand) {
-    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return std::nullopt;
-    const ZydisRegister reg = operand.reg.value;
-    const bool upper = reg == ZYDIS_REGISTER_AH || reg == ZYDIS_REGISTER_BH || reg == ZYDIS_REGISTER_CH ||
-                       reg == ZYDIS_REGISTER_DH;
-    return upper ? std::nullopt : dwarf_number(reg);
+    return operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? dwarf_number(operand.reg.value) : std::nullopt;
   }
 
   PrologueEnd end_;

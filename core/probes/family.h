@@ -53,10 +53,9 @@ struct ProbeSpec {
   std::uint8_t pool_argument = 0;   ///< for alloc/init in a pool: which argument is the pool; 0 none
   std::uint8_t size_argument = 0;   ///< for alloc: which argument is the size; 0 none
   std::uint8_t times_argument = 0;  ///< for alloc: which argument multiplies the size (calloc); 0 none
-  bool may_exist =
-      false;            ///< of init: what it returns is born only when it has as many references as a new one
-  bool inside = false;  ///< the instructions that change the counter are events, not the call
-  std::string origin;   ///< "json-c.toml:12" or "command line"
+  bool may_exist = false;           ///< init: no birth when it has more references than a new object
+  bool inside = false;              ///< the instructions that change the counter are events, not the call
+  std::string origin;               ///< "json-c.toml:12" or "command line"
 };
 
 /// Where the counter of an object is and how it is read: count = scale * (raw >> shift) + bias.

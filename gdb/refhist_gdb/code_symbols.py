@@ -8,12 +8,12 @@ changed while the program stands there: then they wait for another stop, unless 
 """
 
 import os
-import struct
 
 import gdb
 
+from .elf import ElfFile
+
 _MOST_FRAMES = 100
-_PT_LOAD = 1
 
 
 class CodeSymbols:
@@ -53,7 +53,6 @@ class CodeSymbols:
                     _quietly(f'add-symbol-file "{path}" -o {bias:#x}')
                     self._shown[bias] = path
 
-
     def _stands_in_it(self):
         ranges = [(bias, bias + _extent(path)) for bias, path in self._wanted.items()]
         try:
@@ -78,14 +77,9 @@ def _locations(breakpoint):
 def _extent(path):
     """The bytes of memory that the ELF file tells of."""
     try:
-        with open(path, "rb") as file:
-            header = file.read(64)
-            offset, size, count = (*struct.unpack_from("<Q", header, 32), *struct.unpack_from("<HH", header, 54))
-            file.seek(offset)
-            segments = [struct.unpack_from("<IIQQQQQQ", file.read(size)) for _ in range(count)]
-    except (OSError, struct.error):
+        return max((segment.address + segment.size for segment in ElfFile(path).segments), default=0)
+    except (OSError, ValueError):
         return 0
-    return max((segment[3] + segment[6] for segment in segments if segment[0] == _PT_LOAD), default=0)
 
 
 def _remove(path):

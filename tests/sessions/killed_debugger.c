@@ -5,32 +5,12 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conn.h"
-
-#define MOST_THREADS 16
-
-static atomic_int leave;
-static atomic_int working;
-
-static void *work(void *unused) {
-  (void)unused;
-  working++;
-  while (!leave) {
-    struct conn *conn = conn_new(1);
-    conn_get(conn);
-    conn_put(conn);
-    conn_put(conn);
-    checkpoint();
-    usleep(100);
-  }
-  return NULL;
-}
+#include "workers.h"
 
 static int child_status(void) {
   const pid_t child = fork();
@@ -45,8 +25,7 @@ int main(int argc, char **argv) {
   char byte;
   const int count = argc > 3 ? atoi(argv[1]) : 0;
   if (count < 1 || count > MOST_THREADS) return 2;
-  for (int i = 0; i < count; i++) pthread_create(&threads[i], NULL, work, NULL);
-  while (working < count) usleep(100);
+  start_workers(threads, count);
   const int go = open(argv[3], O_RDONLY);
   const int ready = open(argv[2], O_WRONLY);
   if (ready < 0 || write(ready, "r", 1) != 1 || read(go, &byte, 1) != 1) return 2;
