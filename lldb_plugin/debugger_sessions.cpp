@@ -16,6 +16,7 @@ constexpr const char* kResumingCommands[] = {"process continue",      "process a
                                              "thread step-over",      "thread step-out", "thread step-inst",
                                              "thread step-inst-over", "thread until"};
 constexpr const char* kEvaluatingCommands[] = {"expression", "dwim-print"};
+constexpr const char* kShowingCode[] = {"disassemble", "memory read", "frame select"};
 constexpr const char* kKillingCommands[] = {"process launch", "process kill"};
 
 // LLDB's commands keep the number of their debugger and not a pointer to its sessions: the user can delete
@@ -115,6 +116,8 @@ void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
     interpreter.SetCommandOverrideCallback(command, &before_expression, id);
   for (const char* command : kKillingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_kill, id);
+  for (const char* command : kShowingCode)
+    interpreter.SetCommandOverrideCallback(command, &before_showing_code, id);
 }
 
 bool DebuggerSessions::before_resume(void* debugger_id, const char**) {
@@ -140,6 +143,11 @@ void DebuggerSessions::before_end(lldb::user_id_t debugger_id, void*) {
 
 bool DebuggerSessions::before_expression(void* debugger_id, const char**) {
   at_command(debugger_id, [](TargetSession& session) { session.expect_leftovers(); });
+  return false;
+}
+
+bool DebuggerSessions::before_showing_code(void* debugger_id, const char**) {
+  at_command(debugger_id, [](TargetSession& session) { session.show_own_code(); });
   return false;
 }
 

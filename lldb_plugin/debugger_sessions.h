@@ -38,6 +38,7 @@ class DebuggerSessions {
   static bool before_kill(void* debugger_id, const char** words);
   /// LLDB is about to end.
   static void before_end(lldb::user_id_t debugger_id, void* baton);
+  static bool before_showing_code(void* debugger_id, const char** words);
   static bool before_expression(void* debugger_id, const char** words);
   /// Looks at the process, and then does the work for the selected target's session.
   template <class Work>

@@ -4,8 +4,22 @@
 #include <lldb/API/LLDB.h>
 
 #include <cstddef>
+#include <functional>
+#include <vector>
 
 namespace refhist {
+
+/// Breakpoints at such addresses are out as long as this lives.
+class BreakpointsAside {
+ public:
+  BreakpointsAside(lldb::SBTarget& target, const std::function<bool(lldb::addr_t)>& is_there);
+  ~BreakpointsAside();
+  BreakpointsAside(const BreakpointsAside&) = delete;
+  BreakpointsAside& operator=(const BreakpointsAside&) = delete;
+
+ private:
+  std::vector<lldb::SBBreakpointLocation> locations_;
+};
 
 /// LLDB's debug server would overwrite the breakpoints in the range and later put the old bytes back: they
 /// are taken out for the moment of writing. False when not all was written.

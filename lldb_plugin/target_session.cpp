@@ -3,6 +3,8 @@
 #include <exception>
 #include <string_view>
 
+#include "own_code.h"
+
 namespace refhist {
 
 namespace {
@@ -10,6 +12,9 @@ constexpr const char* kVforkNote =
     "follow-fork-mode is child: LLDB takes all breakpoints out of a child made by vfork, so its gets and "
     "puts are not "
     "seen before it executes a program";
+
+// Bytes of code around a stop: where there is no source, LLDB shows some of it.
+constexpr Address kShown = 256;
 
 bool follows_child(lldb::SBTarget& target) {
   const lldb::SBStringList value = lldb::SBDebugger::GetInternalVariableValue(
@@ -99,6 +104,15 @@ void TargetSession::expect_detach() {
   });
 }
 
+void TargetSession::show_own_code(Address begin, Address end) {
+  guarded([&] {
+    lldb::SBProcess process = target_.GetProcess();
+    if (port().process().state == ProcessState::stopped && port().process().local)
+      cache_own_code(target_, process, session_.covered_code(begin, end));
+    return false;
+  });
+}
+
 bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
                         lldb::SBBreakpointLocation& location) {
   if (observer_.knows(process) && observer_.replaced(process)) {
@@ -113,6 +127,8 @@ bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
   port.print(reason);
   // Others may stand at breakpoints of ours at the same time, and LLDB may show one of these.
   process.SetSelectedThread(thread);
+  const Address pc = location.GetLoadAddress();
+  show_own_code(pc - kShown, pc + kShown);
   return !stop_text_.give(target_, process, thread, reason);
 }
 

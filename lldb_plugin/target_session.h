@@ -49,6 +49,8 @@ class TargetSession {
   void quitting();
   /// LLDB is about to end the process.
   void expect_kill() { observer_.expect_kill(); }
+  /// The user is about to look at code in [begin, end).
+  void show_own_code(Address begin = 0, Address end = ~Address{0});
   /// The user is about to have an expression evaluated.
   void expect_leftovers() { leftovers_.expect(); }
 

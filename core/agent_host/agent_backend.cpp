@@ -9,7 +9,6 @@
 
 #include "agent_host/agent_image.h"
 #include "agent_host/debugger_stops.h"
-#include "agent_host/detached_process.h"
 #include "agent_host/frame_writer.h"
 #include "agent_host/process_layout.h"
 #include "agent_host/program_calls.h"
@@ -703,31 +702,6 @@ void AgentBackend::replay_until(std::uint64_t stamp) {
 
 void AgentBackend::note_stopped() { stopped_at_ = __rdtsc(); }
 
-std::string AgentBackend::leave_detached(long pid) {
-  if (!agent_) return {};
-  std::vector<CodeBytes> code;
-  const auto add = [&](const Patch& patch, Address stub) {
-    const auto jump = jump_bytes(patch.at, stub);
-    code.push_back({patch.at,
-                    {jump.begin(), jump.end()},
-                    {patch.original.begin(), patch.original.begin() + jump.size()}});
-  };
-  for (const auto& [id, armed] : armed_) add(armed.patch, armed.stub.begin);
-  for (const Hook& hook : agent_->hooks) add(hook.patch, hook.stub);
-  const std::string code_stays = write_code_of_detached(pid, code);
-  // After the code: a program that runs fills the rings again while they are read. It stood stopped when the
-  // debugger let go of it, and what it did since is past the end of the history.
-  replay_until(stopped_at_);
-  for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
-  agent_->drain->take(context_.recorder.next_event());
-  const LoadedAgent left = let_go();  // nobody looks into the rings any more
-  if (!code_stays.empty())            // and calls still go through stubs
-    return fmt::format("code of process {} could not be put back: {}", pid, code_stays);
-  const std::string why_not = release_memory_of_detached(pid, left);
-  if (why_not.empty()) return "";
-  return fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not);
-}
-
 void AgentBackend::note_fork() {
   forked_at_ = __rdtsc();
   forking_ = true;
@@ -736,14 +710,6 @@ void AgentBackend::note_fork() {
 bool AgentBackend::still_there(DebuggerPort& port, const ProcessInfo& process) const {
   std::uint32_t enabled = 0;
   return agent_ && ProcessMemory(port, process).read_value(agent_->loaded.control, enabled) && enabled != 0;
-}
-
-void AgentBackend::leave_parent(DebuggerPort& port) {
-  if (!agent_) return;
-  replay_until(forked_at_);
-  disarm_all(port);
-  for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
-  forget();
 }
 
 void AgentBackend::begin_process() {

@@ -19,6 +19,7 @@
 #include "patching/branch_targets.h"
 #include "patching/module_code.h"
 #include "patching/stack_arguments.h"
+#include "port/code_bytes.h"
 #include "port/debugger_port.h"
 #include "sites/site_table.h"
 #include "symbols/module_map.h"
@@ -102,6 +103,8 @@ class AgentBackend {
   [[nodiscard]] std::vector<SiteId> covered_by_breakpoints(DebuggerPort& port) const;
   /// Sites whose patch covers the address, which is not theirs.
   [[nodiscard]] std::vector<SiteId> patched_over(Address address) const;
+  /// Jumps that have a byte in [begin, end): what stands there now, and what the program has there.
+  [[nodiscard]] std::vector<CodeBytes> covered_code(Address begin, Address end) const;
   /// The module's code is gone, and the patches with it.
   void drop(Address begin, Address end);
 

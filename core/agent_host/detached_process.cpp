@@ -1,9 +1,7 @@
 #include "agent_host/detached_process.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "agent_host/stopped_process.h"
+#include "port/code_memory.h"
 
 namespace refhist {
 
@@ -54,22 +53,13 @@ std::string unmap_all(const StoppedProcess& stopped, const LoadedAgent& agent) {
 std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code) {
   const StoppedProcess stopped(pid);
   if (!stopped.any()) return has_memory(pid) ? stopped.why_not() : "";
-  const int memory = open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC);
-  if (memory < 0) return std::strerror(errno);
+  const CodeMemory memory(pid);
+  if (!memory.is_open()) return std::strerror(errno);
   std::string why_not;
   for (const CodeBytes& bytes : code) {
-    std::vector<std::uint8_t> there(bytes.expected.size());
-    const auto at = static_cast<off_t>(bytes.address);
-    if (pread(memory, there.data(), there.size(), at) != static_cast<ssize_t>(there.size()) ||
-        there != bytes.expected) {
-      continue;  // unmapped meanwhile, or somebody else's
-    }
-    if (pwrite(memory, bytes.wanted.data(), bytes.wanted.size(), at) !=
-        static_cast<ssize_t>(bytes.wanted.size())) {
-      why_not = std::strerror(errno);
-    }
+    if (!memory.holds(bytes.address, bytes.expected)) continue;  // unmapped meanwhile, or somebody else's
+    if (!memory.write(bytes.address, bytes.wanted)) why_not = std::strerror(errno);
   }
-  close(memory);
   return why_not;
 }
 

@@ -2,20 +2,13 @@
 // agent had there: all its threads are stopped for that moment, by this thread.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "agent_host/agent_loader.h"
-#include "base/types.h"
+#include "port/code_bytes.h"
 
 namespace refhist {
-
-struct CodeBytes {
-  Address address = 0;
-  std::vector<std::uint8_t> expected;  ///< what stands there now; anything else is left alone
-  std::vector<std::uint8_t> wanted;    ///< as many
-};
 
 /// Empty when done or when the process has ended, else why not.
 std::string write_code_of_detached(long pid, const std::vector<CodeBytes>& code);

@@ -135,6 +135,14 @@ RH_EXPORT int64_t rh_count_of(rh_session* session, uint64_t address) {
   return guarded([&] { return session->session.count_of(address); }, std::int64_t{-1});
 }
 
+RH_EXPORT int rh_own_code(rh_session* session, uint64_t address, void* bytes, size_t size) {
+  return guarded(
+      [&] {
+        return session->session.put_own_code(address, {static_cast<std::uint8_t*>(bytes), size}) ? 1 : 0;
+      },
+      0);
+}
+
 RH_EXPORT const char* rh_verbs(rh_session* session) {
   return guarded([&] { return session->keep(refhist::join(session->session.verbs(), "\n")); }, "");
 }

@@ -396,4 +396,16 @@ std::int64_t Session::count_of(Address address) const {
   return -1;
 }
 
+std::vector<CodeBytes> Session::covered_code(Address begin, Address end) const {
+  const std::lock_guard lock(impl_->mutex_);
+  return impl_->state_.agent.covered_code(begin, end);
+}
+
+bool Session::put_own_code(Address address, std::span<std::uint8_t> bytes) const {
+  bool changed = false;
+  for (const CodeBytes& code : covered_code(address, address + bytes.size()))
+    changed |= put_wanted(code, address, bytes);
+  return changed;
+}
+
 }  // namespace refhist

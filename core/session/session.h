@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "port/code_bytes.h"
 #include "port/debugger_port.h"
 
 namespace refhist {
@@ -75,6 +77,11 @@ class Session {
   [[nodiscard]] bool tracking() const;
   /// The ledger of the live object at the address; -1 when none. For $refhist_count.
   [[nodiscard]] std::int64_t count_of(Address address) const;
+
+  /// What stands of ours in the program's code in [begin, end), in place of the program's own bytes.
+  [[nodiscard]] std::vector<CodeBytes> covered_code(Address begin, Address end) const;
+  /// Puts the program's own into bytes that were read there. True when that changed them.
+  bool put_own_code(Address address, std::span<std::uint8_t> bytes) const;
 
  private:
   class Impl;

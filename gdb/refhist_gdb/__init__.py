@@ -11,6 +11,7 @@
   exit_catch.py     the catchpoint of break-on-leak --raw-exit
   stop_signal.py    SIGSTOP, with which the core halts threads that GDB lets run
   code_symbols.py   symbols of the code that the core puts into the program
+  code_view.py      the program's own code in what GDB disassembles
   repeated_hits.py  one hit that GDB reports twice
   link_map.py       dlopen and dlclose, seen in time
   events.py         GDB's events -> notices for the core, stop reasons -> the screen
@@ -22,7 +23,7 @@
   errors.py         where an error becomes GDB's
 """
 
-from . import abi, commands, events, function, library, parameters
+from . import abi, code_view, commands, events, function, library, parameters
 from .session import Session
 
 _loaded = None
@@ -48,6 +49,7 @@ def load(folder):
     commands.register(session)
     parameters.register(session)
     function.register(session)
+    code_view.register(session)
     events.connect(session)
     _loaded = session
     return None

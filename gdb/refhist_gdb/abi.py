@@ -6,7 +6,7 @@ A test holds this file against the header. It imports nothing of GDB.
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 9
+ABI_VERSION = 10
 REGISTERS = 17
 
 PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = range(5)
@@ -75,6 +75,7 @@ FUNCTIONS = {
     "rh_complete": (c_char_p, [c_void_p, c_char_p]),
     "rh_tracking": (c_int, [c_void_p]),
     "rh_count_of": (c_int64, [c_void_p, c_uint64]),
+    "rh_own_code": (c_int, [c_void_p, c_uint64, c_void_p, c_size_t]),
     "rh_verbs": (c_char_p, [c_void_p]),
     "rh_help": (c_char_p, [c_void_p, c_char_p]),
 }

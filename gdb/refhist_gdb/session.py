@@ -93,6 +93,15 @@ class Session:
     def count_of(self, address):
         return self._library.rh_count_of(self._handle, address)
 
+    def is_shown(self):
+        """The selected inferior is the process that is followed."""
+        return self.pid != 0 and gdb.selected_inferior().pid == self.pid
+
+    def own_code(self, address, code):
+        """Bytes read from the program's memory, with the program's own in place of what stands there of ours."""
+        memory = (ctypes.c_uint8 * len(code)).from_buffer_copy(code)
+        return bytes(memory) if self._library.rh_own_code(self._handle, address, memory, len(code)) else code
+
     # The process
 
     def meet_process(self):

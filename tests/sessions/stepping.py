@@ -1,8 +1,7 @@
 """Every stepping command shows the same, line by line, in a program that is followed as in one that is not.
 
-In LLDB the steps alone (RIGHT): it disassembles the memory of the program, where the agent's jump is, and names every
-breakpoint at a place where one of refhist's stands, too. With breakpoints it runs on where a step comes to one that goes on
-by itself, with or without refhist.
+In LLDB the steps and the code alone (RIGHT): it names every breakpoint at a place where one of refhist's stands, too. With
+breakpoints it runs on where a step comes to one that goes on by itself, with or without refhist.
 """
 
 import re
@@ -13,7 +12,8 @@ from harness.checks import check, equal
 MOST = 400  # steps of one walk
 BY_INSTRUCTION = {"test_stepi", "test_nexti"}
 STEPS = BY_INSTRUCTION | {"test_step", "test_next", "test_step_and_finish"}
-RIGHT = {("lldb", "auto"): STEPS, ("lldb", "breakpoint"): set()}
+CODE = {"test_code_of_followed_functions", "test_code_at_a_stop"}
+RIGHT = {("lldb", "auto"): STEPS | CODE, ("lldb", "breakpoint"): CODE}
 
 
 def walk(d, commands, most=MOST):
@@ -109,6 +109,39 @@ def test_arguments_and_code_at_a_followed_function(d):
     if d.name == "lldb":
         look = ["frame variable", "frame info", "disassemble -c 6 -s $pc", "disassemble -f", "bt", "continue", "frame variable", "bt"]
     compare(d, *(lambda d, function=function: at_function(d, function, look) for function in ("session_ref", "session_unref")))
+
+
+def look_at_code(d, look):
+    return [d.command(command.format(f)) for f in ("session_new", "session_ref", "session_unref") for command in look]
+
+
+def at_main(d, look):
+    d.break_at("main")
+    screens = [d.run()]
+    d.delete_breakpoints()
+    return screens + look_at_code(d, look)
+
+
+def test_code_of_followed_functions(d):
+    look = ["disassemble {}", "disassemble /s {}", "x/9i {}"]
+    if d.name == "lldb":
+        look = ["disassemble -n {}", "disassemble -b -n {}", "memory read -c 48 {}", "memory read -f i -c 9 {}"]
+    compare(d, lambda d: at_main(d, look + look[:1]))
+
+
+def at_breakpoint(d, look):
+    d.case.left_to_breakpoints = 2  # the user's breakpoint stands in the bytes of the jump
+    d.break_at("session_unref")
+    d.run()
+    screens = look_at_code(d, look)
+    d.cont()
+    screens += look_at_code(d, look)
+    d.delete_breakpoints()
+    return screens
+
+
+def test_code_at_a_stop(d):
+    compare(d, lambda d: at_breakpoint(d, ["disassemble -n {}" if d.name == "lldb" else "disassemble {}"]))
 
 
 def test_return_and_call(d):

@@ -217,6 +217,13 @@ TEST_CASE("the command table is readable through the C ABI") {
   CHECK(std::string(rh_complete(front.get(), "no-such-word")).empty());
 }
 
+TEST_CASE("bytes of code that nothing of ours covers are left as they are") {
+  Front front;
+  std::uint8_t bytes[] = {0xe9, 1, 2, 3, 4};
+  CHECK(rh_own_code(front.get(), 0x1000, bytes, sizeof bytes) == 0);
+  CHECK(bytes[0] == 0xe9);
+}
+
 TEST_CASE("an error is one line and does not end the debugger") {
   Front front;
   const Reply unknown = front.execute("track no_such_family");

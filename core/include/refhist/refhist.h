@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 9
+#define RH_ABI_VERSION 10
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -117,6 +117,10 @@ const char* rh_complete(rh_session* session, const char* line);
 
 int rh_tracking(rh_session* session);
 int64_t rh_count_of(rh_session* session, uint64_t address);
+
+/* `bytes` were read from the program's memory: the program's own code takes the place of what stands there of
+ * ours, breakpoints aside. 1 when that changed anything. */
+int rh_own_code(rh_session* session, uint64_t address, void* bytes, size_t size);
 
 /* The command table, for front ends that register one command per verb: names separated by newlines, and the
  * help text of one verb ("" for the whole). */

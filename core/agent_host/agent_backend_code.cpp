@@ -1,0 +1,50 @@
+// The agent's jumps stand in the program's own code: what they cover, and how the program is left without
+// them.
+#include <fmt/core.h>
+
+#include "agent_host/agent_backend.h"
+#include "agent_host/detached_process.h"
+#include "patching/relocator.h"
+
+namespace refhist {
+
+std::vector<CodeBytes> AgentBackend::covered_code(Address begin, Address end) const {
+  std::vector<CodeBytes> code;
+  const auto add = [&](const Patch& patch, Address stub) {
+    if (patch.at >= end || patch.at + kJumpSize <= begin) return;
+    const auto jump = jump_bytes(patch.at, stub);
+    code.push_back({patch.at,
+                    {jump.begin(), jump.end()},
+                    {patch.original.begin(), patch.original.begin() + jump.size()}});
+  };
+  for (const auto& [id, armed] : armed_) add(armed.patch, armed.stub.begin);
+  if (!agent_) return code;
+  for (const Hook& hook : agent_->hooks) add(hook.patch, hook.stub);
+  return code;
+}
+
+std::string AgentBackend::leave_detached(long pid) {
+  if (!agent_) return {};
+  const std::string code_stays = write_code_of_detached(pid, covered_code(0, ~Address{0}));
+  // After the code: a program that runs fills the rings again while they are read. It stood stopped when the
+  // debugger let go of it, and what it did since is past the end of the history.
+  replay_until(stopped_at_);
+  for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
+  agent_->drain->take(context_.recorder.next_event());
+  const LoadedAgent left = let_go();  // nobody looks into the rings any more
+  if (!code_stays.empty())            // and calls still go through stubs
+    return fmt::format("code of process {} could not be put back: {}", pid, code_stays);
+  const std::string why_not = release_memory_of_detached(pid, left);
+  if (why_not.empty()) return "";
+  return fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not);
+}
+
+void AgentBackend::leave_parent(DebuggerPort& port) {
+  if (!agent_) return;
+  replay_until(forked_at_);
+  disarm_all(port);
+  for (CodePiece& piece : agent_->loaded.pieces) piece.switch_off();
+  forget();
+}
+
+}  // namespace refhist

@@ -1,0 +1,17 @@
+// The program's own code where LLDB shows memory: jumps of ours stand in it.
+#pragma once
+
+#include <lldb/API/LLDB.h>
+
+#include <vector>
+
+#include "port/code_bytes.h"
+
+namespace refhist {
+
+/// LLDB's cache of the stopped process's memory holds the program's own bytes until the process goes on or
+/// they are written again. Does nothing where the memory can be written only through LLDB, which would empty
+/// the cache.
+void cache_own_code(lldb::SBTarget& target, lldb::SBProcess& process, std::vector<CodeBytes> covered);
+
+}  // namespace refhist
