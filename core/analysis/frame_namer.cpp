@@ -125,12 +125,14 @@ std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackF
   return frames.size() > 1 ? 1 : 0;
 }
 
-/// What an inlined copy was inlined into, or what called the function that the site is in.
+/// What an inlined copy was inlined into, or what called the function that the site is in. A copy of which
+/// the compiler has inlined head and rest one into the other is one call.
 FrameNamer::Place FrameNamer::behind_copy(const Site& site, const std::vector<StackFrame>& frames) {
   const std::vector<NamedFrame>& names = name(frames.front());
   const std::string probe(function_part(site.function));
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (function_part(names[i].function) != probe) continue;
+    while (i + 1 < names.size() && names[i].inlined && function_part(names[i + 1].function) == probe) ++i;
     Place place{0, i};
     next(frames, place);
     return place;
@@ -180,6 +182,10 @@ std::size_t FrameNamer::folded(const Event& event) {
   std::size_t before = owner.name;
   for (std::size_t i = 0; i < owner.frame; ++i) before += name(frames[i]).size();
   return before;
+}
+
+bool FrameNamer::by_library(const Event& event) {
+  return owner_behind_call(event, history_.stacks().frames(event.stack)) > 1;
 }
 
 std::string FrameNamer::operation(const Event& event) {

@@ -45,6 +45,8 @@ class FrameNamer {
   std::string operation(const Event& event);
   /// How many of the innermost frames of `stack` the family folds, its own function among them.
   std::size_t folded(const Event& event);
+  /// The owner has not called the event's function itself, but another one of the library that this is in.
+  bool by_library(const Event& event);
   /// The function that really made the owner's call, when it jumped to the one that the stack shows and so
   /// has no frame; empty when that is not so, or not known for sure.
   std::string lost_owner(const Event& event);
