@@ -52,11 +52,15 @@ std::vector<NamedFrame> FrameNamer::stack(StackId stack) {
   return result;
 }
 
-const std::string& FrameNamer::result_type(const NamedFrame& frame) {
-  const auto [known, added] = result_types_.try_emplace({frame.module, frame.function});
-  if (added) known->second = find_result_type(frame);
+const FrameNamer::Result& FrameNamer::result_of(const NamedFrame& frame) {
+  const auto [known, added] = results_.try_emplace({frame.module, frame.function});
+  if (added) known->second = find_result(frame);
   return known->second;
 }
+
+const std::string& FrameNamer::result_type(const NamedFrame& frame) { return result_of(frame).type; }
+
+bool FrameNamer::hands_nothing_out(const NamedFrame& frame) { return result_of(frame).hands_nothing_out; }
 
 bool FrameNamer::returns_counted(const Event& event, const NamedFrame& frame) {
   const std::string& type = result_type(frame);
@@ -100,7 +104,7 @@ std::size_t FrameNamer::owner_depth(const EventOrigin& origin) {
   return depth;
 }
 
-std::string FrameNamer::find_result_type(const NamedFrame& frame) const {
+FrameNamer::Result FrameNamer::find_result(const NamedFrame& frame) const {
   for (const LoadedModule* loaded : modules_.all()) {
     if (loaded->module->path() != frame.module) continue;
     const Module& module = loaded->module->code();
@@ -108,7 +112,7 @@ std::string FrameNamer::find_result_type(const NamedFrame& frame) const {
     const auto function = frame.inlined ? std::nullopt : module.function_at(frame.pc - 1 - loaded->bias);
     const auto signature =
         function ? module.signature(*function) : module.inlined_signature(std::string(frame.function));
-    if (signature) return std::string(type_name(signature->result_pointee));
+    if (signature) return {std::string(type_name(signature->result_pointee)), signature->hands_nothing_out};
   }
   return {};
 }
@@ -125,12 +129,14 @@ std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackF
   return frames.size() > 1 ? 1 : 0;
 }
 
-/// What an inlined copy was inlined into, or what called the function that the site is in.
+/// What an inlined copy was inlined into, or what called the function that the site is in. A copy of which
+/// the compiler has inlined head and rest one into the other is one call.
 FrameNamer::Place FrameNamer::behind_copy(const Site& site, const std::vector<StackFrame>& frames) {
   const std::vector<NamedFrame>& names = name(frames.front());
   const std::string probe(function_part(site.function));
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (function_part(names[i].function) != probe) continue;
+    while (i + 1 < names.size() && names[i].inlined && function_part(names[i + 1].function) == probe) ++i;
     Place place{0, i};
     next(frames, place);
     return place;
@@ -180,6 +186,10 @@ std::size_t FrameNamer::folded(const Event& event) {
   std::size_t before = owner.name;
   for (std::size_t i = 0; i < owner.frame; ++i) before += name(frames[i]).size();
   return before;
+}
+
+bool FrameNamer::by_library(const Event& event) {
+  return owner_behind_call(event, history_.stacks().frames(event.stack)) > 1;
 }
 
 std::string FrameNamer::operation(const Event& event) {

@@ -45,6 +45,8 @@ class FrameNamer {
   std::string operation(const Event& event);
   /// How many of the innermost frames of `stack` the family folds, its own function among them.
   std::size_t folded(const Event& event);
+  /// The owner has not called the event's function itself, but another one of the library that this is in.
+  bool by_library(const Event& event);
   /// The function that really made the owner's call, when it jumped to the one that the stack shows and so
   /// has no frame; empty when that is not so, or not known for sure.
   std::string lost_owner(const Event& event);
@@ -60,6 +62,8 @@ class FrameNamer {
   /// The struct, class or typedef of one that the frame's function returns a pointer to, by debug
   /// information. Empty when it returns something else, or nothing is known.
   const std::string& result_type(const NamedFrame& frame);
+  /// By debug information, the frame's function leaves no pointer with its caller.
+  bool hands_nothing_out(const NamedFrame& frame);
   /// The same for one frame: its function, and what that was inlined into.
   const std::vector<NamedFrame>& name(const StackFrame& frame);
   [[nodiscard]] const ModuleMap& modules() const { return modules_; }
@@ -82,7 +86,12 @@ class FrameNamer {
   [[nodiscard]] const Family& family_of(const Event& event) const {
     return families_[history_.object(event.object).family.index()].family;
   }
-  [[nodiscard]] std::string find_result_type(const NamedFrame& frame) const;
+  struct Result {
+    std::string type;
+    bool hands_nothing_out = false;
+  };
+  const Result& result_of(const NamedFrame& frame);
+  [[nodiscard]] Result find_result(const NamedFrame& frame) const;
   /// The function is the owner of a birth, or calls, directly or by one other, what gives the family its
   /// objects.
   bool makes_objects(FamilyId family, const std::string& function);
@@ -104,7 +113,7 @@ class FrameNamer {
   const std::vector<TrackedFamily>& families_;
   TailCalls tail_calls_{modules_};
   std::unordered_map<StackFrame, std::vector<NamedFrame>, Hash> cache_;
-  std::map<std::pair<std::string, std::string>, std::string> result_types_;  // by module and function
+  std::map<std::pair<std::string, std::string>, Result> results_;  // by module and function
   std::set<std::pair<FamilyId, std::string>> makers_;
   std::size_t origins_seen_ = 0;
   EventOrigin last_origin_;  // of makers_

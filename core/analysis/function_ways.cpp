@@ -39,6 +39,23 @@ Value FunctionWays::compared(const DecodedInstruction& instruction, MachineState
   return state.read(instruction.operands[0], instruction.next());
 }
 
+// `test r, r`, `cmp r, 0`.
+bool FunctionWays::compares_with_none(const DecodedInstruction& instruction) {
+  const ZydisDecodedOperand& other = instruction.operands[1];
+  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_CMP)
+    return other.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && other.imm.value.u == 0;
+  return instruction.raw.mnemonic == ZYDIS_MNEMONIC_TEST && other.type == ZYDIS_OPERAND_TYPE_REGISTER &&
+         instruction.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+         instruction.operands[0].reg.value == other.reg.value;
+}
+
+void FunctionWays::note_none(const Waiting& waiting, const DecodedInstruction& instruction,
+                             Step& step) const {
+  if (!waiting.against_none || !is_reference(waiting.tested)) return;
+  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_JZ) step.none = instruction.branch_target();
+  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_JNZ) step.none = step.end;
+}
+
 void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const {
   if (instruction.is_call() || step.leaves) {
     for (const unsigned reg : kArgumentRegisters) step.passed.push_back(state.reg(reg));
@@ -104,7 +121,7 @@ MachineState FunctionWays::at_begin() {
     frame.offset += kFarAway;
     state.set_reg(kFramePointer, frame);
   }
-  if (code_.taken) reference_ = state.reg(0);
+  if (code_.taken && !code_.elsewhere) reference_ = state.reg(0);
   return state;
 }
 
@@ -122,19 +139,27 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
   step.takes_again = code_.taken && call && step.end == code_.from;
   step.leaves = is_return(instruction) || out;
-  if (instruction.is_branch()) step.tested = waiting.tested;
+  if (instruction.is_branch()) {
+    step.tested = waiting.tested;
+    note_none(waiting, instruction, step);
+  }
+  step.returns_it = is_return(instruction) && is_reference(state.reg(0));
   note_uses(instruction, state, step);
   constexpr unsigned kFirstArgument = 7;
   const Value first = state.reg(kFirstArgument);
   if (step.gives && (call || out) && !reference_.known()) reference_ = first;
   if (code_.taken && first.known() && first != reference_ && results_.contains(first.place))
     step.gives = false;
-  if (step.leaves || ends_here(instruction.raw.mnemonic) || (call && target && ends(*target))) return true;
+  const bool never_returns = call && ((target && ends(*target)) || (!code_.inlined && !inside(step.end)));
+  if (step.leaves || ends_here(instruction.raw.mnemonic) || never_returns) return true;
   Value tested = compared(instruction, state);
-  if (!tested.known() && (instruction.is_branch() || instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV))
+  bool against_none = compares_with_none(instruction);
+  if (!tested.known() && (instruction.is_branch() || instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV)) {
     tested = waiting.tested;
+    against_none = waiting.against_none;
+  }
   if (jump) {
-    waiting_.push_back({*instruction.branch_target(), std::move(state), {}});
+    waiting_.push_back({*instruction.branch_target(), std::move(state), {}, false});
     step.next.push_back(*instruction.branch_target());
     return true;
   }
@@ -149,16 +174,16 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   if (instruction.is_branch()) {
     if (const auto to = instruction.branch_target()) {
       step.next.push_back(*to);
-      waiting_.push_back({*to, state, tested});
+      waiting_.push_back({*to, state, tested, against_none});
     }
   }
   step.next.push_back(step.end);
-  waiting_.push_back({step.end, std::move(state), tested});
+  waiting_.push_back({step.end, std::move(state), tested, against_none});
   return true;
 }
 
 bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
-  waiting_.push_back({code_.from, at_begin(), {}});
+  waiting_.push_back({code_.from, at_begin(), {}, false});
   while (!waiting_.empty()) {
     const Waiting next = std::move(waiting_.back());
     waiting_.pop_back();
@@ -215,6 +240,34 @@ std::set<Address> FunctionWays::may_give(const std::set<Address>& among) const {
   return found;
 }
 
+// A put of another reference shows that what stands there does not give back this one.
+void FunctionWays::follow_passed() {
+  last_ = code_.from;
+  for (const Passed& passed : code_.passed) {
+    const std::set<Address> ahead = reached({last_}, Ending::none);
+    if (passed.at == code_.from) {
+      again_ = std::any_of(ahead.begin(), ahead.end(), [&](Address at) { return steps_.at(at).takes_again; });
+      break;
+    }
+    if (!ahead.contains(passed.at)) break;  // another call of the function
+    last_ = passed.at;
+    if (!passed.gave_other) continue;
+    for (auto& [at, step] : steps_) {
+      if (step.end == passed.at) step.gives = false;
+    }
+  }
+}
+
+std::vector<Address> FunctionWays::instructions() const {
+  std::vector<Address> all;
+  for (const auto& [at, step] : steps_) all.push_back(at);
+  return all;
+}
+
+bool FunctionWays::fits(Address branch, const std::set<Address>& way) const {
+  return way.contains(last_) || reached({last_}, Ending::put).contains(branch);
+}
+
 LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>& good) const {
   LostWay way;
   way.branch = branch;
@@ -240,6 +293,7 @@ bool FunctionWays::guards_loop(Address branch) const {
 
 std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends& ends) {
   if (!read(gives_back, ends)) return {};
+  follow_passed();
   const std::set<Address> before_put = reached({code_.from}, Ending::put);
   const std::set<Address> gives = may_give(before_put);
   if (!gives.contains(code_.from)) return {};
@@ -266,10 +320,37 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
   std::erase_if(ways, [&](const LostWay& way) {
     if (way.stored || (way.own.empty() && guards_loop(way.branch))) return true;
     const auto all = reached({way.own.empty() ? way.branch : way.own.front()}, Ending::put);
-    return std::none_of(all.begin(), all.end(),
-                        [&](Address at) { return steps_.at(at).leaves || steps_.at(at).takes_again; });
+    if (again_ && !way.again) return true;
+    return !fits(way.branch, all) || std::none_of(all.begin(), all.end(), [&](Address at) {
+      return steps_.at(at).leaves || steps_.at(at).takes_again;
+    });
   });
   return ways;
+}
+
+std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const Ends& ends) {
+  if (!read(gives_back, ends)) return {};
+  follow_passed();
+  const std::set<Address> before = reached({code_.from}, Ending::put);
+  if (std::any_of(before.begin(), before.end(), [&](Address at) { return stores(steps_.at(at)); })) return {};
+  if (again_) return {};
+  std::vector<Address> waiting{last_};
+  std::set<Address> seen{last_};
+  std::vector<Address> found;
+  while (!waiting.empty()) {
+    const Address at = waiting.back();
+    waiting.pop_back();
+    const Step& step = steps_.at(at);
+    if (step.gives || step.takes_again || step.returns_it) continue;
+    if (step.leaves && inside(at)) found.push_back(at);
+    for (const Address next : step.next) {
+      if (next == step.none) continue;
+      if (!inside(next) && !steps_.at(next).gives) found.push_back(at);
+      if (seen.insert(next).second) waiting.push_back(next);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace refhist

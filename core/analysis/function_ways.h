@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "analysis/activation_trail.h"
 #include "probes/instruction_effects.h"
 #include "symbols/module.h"
 
@@ -31,6 +32,8 @@ class FunctionWays {
     Address from = 0;               ///< behind the call that took the reference, or where the function begins
     bool taken = false;             ///< it is the former: the reference is that call's result
     bool inlined = false;           ///< a copy of it in another function
+    bool elsewhere = false;      ///< the call has left the reference in memory; its result is another thing
+    std::vector<Passed> passed;  ///< what this call of the function is known to have passed behind `from`
   };
   using GivesBack = std::function<bool(Address at, Address next, std::optional<Address> call)>;
   /// Of a call by name: what follows is never reached.
@@ -40,6 +43,12 @@ class FunctionWays {
   /// Empty when every way gives back, none does, or the code cannot be followed. Ways that part at a test
   /// whether there is anything to give back are left out.
   std::vector<LostWay> lost(const GivesBack& gives_back, const Ends& ends);
+  /// Where the function leaves with the reference in hand, in order of address: neither given back on the way
+  /// nor returned, and it was there to be had. Empty when a way keeps it, in memory that is not the stack's,
+  /// or the code cannot be followed. Of a copy in another function: what comes before it goes on there.
+  std::vector<Address> leaves(const GivesBack& gives_back, const Ends& ends);
+  /// All instructions that were read.
+  [[nodiscard]] std::vector<Address> instructions() const;
   /// Where the call returns to that what is given back is the result of.
   [[nodiscard]] std::optional<Address> obtained() const;
   /// Places that give back, of those that were passed.
@@ -52,14 +61,17 @@ class FunctionWays {
     bool gives = false;
     bool leaves = false;
     bool takes_again = false;
-    Value tested;               ///< of a branch: what was compared for it
-    std::vector<Value> passed;  ///< to a call
-    Value stored;               ///< to memory other than the stack
+    Value tested;                 ///< of a branch: what was compared for it
+    std::optional<Address> none;  ///< of a branch: where it goes when there was no reference to be had
+    bool returns_it = false;      ///< it leaves with the reference as its result
+    std::vector<Value> passed;    ///< to a call
+    Value stored;                 ///< to memory other than the stack
   };
   struct Waiting {
     Address at = 0;
     MachineState state;
     Value tested;
+    bool against_none = false;  ///< that was compared with 0
   };
   bool read(const GivesBack& gives_back, const Ends& ends);
   bool read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends);
@@ -68,11 +80,17 @@ class FunctionWays {
   [[nodiscard]] bool passes_on(const Step& step) const;
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
   Value compared(const DecodedInstruction& instruction, MachineState& state) const;
+  [[nodiscard]] static bool compares_with_none(const DecodedInstruction& instruction);
+  void note_none(const Waiting& waiting, const DecodedInstruction& instruction, Step& step) const;
   void note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const;
   /// Without a branch, code that is shared with others gives back behind this place.
   bool gives_soon(Address at, const GivesBack& gives_back) const;
   MachineState at_begin();
   [[nodiscard]] bool has_frame_pointer() const;
+  /// Goes with what is known to have been passed: the rest is what comes behind that.
+  void follow_passed();
+  /// The way leads by the last place that was passed, or parts behind it.
+  [[nodiscard]] bool fits(Address branch, const std::set<Address>& way) const;
   /// Where a way is not followed any further, beside the call that takes the next reference.
   enum class Ending { none, put, put_or_store };
   [[nodiscard]] std::set<Address> reached(std::set<Address> from, Ending ending) const;
@@ -90,6 +108,8 @@ class FunctionWays {
   std::map<Address, Step> steps_;
   std::vector<Waiting> waiting_;
   std::size_t puts_ = 0;
+  bool again_ = false;  ///< what came next is the call that takes the next reference
+  Address last_ = 0;    ///< the last instruction that this call of the function is known to have come to
 };
 
 }  // namespace refhist

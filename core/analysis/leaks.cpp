@@ -62,10 +62,12 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
             return ReferencePairs::Subject{object.family, births_.of(object).number};
           },
           [this](FamilyId family) { return clean_kinds(family); }),
+      event_pairs_(history, namer, owners_, pairs_,
+                   [this](const ReferencePairs::Subject& subject) { return released_like(subject); }),
       depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
       ways_out_(namer.modules(), sites, namer.code_graph()),
       suspects_(
-          history, namer, owners_, pairs_, depth_, ways_out_,
+          history, namer, owners_, pairs_, event_pairs_, depth_, ways_out_,
           [this](const std::string& function, FamilyId family, bool put) {
             return example_of(function, family, put);
           },
@@ -223,6 +225,32 @@ std::vector<ObjectId> LeakFinder::some_released(FamilyId family) {
   return some;
 }
 
+std::vector<std::pair<ObjectId, double>> LeakFinder::released_like(const ReferencePairs::Subject& subject) {
+  constexpr double kElsewhere = 0.1;  // as in ReferencePairs
+  constexpr std::size_t kMostLike = 60;
+  if (released_.empty()) {
+    for (const auto& [id, object] : history_.objects()) {
+      if (released_clean(id, object, blamed_))
+        released_[object.family][births_.of(object).number].push_back(id);
+    }
+  }
+  std::vector<std::pair<ObjectId, double>> some;
+  const auto add = [&](const std::vector<ObjectId>& all, double weight) {
+    const std::size_t most = std::min(all.size(), kMostLike);
+    for (std::size_t i = 0; i < most; ++i) some.emplace_back(all[i * all.size() / most], weight);
+  };
+  std::vector<ObjectId> other;
+  for (const auto& [place, ids] : released_[subject.family]) {
+    if (place == subject.birthplace) {
+      add(ids, 1);
+    } else {
+      for (std::size_t i = 0; i < std::min(ids.size(), kMostLike); ++i) other.push_back(ids[i]);
+    }
+  }
+  add(other, kElsewhere);
+  return some;
+}
+
 bool LeakFinder::is_of_type(ObjectId id, const std::string& type) {
   const auto known = managed_.of(id);
   return known && known->type == type;
@@ -322,7 +350,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   for (const auto& [event, times] : history_.folded_life_of(group.objects.front()))
     group.folded_references += acquires(event) ? times : 0;
   const std::vector<Suspect> unpaired =
-      group.references.size() == 1 && group.folded_references == 0
+      group.references.size() == 1 && group.folded_references == 0 && !leaked.acquired.contains(kBefore)
           ? suspects_.of_reference(group.references.front())
           : suspects_.of_surplus(group.objects.front(), leaked.acquired, leaked.put);
   std::vector<Suspect> ranked;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/birthplaces.h"
+#include "analysis/event_pairs.h"
 #include "analysis/folded_places.h"
 #include "analysis/frame_namer.h"
 #include "analysis/managed_objects.h"
@@ -124,6 +125,8 @@ class LeakFinder {
   std::vector<ReferencePairs::Kind> clean_kinds(FamilyId family);
   /// By its dynamic type.
   [[nodiscard]] bool is_of_type(ObjectId id, const std::string& type);
+  /// Of those that were released clean, evenly spread, those that were born at the same place first.
+  std::vector<std::pair<ObjectId, double>> released_like(const ReferencePairs::Subject& subject);
   /// Of those that were released clean, evenly spread.
   std::vector<ObjectId> some_released(FamilyId family);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
@@ -141,10 +144,13 @@ class LeakFinder {
   Owners owners_;
   OwnerSums owner_sums_{owners_};
   ReferencePairs pairs_;
+  EventPairs event_pairs_;
   ReleaseDepth depth_;
   WaysOut ways_out_;
   Suspects suspects_;
   Birthplaces births_;
+  std::map<FamilyId, std::map<std::size_t, std::vector<ObjectId>>>
+      released_;  // clean, by number of birthplace
   bool summed_ = false;
   IdMap<ObjectId, std::uint64_t> sums_;
   std::unordered_map<std::uint64_t, Profile> by_sum_;

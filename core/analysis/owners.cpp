@@ -51,6 +51,16 @@ NamedFrame Owners::receiver(const Event& event, const NamedFrame& owner) {
   return owner;
 }
 
+// One that has jumped to what it called has no frame on the stack: it stands before the one that called it.
+std::vector<NamedFrame> Owners::outwards(const Event& event) {
+  const NamedFrame& owner = of(event).frame;
+  if (!gives_back(event)) return from(event, owner);
+  const NamedFrame on_stack = namer_.owner(event);
+  std::vector<NamedFrame> frames = from(event, on_stack);
+  if (on_stack.pc != owner.pc) frames.insert(frames.begin(), owner);
+  return frames;
+}
+
 std::vector<NamedFrame> Owners::from(const Event& event, const NamedFrame& owner) {
   std::vector<NamedFrame> frames = namer_.stack(event.stack);
   const auto first = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& one) {

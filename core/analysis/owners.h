@@ -30,7 +30,7 @@ class Owners {
   /// as long as this object.
   const Owner& of(const Event& event);
   /// The event's stack from its owner's frame on, as far as it is the program's own.
-  std::vector<NamedFrame> outwards(const Event& event) { return from(event, of(event).frame); }
+  std::vector<NamedFrame> outwards(const Event& event);
   /// Some object that was made in the one function was returned to the other one, as far as events were asked
   /// for.
   [[nodiscard]] bool hands_to(const std::string& maker, const std::string& receiver) const {

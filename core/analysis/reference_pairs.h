@@ -49,8 +49,11 @@ class ReferencePairs {
   Partners partners_of_taken(const Subject& subject, const std::string& function);
   Partners partners_of_put(const Subject& subject, const std::string& function);
 
+  using Pair = std::pair<std::string, std::string>;  ///< taken, given back
+  /// From 0 to 1: how much of the two functions' names is the same.
+  double likeness(const Pair& pair);
+
  private:
-  using Pair = std::pair<std::string, std::string>;  // taken, given back
   struct Model {
     std::map<Pair, double> pairs;  // how often
     std::map<std::string, double> taken;
@@ -67,8 +70,6 @@ class ReferencePairs {
   double score(const Model& model, const Pair& pair);
   /// What speaks for the pair beside what was learned.
   double prior(const Pair& pair);
-  /// From 0 to 1: how much of the two functions' names is the same.
-  double likeness(const Pair& pair);
   /// Calls `use(pair, times)` for what belongs together, and takes it out of both.
   template <class Use>
   void match(const Model& model, Counts& taken, Counts& given_back, Use&& use);

@@ -110,8 +110,6 @@ bool Suspects::LostReference::on_stack(const std::string& name) const {
                      [&](const NamedFrame& frame) { return frame.function == name; });
 }
 
-// Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
-// hand.
 const NamedFrame* Suspects::LostReference::holder() const {
   const auto found = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& frame) {
     return !frame.function.empty() && share(frame.function) >= kUsual;
@@ -119,35 +117,101 @@ const NamedFrame* Suspects::LostReference::holder() const {
   return found == frames.end() ? nullptr : &*found;
 }
 
-void Suspects::add_lost_reference(const Event& taken, const std::string& function,
-                                  std::vector<Suspect>& suspects) {
-  const FamilyId family = history_.object(taken.object).family;
-  const ReferencePairs::Subject subject = pairs_.subject_of(taken.object);
-  LostReference lost{
-      taken, function, pairs_.partners_of_taken(subject, function), owners_.outwards(taken), {}};
+void Suspects::add_lost_reference(EventId id, std::vector<Suspect>& suspects) {
+  add_lost_reference(id, history_.event(id), suspects);
+}
+
+void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects) {
+  const std::string& function = owners_.of(taken).place;
+  LostReference lost{id,
+                     taken,
+                     function,
+                     pairs_.partners_of_taken(pairs_.subject_of(taken.object), function),
+                     owners_.outwards(taken),
+                     {}};
   lost.usual = usual_end(function, lost.partners);
-  const auto missing = [&](const NamedFrame& frame, std::string why) {
-    return Suspect{frame, "missing put", "candidate", std::move(why)};
+  if (taken_twice(lost)) {
+    add(suspects, {{in_source(taken), "missing put", "candidate",
+                    fmt::format("{} took two references here, one after the other, and one of them was not "
+                                "given back",
+                                short_name(function))}});
+  }
+  if (const auto depth = held_at(lost)) {
+    add_held(lost, *depth, suspects);
+  } else {
+    add_handed_on(lost, suspects);
+  }
+}
+
+// Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
+// hand.
+std::optional<std::size_t> Suspects::held_at(const LostReference& lost) {
+  // What counts of functions have told may be another reference than the pairs of events would.
+  const auto usual = lost.id.valid() ? event_pairs_.usual_holder(lost.taken) : std::nullopt;
+  if (usual && usual->share >= kUsual && usual->depth < lost.frames.size() &&
+      !lost.frames[usual->depth].file.empty())
+    return usual->depth;
+  if (const NamedFrame* holder = lost.holder()) return holder - lost.frames.data();
+  const auto depth = depth_.usual(pairs_.subject_of(lost.taken.object), lost.function);
+  if (depth && *depth > 0 && *depth < lost.frames.size() && !lost.frames[*depth].file.empty()) return depth;
+  return std::nullopt;
+}
+
+// One too many, rather than one that is forgotten on some way out: whoever takes it twice gives back once.
+bool Suspects::taken_twice(const LostReference& lost) {
+  if (!lost.id.valid() || lost.taken.role == Role::init) return false;
+  std::optional<Event> before;  // of the object's events, beside it
+  bool beside = false;
+  bool next = false;
+  history_.read_back(lost.taken.object, [&](const EventLog::Entry& entry) {
+    if (!acquires(entry.event) && !gives_back(entry.event)) return;
+    if (next) beside |= same_call(entry.event, lost.taken);
+    if (entry.id == lost.id && before) beside |= same_call(*before, lost.taken);
+    next = entry.id == lost.id;
+    before = entry.event;
+  });
+  return beside;
+}
+
+// By the same call of the same function, in the same way.
+bool Suspects::same_call(const Event& event, const Event& taken) {
+  if (!acquires(event) || event.role != taken.role || event.thread != taken.thread) return false;
+  const std::vector<NamedFrame> a = owners_.outwards(event);
+  const std::vector<NamedFrame> b = owners_.outwards(taken);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](const NamedFrame& one, const NamedFrame& other) {
+                      const bool own = &one == &a.front();
+                      return one.function == other.function && (own || one.inlined || one.pc == other.pc);
+                    });
+}
+
+void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  const NamedFrame& frame = lost.frames[depth];
+  WaysOut::Held held{family, frame, puts_in_(frame.function, family), false, {}};
+  held.elsewhere = depth > 0 && namer_.result_type(lost.frames[depth - 1]).empty();
+  if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
+  const std::vector<WaysOut::Place> ways = ways_out_.behind(held);
+  const std::string name = short_name(frame.function);
+  const std::string has =
+      depth == 0 ? fmt::format("{} took a reference", name)
+                 : fmt::format("{} has the reference that {} takes for it", name, short_name(lost.function));
+  const auto missing = [&](const NamedFrame& place, std::string why) {
+    return Suspect{place, "missing put", "candidate", std::move(why)};
   };
-  if (const NamedFrame* holder = lost.holder()) {
-    add_with_ways(ways_out_.behind(family, *holder, puts_in_(holder->function, family)),
-                  {missing(*holder, fmt::format("{} took a reference here and did not give it back{}",
-                                                short_name(holder->function), lost.usual))},
-                  suspects);
-    return;
+  if (ways.empty()) {
+    for (const NamedFrame& place : ways_out_.leaving(held)) {
+      add(suspects, {missing(place, fmt::format("{} in line {} and leaves here without giving it back", has,
+                                                frame.line))});
+    }
   }
-  const auto depth = depth_.usual(subject, function);
-  if (depth && *depth > 0 && *depth < lost.frames.size() && !lost.frames[*depth].file.empty()) {
-    const NamedFrame& frame = lost.frames[*depth];
-    add_with_ways(
-        ways_out_.behind(family, frame, puts_in_(frame.function, family)),
-        {missing(frame, fmt::format("{} has the reference that {} takes for it and did not give it back; "
-                                    "others that call it so do",
-                                    short_name(frame.function), short_name(function)))},
-        suspects);
-    return;
-  }
-  add_handed_on(lost, suspects);
+  const bool own = depth == 0 && lost.holder() != nullptr;
+  add_with_ways(
+      ways,
+      {missing(frame, depth == 0
+                          ? fmt::format("{} here and did not give it back{}", has, own ? lost.usual : "")
+                          : fmt::format("{} and did not give it back; others that call it so do", has))},
+      suspects);
 }
 
 void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& suspects) {
@@ -221,22 +285,36 @@ void Suspects::add_extra_put(const Event& put, const std::string& function, std:
 std::vector<Suspect> Suspects::of_reference(EventId id) {
   const Event taken = history_.event(id);
   std::vector<Suspect> suspects;
-  add_lost_reference(taken, owners_.of(taken).place, suspects);
+  add_lost_reference(id, taken, suspects);
   add(suspects, {{in_source(taken), "missing put", "candidate",
                   "nothing gave back the reference that was taken here"}});
   return suspects;
 }
 
+// What was taken inside of a library without source is told only behind what the counts of functions say: its
+// ways of passing references on are not seen.
 std::vector<Suspect> Suspects::of_surplus(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
+  const auto left = event_pairs_.unpaired(id);
+  const bool in_source = left && std::none_of(left->taken.begin(), left->taken.end(), [&](EventId event) {
+                           return owners_.of(history_.event(event)).frame.file.empty();
+                         });
+  if (!in_source) add_unpaired(id, taken, given_back, suspects);
+  if (!left) return suspects;
+  for (const EventId event : left->taken) add_lost_reference(event, suspects);
+  if (left->before_seen != 0) add_first_reference(id, suspects);
+  return suspects;
+}
+
+void Suspects::add_unpaired(ObjectId id, const Counts& taken, const Counts& given_back,
+                            std::vector<Suspect>& suspects) {
   for (const auto& [function, times] : pairs_.unpaired(pairs_.subject_of(id), taken, given_back).taken) {
     if (const auto event = event_in(id, function, false)) {
-      add_lost_reference(*event, function, suspects);
+      add_lost_reference(EventId(), *event, suspects);
     } else {
       add_first_reference(id, suspects);
     }
   }
-  return suspects;
 }
 
 // Whoever has called into the family's own source file then has got it.
@@ -250,7 +328,20 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
   const auto outside = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& frame) {
     return !frame.file.empty() && frame.file != stack.front().file;
   });
-  add(suspects, {{outside == frames.end() ? in_source(seen) : *outside, "missing put", "candidate",
+  const NamedFrame& frame = outside == frames.end() ? in_source(seen) : *outside;
+  if (outside != frames.end()) {
+    const FamilyId family = history_.object(id).family;
+    const WaysOut::Held held{family, frame, puts_in_(frame.function, family), true,
+                             trail_.behind(first, frame)};
+    for (const NamedFrame& place : ways_out_.leaving(held)) {
+      add(suspects,
+          {{place, "missing put", "candidate",
+            fmt::format("{} leaves here, and no put fits the reference that it had when it was first "
+                        "seen, in line {}",
+                        short_name(frame.function), frame.line)}});
+    }
+  }
+  add(suspects, {{frame, "missing put", "candidate",
                   "no put fits the reference that it had when it was first seen, here"}});
 }
 
@@ -275,6 +366,13 @@ std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Coun
 
 std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
+  if (const auto left = event_pairs_.unpaired(id)) {
+    for (const EventId put : left->given_back) {
+      const Event event = history_.event(put);
+      add_extra_put(event, owners_.of(event).place, suspects);
+    }
+    return suspects;
+  }
   for (const auto& [function, times] : pairs_.unpaired(pairs_.subject_of(id), taken, given_back).given_back) {
     if (const auto event = event_in(id, function, true)) add_extra_put(*event, function, suspects);
   }

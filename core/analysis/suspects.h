@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/activation_trail.h"
+#include "analysis/event_pairs.h"
 #include "analysis/frame_namer.h"
 #include "analysis/reference_pairs.h"
 #include "analysis/release_depth.h"
@@ -34,11 +36,13 @@ class Suspects {
   /// Frames of the function's calls that gave back.
   using PutsIn = std::function<std::vector<NamedFrame>(const std::string& function, FamilyId family)>;
   Suspects(const History& history, FrameNamer& namer, Owners& owners, ReferencePairs& pairs,
-           ReleaseDepth& depth, WaysOut& ways_out, ExampleOf example_of, PutsIn puts_in, IsOfType is_of_type)
+           EventPairs& event_pairs, ReleaseDepth& depth, WaysOut& ways_out, ExampleOf example_of,
+           PutsIn puts_in, IsOfType is_of_type)
       : history_(history),
         namer_(namer),
         owners_(owners),
         pairs_(pairs),
+        event_pairs_(event_pairs),
         depth_(depth),
         ways_out_(ways_out),
         example_of_(std::move(example_of)),
@@ -72,8 +76,11 @@ class Suspects {
   static std::string usual_end(const std::string& function, const ReferencePairs::Partners& partners);
   /// The function returns a pointer to what it has taken a reference to: its caller has the reference then.
   [[nodiscard]] bool hands_out(const NamedFrame& frame, const Event& taken);
-  void add_lost_reference(const Event& taken, const std::string& function, std::vector<Suspect>& suspects);
+  void add_lost_reference(EventId id, std::vector<Suspect>& suspects);
+  /// `id`: none when the event is but one of its kind.
+  void add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects);
   struct LostReference {
+    EventId id;
     Event taken;
     std::string function;
     ReferencePairs::Partners partners;  ///< of what is taken in the function
@@ -83,11 +90,19 @@ class Suspects {
     [[nodiscard]] bool on_stack(const std::string& name) const;
     [[nodiscard]] const NamedFrame* holder() const;
   };
+  /// How far out on the stack of its get a function stands that should have given it back.
+  std::optional<std::size_t> held_at(const LostReference& lost);
+  [[nodiscard]] bool taken_twice(const LostReference& lost);
+  [[nodiscard]] bool same_call(const Event& event, const Event& taken);
+  void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   /// Of one that nobody on the stack usually gives back.
   void add_handed_on(const LostReference& lost, std::vector<Suspect>& suspects);
   /// Those `here` and the ways out on which nothing is given back, the likeliest first.
   static void add_with_ways(const std::vector<WaysOut::Place>& ways, std::vector<Suspect> here,
                             std::vector<Suspect>& suspects);
+  /// By the functions that took and gave back, where the events do not tell.
+  void add_unpaired(ObjectId id, const Counts& taken, const Counts& given_back,
+                    std::vector<Suspect>& suspects);
   /// Of one from before the object was first seen.
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
@@ -96,8 +111,10 @@ class Suspects {
   FrameNamer& namer_;
   Owners& owners_;
   ReferencePairs& pairs_;
+  EventPairs& event_pairs_;
   ReleaseDepth& depth_;
   WaysOut& ways_out_;
+  ActivationTrail trail_{history_, namer_, owners_};
   ExampleOf example_of_;
   PutsIn puts_in_;
   IsOfType is_of_type_;

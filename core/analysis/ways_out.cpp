@@ -133,16 +133,25 @@ NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const 
   return place;
 }
 
-void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here, bool taken,
+FunctionWays::Code WaysOut::code_of(const Held& held, const Here& here) {
+  return {&here.loaded->module->code(),
+          here.ranges,
+          in_file(held.taken, *here.loaded),
+          true,
+          here.inlined,
+          held.elsewhere,
+          held.passed};
+}
+
+void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,
                    const std::vector<NamedFrame>& puts, std::vector<Place>& places) {
   const Module& module = here.loaded->module->code();
   const FunctionWays::GivesBack gives = gives_back(family, here, puts);
   const auto ends = [&](Address target) { return ends_the_program(module, target); };
-  FunctionWays::Code code{&module, here.ranges, taken ? in_file(frame, *here.loaded) : here.begin, taken,
-                          here.inlined};
+  FunctionWays::Code code{&module, here.ranges, here.begin, false, here.inlined, false, {}};
   FunctionWays ways(code);
   std::vector<LostWay> lost = ways.lost(gives, ends);
-  const auto obtained = taken ? std::nullopt : ways.obtained();
+  const auto obtained = ways.obtained();
   if (!obtained) return add(lost, ways.puts(), frame, here, places);
   code.from = *obtained;
   code.taken = true;
@@ -170,27 +179,61 @@ std::vector<WaysOut::Place> WaysOut::likeliest(std::vector<Place> places) {
   return places;
 }
 
-const std::vector<WaysOut::Place>& WaysOut::behind(FamilyId family, const NamedFrame& taken,
-                                                   const std::vector<NamedFrame>& puts) {
-  const auto [entry, added] = known_.try_emplace({family, taken.function, taken.pc, puts.size()});
-  if (!added) return entry->second;
+std::vector<WaysOut::Place> WaysOut::behind(const Held& held) {
+  const std::vector<Here> copies = copies_of(held.taken);
+  if (copies.empty() || !copies.front().contains(held.taken)) return {};
+  const Here& here = copies.front();
+  const Module& module = here.loaded->module->code();
+  FunctionWays ways(code_of(held, here));
+  const auto ends = [&](Address target) { return ends_the_program(module, target); };
+  const std::vector<LostWay> lost = ways.lost(gives_back(held.family, here, held.puts), ends);
   std::vector<Place> places;
-  const std::vector<Here> copies = copies_of(taken);
-  if (!copies.empty() && copies.front().contains(taken))
-    find(family, taken, copies.front(), true, puts, places);
-  return entry->second = likeliest(std::move(places));
+  add(lost, ways.puts(), held.taken, here, places);
+  return likeliest(std::move(places));
 }
 
 const std::vector<WaysOut::Place>& WaysOut::from_begin(FamilyId family, const std::vector<NamedFrame>& puts) {
   static const std::vector<Place> kNone;
   if (puts.empty()) return kNone;
-  const auto [entry, added] = known_.try_emplace({family, puts.front().function, 0, puts.size()});
+  const auto [entry, added] = known_.try_emplace({family, puts.front().function, puts.size()});
   if (!added) return entry->second;
   std::vector<Place> places;
   std::vector<Here> copies = copies_of(puts.front());
   if (copies.size() > kMostCopies) copies.resize(kMostCopies);
-  for (const Here& here : copies) find(family, puts.front(), here, false, puts, places);
+  for (const Here& here : copies) find(family, puts.front(), here, puts, places);
   return entry->second = likeliest(std::move(places));
+}
+
+std::vector<NamedFrame> WaysOut::leaving(const Held& held) {
+  const NamedFrame& taken = held.taken;
+  const std::vector<Here> copies = copies_of(taken);
+  if (copies.empty() || !copies.front().contains(taken)) return {};
+  const Here& here = copies.front();
+  const Module& module = here.loaded->module->code();
+  FunctionWays ways(code_of(held, here));
+  const auto ends = [&](Address target) { return ends_the_program(module, target); };
+  std::vector<Address> places = ways.leaves(gives_back(held.family, here, held.puts), ends);
+  if (here.inlined && !places.empty()) places = {end_of(ways.instructions(), taken, here)};
+  std::map<unsigned, NamedFrame> by_line;
+  for (const Address at : places) {
+    NamedFrame place = taken;
+    place.lost = nullptr;
+    place.pc = here.loaded->bias + at;
+    place.line = line_of(at, taken, here);
+    if (place.line != 0) by_line.try_emplace(place.line, std::move(place));
+  }
+  if (by_line.size() > kMostLostWays) return {};
+  std::vector<NamedFrame> frames;
+  for (auto& [line, place] : by_line) frames.push_back(std::move(place));
+  return frames;
+}
+
+// A copy has no code where it ends: its last line comes nearest.
+Address WaysOut::end_of(const std::vector<Address>& instructions, const NamedFrame& frame,
+                        const Here& here) const {
+  return *std::max_element(instructions.begin(), instructions.end(), [&](Address a, Address b) {
+    return line_of(a, frame, here) < line_of(b, frame, here);
+  });
 }
 
 }  // namespace refhist

@@ -28,11 +28,21 @@ class WaysOut {
     /// It leads to the next reference without code of its own: the line is the branch's.
     bool no_line = false;
   };
+  /// A function that has a reference.
+  struct Held {
+    FamilyId family;
+    NamedFrame taken;
+    std::vector<NamedFrame> puts;
+    bool elsewhere = false;      ///< FunctionWays::Code::elsewhere
+    std::vector<Passed> passed;  ///< FunctionWays::Code::passed
+  };
   /// From the call that `taken` is the frame of, which takes such a reference. `puts`: frames of the same
   /// function in calls that gave one back. The likeliest first; empty when there are none, or too many to say
   /// anything.
-  const std::vector<Place>& behind(FamilyId family, const NamedFrame& taken,
-                                   const std::vector<NamedFrame>& puts);
+  std::vector<Place> behind(const Held& held);
+  /// Where the function of this frame, which takes such a reference and keeps it in no memory, leaves with
+  /// it: one frame for each line, in order. Empty when it gives it back on some way, or leaves in too many.
+  std::vector<NamedFrame> leaving(const Held& held);
   /// From the beginning of the function that `puts` are frames of.
   const std::vector<Place>& from_begin(FamilyId family, const std::vector<NamedFrame>& puts);
 
@@ -48,8 +58,11 @@ class WaysOut {
   const LoadedModule* module_of(const NamedFrame& frame) const;
   /// Where the frame's function has code, its own and inlined; the frame's own first.
   std::vector<Here> copies_of(const NamedFrame& frame) const;
-  void find(FamilyId family, const NamedFrame& frame, const Here& here, bool taken,
-            const std::vector<NamedFrame>& puts, std::vector<Place>& places);
+  /// From the beginning of the function.
+  void find(FamilyId family, const NamedFrame& frame, const Here& here, const std::vector<NamedFrame>& puts,
+            std::vector<Place>& places);
+  /// The code behind the call that took it.
+  static FunctionWays::Code code_of(const Held& held, const Here& here);
   /// Unless they are as many as the puts.
   void add(const std::vector<LostWay>& lost, std::size_t puts, const NamedFrame& frame, const Here& here,
            std::vector<Place>& places);
@@ -58,6 +71,7 @@ class WaysOut {
   bool enters_put(FamilyId family, const Module& module, Address target);
   bool ends_the_program(const Module& module, Address target);
   NamedFrame place_of(const LostWay& way, const NamedFrame& frame, const Here& here) const;
+  Address end_of(const std::vector<Address>& instructions, const NamedFrame& frame, const Here& here) const;
   unsigned line_of(Address at, const NamedFrame& frame, const Here& here) const;
   static std::vector<Place> likeliest(std::vector<Place> places);
   void find_puts();
@@ -65,8 +79,8 @@ class WaysOut {
   const ModuleMap& modules_;
   const SiteTable& sites_;
   CodeGraph& graph_;
-  /// By function, where it took the reference, and how many of its puts were known then.
-  std::map<std::tuple<FamilyId, std::string, Address, std::size_t>, std::vector<Place>> known_;
+  /// From their beginning, by function, and how many of its puts were known then.
+  std::map<std::tuple<FamilyId, std::string, std::size_t>, std::vector<Place>> known_;
   std::map<std::pair<const Module*, Address>, std::set<FamilyId>>
       puts_;  // functions, and inlined instructions
   std::size_t sites_seen_ = 0;

@@ -108,6 +108,7 @@ Signature DebugInfo::read_signature(const std::string& name, const Dwarf_Die& fu
   Signature signature{.function = name,
                       .result_type = types.spell(die_type(function)),
                       .result_pointee = types.pointee(die_type(function)),
+                      .hands_nothing_out = TypeSpelling::is_number(die_type(function)),
                       .parameters = {}};
   // The abstract instance has the parameters as they were written; a clone's own may be fewer.
   const Dwarf_Die written = die_reference(function, DW_AT_abstract_origin).value_or(function);
@@ -115,6 +116,7 @@ Signature DebugInfo::read_signature(const std::string& name, const Dwarf_Die& fu
     // "__in_chrg" of constructors and destructors is no argument of what GCC makes of them.
     if (die_tag(child) != DW_TAG_formal_parameter || die_name(child) == "__in_chrg") return;
     const auto type = die_type(child);
+    if (TypeSpelling::leads_to_pointer(type)) signature.hands_nothing_out = false;
     signature.parameters.push_back(
         {.name = std::string(die_name(child)), .type = types.spell(type), .pointee = types.pointee(type)});
   });

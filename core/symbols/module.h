@@ -54,6 +54,9 @@ struct Signature {
   std::string function;  ///< linkage name
   std::string result_type;
   std::string result_pointee;
+  /// The caller gets no pointer from it: the result is nothing, a number or an enumerator, and no parameter
+  /// points at a pointer.
+  bool hands_nothing_out = false;
   std::vector<Parameter> parameters;
 };
 

@@ -121,4 +121,16 @@ std::string TypeSpelling::pointee(std::optional<Dwarf_Die> type) const {
   return std::string(names_.scope_of(*target)) + std::string(die_name(*target));
 }
 
+bool TypeSpelling::is_number(std::optional<Dwarf_Die> type) {
+  type = strip_typedefs(type);
+  return !type || die_tag(*type) == DW_TAG_base_type || die_tag(*type) == DW_TAG_enumeration_type;
+}
+
+bool TypeSpelling::leads_to_pointer(std::optional<Dwarf_Die> type) {
+  type = strip_typedefs(type);
+  if (!type || !is_pointer_like(die_tag(*type))) return false;
+  const auto target = strip_typedefs(die_type(*type));
+  return target && is_pointer_like(die_tag(*target));
+}
+
 }  // namespace refhist

@@ -18,6 +18,10 @@ class TypeSpelling {
   /// Name of the struct, class, union or of a typedef of one that the type is a pointer or reference to,
   /// through typedefs; empty otherwise.
   [[nodiscard]] std::string pointee(std::optional<Dwarf_Die> type) const;
+  /// Nothing, a number or an enumerator, through typedefs.
+  [[nodiscard]] static bool is_number(std::optional<Dwarf_Die> type);
+  /// A pointer or reference to a pointer.
+  [[nodiscard]] static bool leads_to_pointer(std::optional<Dwarf_Die> type);
 
  private:
   [[nodiscard]] std::string declare(std::optional<Dwarf_Die> type, std::string declarator, int depth) const;

@@ -1,0 +1,46 @@
+// What else is known of the call of a function that took a reference: the calls that it made afterwards, as
+// far as events tell of them.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/owners.h"
+#include "history/history.h"
+
+namespace refhist {
+
+/// A call that it made, by where this returns to in the file.
+struct Passed {
+  Address at = 0;
+  bool gave_other = false;  ///< it gave back another reference of the family than the one that was lost
+};
+
+class ActivationTrail {
+ public:
+  ActivationTrail(const History& history, FrameNamer& namer, Owners& owners)
+      : history_(history), namer_(namer), owners_(owners) {}
+  /// Of the call that `frame`, of the stack of the event, is in: in order. Another call of the function from
+  /// the same place may follow; that can be told only from its code.
+  std::vector<Passed> behind(EventId id, const NamedFrame& frame);
+
+ private:
+  struct Here {
+    std::vector<StackFrame> outer;  ///< that called the function
+    StackFrame frame;
+    Address bias = 0;
+    Address function = 0;  ///< where it begins, in the file
+    const Module* module = nullptr;
+  };
+  [[nodiscard]] std::optional<Here> find(const Event& event, const NamedFrame& frame) const;
+  /// Where that function stands on the stack; nothing when it is not in that call.
+  [[nodiscard]] std::optional<StackFrame> place(const Here& here, StackId stack) const;
+  bool gave_other(const Event& event, const Event& taken, const Here& here, const StackFrame& at);
+
+  const History& history_;
+  FrameNamer& namer_;
+  Owners& owners_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,241 @@
+#include "analysis/event_pairs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/assignment.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kMostPaired = 200;  // of an object: the time goes with their third power
+constexpr int kLearnRounds = 3;
+constexpr double kNever = 30;       // a put that came before the get
+constexpr double kUnanswered = 40;  // a put that answers nothing: only where there are more puts than gets
+constexpr double kApart = 0.02;     // what lies between counts little: it decides among equals
+
+// How likely a put answers a get before anything was learned.
+constexpr double kSameCall = 0.9;   // by the same function in the same call
+constexpr double kOuterCall = 0.8;  // by a function that was running when it was taken
+constexpr double kInnerCall = 0.4;  // by one that was called with it
+constexpr double kEachFurther = 0.8;
+constexpr double kNotHanded = 0.25;  // out of a function that leaves no pointer with its caller
+constexpr double kSameFunction = 0.3;
+constexpr double kOnStack = 0.1;
+constexpr double kHanded = 0.3;
+constexpr double kAlike = 0.3;
+constexpr double kAny = 0.05;
+constexpr double kOtherWay = 0.6;  // one by a library's function, the other one not
+
+/// A constructor may leave it to others to take the first one, or make several.
+std::size_t references_of(const Event& event) {
+  constexpr std::int64_t kMost = 4;
+  return event.role == Role::init
+             ? static_cast<std::size_t>(std::clamp<std::int64_t>(event.after.value_or(1), 0, kMost))
+             : 1;
+}
+
+template <class Map>
+double number_in(const Map& counts, const typename Map::key_type& key) {
+  const auto found = counts.find(key);
+  return found == counts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+std::uint32_t EventPairs::kind_of(const CallPath& path, Role role) {
+  const auto next = static_cast<std::uint32_t>(kinds_.size());
+  const std::tuple kind(path.steps.front().function, path.by_library, role == Role::init);
+  const std::uint32_t number = kinds_.try_emplace(kind, next).first->second;
+  if (role == Role::init) births_.insert(number);
+  return number;
+}
+
+// A constructor that begins with a get: its init event tells of the same reference.
+void EventPairs::take_out_told_twice(const Object& object, bool born_here, std::size_t born, Life& life) {
+  if (!born_here || !object.base_known || object.moved_unobserved) return;
+  const auto more = static_cast<std::int64_t>(life.gets.size()) - static_cast<std::int64_t>(life.puts.size());
+  if (more <= object.ledger) return;
+  std::erase_if(life.gets, [&](const Call& get) { return get.order < born; });
+}
+
+std::optional<EventPairs::Life> EventPairs::life_of(ObjectId id) {
+  if (history_.folded_events(id) != nullptr || history_.listed_events(id) > 4 * kMostPaired)
+    return std::nullopt;
+  const Object& object = history_.object(id);
+  std::vector<std::pair<EventId, Event>> events;
+  history_.read_back(id, [&](const EventLog::Entry& entry) {
+    if (acquires(entry.event) || gives_back(entry.event)) events.emplace_back(entry.id, entry.event);
+  });
+  if (events.size() > kMostPaired || history_.before_seen(id) > 1) return std::nullopt;
+  std::reverse(events.begin(), events.end());
+  Life life;
+  for (std::int64_t i = history_.before_seen(id); i > 0; --i)
+    life.gets.push_back({0, EventId(), Event(), &before_seen_, kind_of(before_seen_, Role::init)});
+  bool born_here = false;
+  std::size_t born = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto& [event_id, event] = events[i];
+    const CallPath& path = paths_.of(event);
+    std::vector<Call>& calls = gives_back(event) ? life.puts : life.gets;
+    calls.insert(
+        calls.end(), references_of(event),
+        {i + 1, event_id, event, &path, kind_of(path, event.role), !gives_back(event) && life.gets.empty()});
+    if (event_id == object.born && event_id != object.first_event && event.role == Role::init) {
+      born_here = true;
+      born = i + 1;
+    }
+  }
+  take_out_told_twice(object, born_here, born, life);
+  return life;
+}
+
+EventPairs::Partner EventPairs::partner(const Call& get, const Call& put) {
+  const auto relation = CallPaths::relation(*get.path, *put.path);
+  if (relation && relation->same_call) return {true, relation->get, relation->put, 0};
+  return {false, 0, 0, put.kind};
+}
+
+double EventPairs::likely_before(const Call& get, const Call& put) {
+  const double way = get.path->by_library == put.path->by_library ? 1 : kOtherWay;
+  const auto relation = CallPaths::relation(*get.path, *put.path);
+  if (relation && relation->same_call) {
+    const std::size_t apart = relation->get + relation->put;
+    const double likely = apart == 0 ? kSameCall : relation->put == 0 ? kOuterCall : kInnerCall;
+    const auto inner = get.path->steps.begin();
+    const bool kept = std::any_of(inner, inner + static_cast<std::ptrdiff_t>(relation->get),
+                                  [](const CallPath::Step& step) { return step.hands_nothing_out; });
+    return way * likely * std::pow(kEachFurther, static_cast<double>(apart)) * (kept ? kNotHanded : 1);
+  }
+  if (relation) return way * (relation->get == 0 ? kSameFunction : kOnStack);
+  const std::uint32_t taker = get.path->steps.front().function;
+  const std::uint32_t giver = put.path->steps.front().function;
+  const auto [known, added] = alike_.try_emplace({taker, giver});
+  if (added) known->second = pairs_.likeness({paths_.name_of(taker), paths_.name_of(giver)});
+  const bool handed = owners_.hands_to(paths_.name_of(taker), paths_.name_of(giver));
+  return way * std::max({kAny, handed ? kHanded : 0, kAlike * known->second});
+}
+
+double EventPairs::cost(const Model& model, const Call& get, const Call& put) {
+  if (put.order < get.order) return kNever;
+  const bool birth = get.event.role == Role::init;
+  const Partner with = partner(get, put);
+  const double before = likely_before(get, put);
+  const double puts = number_in(model.puts, put.kind) + 1;
+  const double role_partner =
+      (number_in(model.role_partners, {birth, with}) + before) / (number_in(model.roles, birth) + 1);
+  const double role_kind = (number_in(model.role_kinds, {birth, put.kind}) + before) / puts;
+  const double of_get =
+      (number_in(model.partners, {get.kind, with}) + role_partner) / (number_in(model.gets, get.kind) + 1);
+  const double of_put = (number_in(model.kinds, {get.kind, put.kind}) + role_kind) / puts;
+  const double apart = kApart * std::log(static_cast<double>(put.order - get.order));
+  return -std::log(of_get) - std::log(of_put) + (get.first ? -apart : apart);
+}
+
+std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life) {
+  std::vector<std::vector<double>> costs(life.puts.size());
+  for (std::size_t row = 0; row < life.puts.size(); ++row) {
+    for (const Call& get : life.gets) costs[row].push_back(cost(model, get, life.puts[row]));
+    costs[row].resize(life.gets.size() + life.puts.size(), kUnanswered);
+  }
+  return cheapest_assignment(costs);
+}
+
+EventPairs::Model EventPairs::learn(const std::vector<std::pair<Life, double>>& lives, const Model& before) {
+  Model model;
+  for (const auto& [life, weight] : lives) {
+    const std::vector<std::size_t> answers = match(before, life);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i] >= life.gets.size()) continue;
+      const Call& get = life.gets[answers[i]];
+      const Call& put = life.puts[i];
+      model.gets[get.kind] += weight;
+      model.puts[put.kind] += weight;
+      model.partners[{get.kind, partner(get, put)}] += weight;
+      model.kinds[{get.kind, put.kind}] += weight;
+      const bool birth = get.event.role == Role::init;
+      model.roles[birth] += weight;
+      model.role_partners[{birth, partner(get, put)}] += weight;
+      model.role_kinds[{birth, put.kind}] += weight;
+    }
+  }
+  return model;
+}
+
+const EventPairs::Model& EventPairs::model_of(const ReferencePairs::Subject& subject) {
+  const auto [entry, added] = models_.try_emplace(subject);
+  if (!added) return entry->second;
+  std::vector<std::pair<Life, double>> lives;
+  for (const auto& [id, weight] : sample_(subject)) {
+    auto life = life_of(id);
+    const bool whole = life && !life->gets.empty() && life->gets.size() == life->puts.size();
+    if (whole && life->gets.size() <= kMostPaired / 4) lives.emplace_back(std::move(*life), weight);
+  }
+  Model model;
+  for (int round = 0; round < kLearnRounds; ++round) model = learn(lives, model);
+  return entry->second = std::move(model);
+}
+
+// Of several puts by one call of a function, the first ones are those that had a reference to give back.
+void EventPairs::leave_last_of_equals(const Life& life, std::vector<std::size_t>& answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] < life.gets.size()) continue;
+    for (std::size_t later = answers.size() - 1; later > i; --later) {
+      const auto relation = CallPaths::relation(*life.puts[i].path, *life.puts[later].path);
+      const bool equal = relation && relation->same_call && relation->get == 0 && relation->put == 0;
+      if (!equal || answers[later] >= life.gets.size()) continue;
+      std::swap(answers[i], answers[later]);
+      break;
+    }
+  }
+}
+
+std::optional<EventPairs::Unpaired> EventPairs::unpaired(ObjectId id) {
+  const auto life = life_of(id);
+  if (!life || life->gets.empty()) return std::nullopt;
+  const Model& model = model_of(pairs_.subject_of(id));
+  std::vector<std::size_t> answers = match(model, *life);
+  leave_last_of_equals(*life, answers);
+  std::vector<bool> answered(life->gets.size());
+  Unpaired left;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] < life->gets.size()) {
+      answered[answers[i]] = true;
+    } else {
+      left.given_back.push_back(life->puts[i].id);
+    }
+  }
+  for (std::size_t i = 0; i < answered.size(); ++i) {
+    if (answered[i]) continue;
+    if (life->gets[i].order == 0) {
+      ++left.before_seen;
+    } else {
+      left.taken.push_back(life->gets[i].id);
+    }
+  }
+  return left;
+}
+
+// Of calls of that kind, else of all that are of the same role: how far out the family's references are held.
+std::optional<EventPairs::Holder> EventPairs::usual_holder(const Event& taken) {
+  const Model& model = model_of(pairs_.subject_of(taken.object));
+  const std::uint32_t kind = kind_of(paths_.of(taken), taken.role);
+  const bool known = model.gets.contains(kind);
+  const bool birth = taken.role == Role::init;
+  double all = 0;
+  std::map<std::size_t, double> depths;
+  const auto counts = [&](std::uint32_t other) {
+    return known ? other == kind : births_.contains(other) == birth;
+  };
+  for (const auto& [other, times] : model.gets) all += counts(other) ? times : 0;
+  for (const auto& [pair, times] : model.partners) {
+    if (pair.second.same_call && counts(pair.first)) depths[pair.second.get] += times;
+  }
+  const auto best = std::max_element(depths.begin(), depths.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (best == depths.end()) return std::nullopt;
+  return Holder{best->first, best->second / all};
+}
+
+}  // namespace refhist

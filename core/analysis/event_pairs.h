@@ -1,0 +1,104 @@
+// Which of an object's references was lost, or which put had none to give back: its gets and puts in order,
+// each put with the get that it answers. What answers what is learned from objects that were released clean;
+// where there is nothing to learn, a function that is still running, or was when the reference was taken,
+// gives back its own. A put answers a get that came before it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/call_paths.h"
+#include "analysis/reference_pairs.h"
+#include "history/history.h"
+
+namespace refhist {
+
+class EventPairs {
+ public:
+  /// Objects of the family that were released clean, with what each counts for.
+  using Sample = std::function<std::vector<std::pair<ObjectId, double>>(const ReferencePairs::Subject&)>;
+  EventPairs(const History& history, FrameNamer& namer, Owners& owners, ReferencePairs& pairs, Sample sample)
+      : history_(history),
+        owners_(owners),
+        pairs_(pairs),
+        paths_(namer, owners),
+        sample_(std::move(sample)) {}
+
+  struct Unpaired {
+    std::vector<EventId> taken;       ///< that nothing gave back, in order
+    std::size_t before_seen = 0;      ///< of those from before the object was first seen
+    std::vector<EventId> given_back;  ///< that nobody had taken
+  };
+  /// Nothing when the object has too many events, or some that are only counted.
+  std::optional<Unpaired> unpaired(ObjectId id);
+  /// Whether, and how far out on its stack, what was taken so is usually given back by a function that called
+  /// for it.
+  struct Holder {
+    std::size_t depth = 0;
+    double share = 0;
+  };
+  std::optional<Holder> usual_holder(const Event& taken);
+
+ private:
+  struct Call {
+    std::size_t order = 0;
+    EventId id;
+    Event event;
+    const CallPath* path = nullptr;
+    std::uint32_t kind = 0;  ///< number of place, by_library, and whether it is a birth
+    bool first = false;      ///< the reference that it was born with: for whoever has it to the end
+  };
+  struct Life {
+    std::vector<Call> gets;
+    std::vector<Call> puts;
+  };
+  /// CallPaths::Relation in the same call, or by which kind of call.
+  struct Partner {
+    bool same_call = false;
+    std::size_t get = 0;
+    std::size_t put = 0;
+    std::uint32_t kind = 0;
+    auto operator<=>(const Partner&) const = default;
+  };
+  struct Model {
+    std::map<std::uint32_t, double> gets;
+    std::map<std::uint32_t, double> puts;
+    std::map<std::pair<std::uint32_t, Partner>, double> partners;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> kinds;
+    // The same of all births, and of all other gets: what a kind that was never seen goes by.
+    std::map<bool, double> roles;
+    std::map<std::pair<bool, Partner>, double> role_partners;
+    std::map<std::pair<bool, std::uint32_t>, double> role_kinds;
+  };
+  std::optional<Life> life_of(ObjectId id);
+  static void take_out_told_twice(const Object& object, bool born_here, std::size_t born, Life& life);
+  std::uint32_t kind_of(const CallPath& path, Role role);
+  /// Of each put, its get; none where it is no less than gets.size().
+  std::vector<std::size_t> match(const Model& model, const Life& life);
+  static void leave_last_of_equals(const Life& life, std::vector<std::size_t>& answers);
+  double cost(const Model& model, const Call& get, const Call& put);
+  double likely_before(const Call& get, const Call& put);
+  static Partner partner(const Call& get, const Call& put);
+  const Model& model_of(const ReferencePairs::Subject& subject);
+  Model learn(const std::vector<std::pair<Life, double>>& lives, const Model& before);
+
+  const History& history_;
+  Owners& owners_;
+  ReferencePairs& pairs_;
+  CallPaths paths_;
+  Sample sample_;
+  CallPath before_seen_{{{paths_.number_of({}), 0, false, false}}, false};
+  std::map<std::tuple<std::uint32_t, bool, bool>, std::uint32_t> kinds_;
+  std::set<std::uint32_t> births_;  // of the kinds
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> alike_;
+  std::map<ReferencePairs::Subject, Model> models_;
+};
+
+}  // namespace refhist
