@@ -11,10 +11,10 @@
 namespace refhist {
 
 namespace {
-constexpr const char* kResumingCommands[] = {"process continue",      "process attach",  "process connect",
-                                             "process signal",        "thread continue", "thread step-in",
-                                             "thread step-over",      "thread step-out", "thread step-inst",
-                                             "thread step-inst-over", "thread until"};
+constexpr const char* kResumingCommands[] = {"process continue", "process attach", "process connect",
+                                             "process signal", "thread continue"};
+constexpr const char* kSteppingCommands[] = {"thread step-in",   "thread step-over",      "thread step-out",
+                                             "thread step-inst", "thread step-inst-over", "thread until"};
 constexpr const char* kEvaluatingCommands[] = {"expression", "dwim-print"};
 constexpr const char* kShowingCode[] = {"disassemble", "memory read", "frame select"};
 constexpr const char* kKillingCommands[] = {"process launch", "process kill"};
@@ -111,6 +111,8 @@ void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
   void* id = baton_of(debugger_id_);
   for (const char* command : kResumingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_resume, id);
+  for (const char* command : kSteppingCommands)
+    interpreter.SetCommandOverrideCallback(command, &before_step, id);
   interpreter.SetCommandOverrideCallback("process detach", &before_detach, id);
   for (const char* command : kEvaluatingCommands)
     interpreter.SetCommandOverrideCallback(command, &before_expression, id);
@@ -121,8 +123,13 @@ void DebuggerSessions::watch_commands(lldb::SBDebugger& debugger) {
 }
 
 bool DebuggerSessions::before_resume(void* debugger_id, const char**) {
-  at_command(debugger_id, [](TargetSession&) {});
+  at_command(debugger_id, [](TargetSession& session) { session.expect_run(); });
   return false;  // LLDB goes on with its command
+}
+
+bool DebuggerSessions::before_step(void* debugger_id, const char**) {
+  at_command(debugger_id, [](TargetSession& session) { session.expect_step(); });
+  return false;
 }
 
 bool DebuggerSessions::before_detach(void* debugger_id, const char**) {

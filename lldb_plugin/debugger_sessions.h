@@ -34,6 +34,7 @@ class DebuggerSessions {
   /// since the last look must be known to the core, and acted on, before the program goes on.
   void watch_commands(lldb::SBDebugger& debugger);
   static bool before_resume(void* debugger_id, const char** words);
+  static bool before_step(void* debugger_id, const char** words);
   static bool before_detach(void* debugger_id, const char** words);
   static bool before_kill(void* debugger_id, const char** words);
   /// LLDB is about to end.

@@ -9,7 +9,6 @@
 #include "expression.h"
 #include "file_path.h"
 #include "hidden_name.h"
-#include "host_program.h"
 #include "memory_writer.h"
 #include "program_calls.h"
 #include "register_reader.h"

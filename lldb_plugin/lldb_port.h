@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "counter_watchpoints.h"
+#include "host_program.h"
 #include "port/debugger_port.h"
 #include "process_access.h"
 #include "site_breakpoints.h"
@@ -60,6 +61,8 @@ class LldbPort : public DebuggerPort {
   /// LLDB 19 takes a thread that has stepped onto the second for one that the user wants to see.
   [[nodiscard]] bool can_stop_behind() const override { return false; }
   [[nodiscard]] bool can_step_past_breakpoints() const override { return false; }
+  [[nodiscard]] bool tells_of_steps() const override { return !is_lldb_dap() && !is_lldb_vscode(); }
+  [[nodiscard]] PassedLine passed_line() const override { return PassedLine::zero; }
   bool breakpoint_alive(Address address) override { return breakpoints_.alive(address); }
 
   std::string place_watchpoint(Address address, unsigned size) override {

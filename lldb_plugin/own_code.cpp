@@ -1,15 +1,17 @@
 #include "own_code.h"
 
 #include <set>
+#include <utility>
 
 #include "memory_writer.h"
 #include "port/code_memory.h"
 
 namespace refhist {
 
-void cache_own_code(lldb::SBTarget& target, lldb::SBProcess& process, std::vector<CodeBytes> covered) {
+std::vector<CodeBytes> cache_own_code(lldb::SBTarget& target, lldb::SBProcess& process,
+                                      std::vector<CodeBytes> covered) {
   const CodeMemory memory(static_cast<long>(process.GetProcessID()));
-  if (!memory.is_open()) return;
+  if (!memory.is_open()) return {};
   std::set<lldb::addr_t> places;
   for (const CodeBytes& code : covered) {
     for (std::size_t i = 0; i < code.wanted.size(); ++i) places.insert(code.address + i);
@@ -26,6 +28,17 @@ void cache_own_code(lldb::SBTarget& target, lldb::SBProcess& process, std::vecto
   for (const CodeBytes& code : covered) {
     if (!memory.write(code.address, code.expected))
       process.WriteMemory(code.address, code.expected.data(), code.expected.size(), error);
+  }
+  return covered;
+}
+
+void forget_own_code(lldb::SBProcess& process, const std::vector<CodeBytes>& covered) {
+  const CodeMemory memory(static_cast<long>(process.GetProcessID()));
+  lldb::SBError error;
+  for (const CodeBytes& code : covered) {
+    if (!memory.holds(code.address, code.expected)) continue;  // it is no jump any more
+    const std::size_t last = code.expected.size() - 1;         // where no breakpoint is
+    process.WriteMemory(code.address + last, &code.expected[last], 1, error);
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <exception>
 #include <string_view>
+#include <utility>
 
+#include "host_program.h"
 #include "own_code.h"
 
 namespace refhist {
@@ -12,9 +14,6 @@ constexpr const char* kVforkNote =
     "follow-fork-mode is child: LLDB takes all breakpoints out of a child made by vfork, so its gets and "
     "puts are not "
     "seen before it executes a program";
-
-// Bytes of code around a stop: where there is no source, LLDB shows some of it.
-constexpr Address kShown = 256;
 
 bool follows_child(lldb::SBTarget& target) {
   const lldb::SBStringList value = lldb::SBDebugger::GetInternalVariableValue(
@@ -104,11 +103,32 @@ void TargetSession::expect_detach() {
   });
 }
 
-void TargetSession::show_own_code(Address begin, Address end) {
+void TargetSession::expect_run() {
+  stepping_ = {};
+  if (shown_.empty()) return;
+  lldb::SBProcess process = target_.GetProcess();
+  forget_own_code(process, std::exchange(shown_, {}));
+}
+
+void TargetSession::expect_step() {
+  expect_run();
+  lldb::SBThread thread = target_.GetProcess().GetSelectedThread();
+  stepping_ = {thread.GetThreadID(), thread.GetFrameAtIndex(0).GetSP()};
+}
+
+// LLDB has forgotten a step that comes to a breakpoint, also to one that goes on by itself: the program would
+// run on. Where the step has left its function it would have stopped.
+bool TargetSession::is_stepped_out(lldb::SBThread& thread) const {
+  return thread.GetThreadID() == stepping_.tid && thread.GetFrameAtIndex(0).GetSP() > stepping_.sp;
+}
+
+void TargetSession::show_own_code() {
   guarded([&] {
     lldb::SBProcess process = target_.GetProcess();
+    // An editor steps without a command that would have it forgotten.
+    if (is_lldb_dap() || is_lldb_vscode()) return false;
     if (port().process().state == ProcessState::stopped && port().process().local)
-      cache_own_code(target_, process, session_.covered_code(begin, end));
+      shown_ = cache_own_code(target_, process, session_.covered_code(0, ~Address{0}));
     return false;
   });
 }
@@ -122,13 +142,12 @@ bool TargetSession::hit(lldb::SBProcess& process, lldb::SBThread& thread,
   }
   if (!observer_.knows(process)) catch_up(ProcessObserver::Occasion::breakpoint);
   LldbPort port(target_.GetDebugger(), target_, process, thread, access_, sites_, watchpoints_);
-  if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress())) return false;
+  if (!session_.hit(port, static_cast<long>(thread.GetThreadID()), location.GetLoadAddress()))
+    return is_stepped_out(thread);
   const std::string reason = session_.stop_reason();
   port.print(reason);
   // Others may stand at breakpoints of ours at the same time, and LLDB may show one of these.
   process.SetSelectedThread(thread);
-  const Address pc = location.GetLoadAddress();
-  show_own_code(pc - kShown, pc + kShown);
   return !stop_text_.give(target_, process, thread, reason);
 }
 

@@ -43,14 +43,17 @@ class TargetSession {
   void changed(lldb::tid_t tid, Address address);
   /// Tells the core what became of the process since the last time, and prepares for the next launch.
   void catch_up(ProcessObserver::Occasion occasion);
+  /// The user has the program go on, or steps the selected thread.
+  void expect_run();
+  void expect_step();
   /// LLDB is about to let go of the process.
   void expect_detach();
   /// LLDB itself is about to end.
   void quitting();
   /// LLDB is about to end the process.
   void expect_kill() { observer_.expect_kill(); }
-  /// The user is about to look at code in [begin, end).
-  void show_own_code(Address begin = 0, Address end = ~Address{0});
+  /// The user is about to look at code.
+  void show_own_code();
   /// The user is about to have an expression evaluated.
   void expect_leftovers() { leftovers_.expect(); }
 
@@ -61,6 +64,7 @@ class TargetSession {
                         lldb::SBBreakpointLocation& location);
   bool hit(lldb::SBProcess& process, lldb::SBThread& thread, lldb::SBBreakpointLocation& location);
   void erase_leftovers();
+  [[nodiscard]] bool is_stepped_out(lldb::SBThread& thread) const;
   template <class Work>
   bool guarded(Work&& work);
   LldbPort port() { return {target_.GetDebugger(), target_, access_, sites_, watchpoints_}; }
@@ -77,6 +81,12 @@ class TargetSession {
   ExpressionLeftovers leftovers_;
   LaunchBreakpoint launch_;
   StopText stop_text_{access_};
+  struct Step {
+    lldb::tid_t tid = 0;
+    Address sp = 0;
+  };
+  std::vector<CodeBytes> shown_;  // for forget_own_code
+  Step stepping_;                 // what the user's last step began with; no thread when it was none
   Session session_;
   DetachWatch detach_watch_;  // the last one: it uses all the others
 };

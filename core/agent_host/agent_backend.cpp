@@ -241,6 +241,10 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   }
   request.others = others_near(id);
   if (!site.counter) request.stops = debugger_stops(port, *module, request.function);
+  if (site.counter && !port.tells_of_steps()) request.stops = line_stops(port, *module, site.address);
+  // A step of LLDB's into the function ends behind the jump, and the call comes back to the stub: a
+  // breakpoint there would have it forget the steps that follow.
+  request.frame_shows = !watches || port.passed_line() == DebuggerPort::PassedLine::no_statement;
   const PatchResult planned = plan_patch(request, known.targets);
   if (!planned.patch) return planned.why_not;
   if (planned.patch->prefix != 0) {
@@ -666,7 +670,8 @@ void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
   if (!piece.set_frames(bytes)) return;
   const std::vector<std::uint8_t> file = make_symbol_file(piece.code_size(), names, bytes, piece.frames_at());
   context_.modules.put_generated(Module::from_image("[refhist]", file), base);
-  show(port, piece, file);
+  const CodeLines lines = make_code_lines(1, piece.code_size(), port.passed_line());
+  show(port, piece, make_symbol_file(piece.code_size(), names, bytes, piece.frames_at(), &lines));
 }
 
 void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file) {

@@ -69,6 +69,8 @@ class AgentBackend {
   [[nodiscard]] Address stub_of(DebuggerPort& port, SiteId id, const AgentWatch& watch) const;
   /// The armed site whose patch begins there.
   [[nodiscard]] std::optional<SiteId> patched_at(Address pc) const;
+  /// A step over a line would end inside of the jump that the site has, or had and can have again.
+  [[nodiscard]] bool covers_line(const DebuggerPort& port, SiteId id) const;
   /// Where the armed site's jump is.
   [[nodiscard]] Address jump_of(SiteId id) const { return armed_.at(id).patch.at; }
   /// A thread stands at the armed site's beginning or at its jump: where it would stand with the same

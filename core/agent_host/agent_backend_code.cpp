@@ -2,7 +2,10 @@
 // them.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "agent_host/agent_backend.h"
+#include "agent_host/debugger_stops.h"
 #include "agent_host/detached_process.h"
 #include "patching/relocator.h"
 
@@ -21,6 +24,17 @@ std::vector<CodeBytes> AgentBackend::covered_code(Address begin, Address end) co
   if (!agent_) return code;
   for (const Hook& hook : agent_->hooks) add(hook.patch, hook.stub);
   return code;
+}
+
+bool AgentBackend::covers_line(const DebuggerPort& port, SiteId id) const {
+  const auto armed = armed_.find(id);
+  const auto rested = rested_.find(id);
+  const LoadedModule* module = context_.modules.get(context_.sites.get(id).module);
+  if ((armed == armed_.end() && rested == rested_.end()) || module == nullptr) return false;
+  const Address jump = (armed == armed_.end() ? rested : armed)->second.patch.at;
+  const std::vector<Address> stops = line_stops(port, *module, jump);
+  return std::any_of(stops.begin(), stops.end(),
+                     [&](Address stop) { return jump < stop && stop - jump < kJumpSize; });
 }
 
 std::string AgentBackend::leave_detached(long pid) {

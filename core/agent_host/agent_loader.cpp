@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include <cstring>
+#include <exception>
 #include <optional>
 
 #include "agent_host/process_layout.h"
@@ -80,6 +81,18 @@ void map_data(Program& program, std::uint64_t descriptor, LoadedAgent& loaded, a
   loaded.data = {{config.shared, config.shared + size}, {config.control, config.control + agent::kPage}};
 }
 
+// A debugger's breakpoint, as `finish` has one where a call comes back to, can be put into shared memory only
+// where that is writable. Some programs may have no code that is.
+Address map_piece(Program& program, Address place, std::uint64_t descriptor, std::uint64_t offset) {
+  constexpr int kFlags = MAP_SHARED | MAP_FIXED_NOREPLACE;
+  constexpr int kRights = PROT_READ | PROT_EXEC;
+  try {
+    return program.map(place, SharedArea::kCodePiece, kRights | PROT_WRITE, kFlags, descriptor, offset);
+  } catch (const std::exception&) {
+    return program.map(place, SharedArea::kCodePiece, kRights, kFlags, descriptor, offset);
+  }
+}
+
 void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<const Address> near,
               const agent::Config& config, LoadedAgent& loaded) {
   for (const Address address : near) {
@@ -87,9 +100,7 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
     if (index == SharedArea::kCodePieces) return;
     const auto gap = ProcessLayout(pid).gap_near(address, SharedArea::kCodePiece, kDistance);
     if (!gap) continue;
-    const Address mapped =
-        program.map(*gap, SharedArea::kCodePiece, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
-                    descriptor, loaded.area->code_offset(index));
+    const Address mapped = map_piece(program, *gap, descriptor, loaded.area->code_offset(index));
     loaded.pieces.emplace_back(mapped, loaded.area->code_piece(index), config);
   }
   if (loaded.pieces.empty()) fail("there is no room for its code near the program's");

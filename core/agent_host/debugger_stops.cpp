@@ -12,7 +12,8 @@ namespace refhist {
 namespace {
 
 constexpr std::array<std::uint8_t, 4> kEndbr64{0xf3, 0x0f, 0x1e, 0xfa};
-constexpr Address kLooked = 32;  // bytes; a patch covers less
+constexpr Address kLooked = 32;     // bytes; a patch covers less
+constexpr Address kLongRows = 256;  // bytes that the first rows of a function take at most
 
 /// The compiler's line in a file that it has written. One that has linked others in has theirs, too.
 bool has_clang_code(const Module& module) {
@@ -21,6 +22,32 @@ bool has_clang_code(const Module& module) {
     if (comment && comment->bytes.find("clang") != std::string_view::npos) return true;
   }
   return false;
+}
+
+/// From the first row of the address that covers the beginning.
+std::vector<LineRow> rows_from(const LoadedModule& module, Address begin) {
+  const Address at = begin - module.bias;
+  std::vector<LineRow> rows;
+  for (const LineRow& row : module.module->line_rows({at - kLooked, at + kLongRows})) {
+    if (!rows.empty() && row.address <= at && row.address != rows.front().address) rows.clear();
+    rows.push_back(row);
+  }
+  if (!rows.empty() && rows.front().address > at) rows.clear();
+  return rows;
+}
+
+/// LLDB runs there when it steps into a function.
+std::optional<Address> end_of_prologue_by_rows(const std::vector<LineRow>& rows) {
+  constexpr std::size_t kMostRows = 6;
+  if (rows.size() < 2 || rows.front().ends_prologue) return std::nullopt;
+  const auto last = rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kMostRows));
+  auto found = std::find_if(rows.begin() + 1, last, [](const LineRow& row) { return row.ends_prologue; });
+  if (found == last)
+    found = std::find_if(rows.begin() + 1, last,
+                         [&](const LineRow& row) { return row.line != rows.front().line; });
+  if (found == last) found = rows.begin() + 1;
+  while (found != rows.end() && found->line == 0) ++found;
+  return found == rows.end() ? std::nullopt : std::optional(found->address);
 }
 
 class Lines {
@@ -61,18 +88,40 @@ std::vector<Address> debugger_stops(const DebuggerPort& port, const LoadedModule
   const auto add = [&](std::optional<Address> stop) {
     if (stop) stops.push_back(*stop);
   };
-  // GDB looks for a frame in the code, and goes by the lines alone only where clang has made them. LLDB steps
-  // to no place of its own inside the instructions that a jump covers.
+  // GDB looks for a frame in the code, and goes by the lines alone only where clang has made them. LLDB
+  // always goes by the lines.
   const auto frame = end_of_frame(function, function.address);
   if (frame) {
     constexpr Address kMoveToRbp = 3;
     const bool begins_line = lines.at(*frame) != lines.at(*frame - kMoveToRbp);
     add(begins_line ? frame : lines.next(*frame));
   }
-  if (frame || (port.can_step_past_breakpoints() && has_clang_code(*module.module)))
-    add(lines.next(function.address));
+  const bool by_lines = port.passed_line() == DebuggerPort::PassedLine::zero;
+  const bool clang = has_clang_code(*module.module);
+  if (frame || by_lines || clang) {
+    const auto other_line = lines.next(function.address);
+    add(other_line);
+    const std::vector<LineRow> rows = rows_from(module, function.address);
+    if (const auto end = by_lines ? end_of_prologue_by_rows(rows) : std::nullopt)
+      stops.push_back(*end + module.bias);
+    // All in one line: then GDB goes by the rows.
+    const auto second = std::find_if(rows.begin(), rows.end(),
+                                     [&](const LineRow& row) { return row.address != rows.front().address; });
+    if (!by_lines && clang && !other_line && second != rows.end())
+      stops.push_back(second->address + module.bias);
+  }
   std::sort(stops.begin(), stops.end());
   stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
+  return stops;
+}
+
+// LLDB has a breakpoint there, GDB steps by instructions.
+std::vector<Address> line_stops(const DebuggerPort& port, const LoadedModule& module, Address instruction) {
+  std::vector<Address> stops;
+  if (port.passed_line() != DebuggerPort::PassedLine::zero) return stops;
+  const Address at = instruction - module.bias;
+  for (const LineRow& row : module.module->line_rows({at - kLooked, at + kLooked}))
+    stops.push_back(row.address + module.bias);
   return stops;
 }
 

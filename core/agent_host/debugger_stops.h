@@ -16,6 +16,9 @@ namespace refhist {
 std::vector<Address> debugger_stops(const DebuggerPort& port, const LoadedModule& module,
                                     const CodeRange& function);
 
+/// Around an instruction in the middle of a function: where a step over the line before ends.
+std::vector<Address> line_stops(const DebuggerPort& port, const LoadedModule& module, Address instruction);
+
 /// What a thread at a function's entry is like where the debugger shows the arguments. Nothing where they are
 /// right at the entry, or the module has no debug information.
 std::optional<PrologueEnd> run_to_arguments(const DebuggerPort& port, const LoadedModule& module,

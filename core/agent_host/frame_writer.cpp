@@ -81,6 +81,7 @@ void FrameWriter::begin_entry(Address begin, Address end) {
   word(static_cast<std::uint32_t>(end - begin));
   leb(0);
   at_ = 0;
+  first_row_ = true;
 }
 
 void FrameWriter::end_entry() { pad(entry_); }
@@ -102,14 +103,35 @@ void FrameWriter::untouched(unsigned reg) {
   leb(reg);
 }
 
+// LLDB goes by the instructions of a function and not by its rows, and gets lost in a stub: unless the first
+// row has the return address elsewhere than at CFA - 8, or says so in other words.
+void FrameWriter::return_address(unsigned base, std::uint64_t cfa) {
+  if (at_ != 0) {
+    if (!first_row_) return;
+    first_row_ = false;
+    bytes_.push_back(DW_CFA_offset | kReturnColumn);
+    leb(1);
+    return;
+  }
+  bytes_.push_back(DW_CFA_expression);
+  leb(kReturnColumn);
+  const std::size_t length = bytes_.size();
+  bytes_.insert(bytes_.end(), {0, static_cast<std::uint8_t>(DW_OP_breg0 + base), 0, DW_OP_plus_uconst});
+  leb(cfa - 8);
+  bytes_[length] = static_cast<std::uint8_t>(bytes_.size() - length - 1);
+}
+
 void FrameWriter::plain_row(const FrameRow& row, const Stub& stub) {
   constexpr std::uint64_t kAboveFramePointer = 16;
   advance(row.offset);
   bytes_.push_back(DW_CFA_def_cfa);
   const bool before_entry = row.offset < stub.at_entry;
   const bool by_frame_pointer = stub.by_frame_pointer || (before_entry && stub.start.framed);
-  leb(by_frame_pointer ? kRbp : kRsp);
-  leb(by_frame_pointer ? kAboveFramePointer : static_cast<std::uint64_t>(row.cfa));
+  const unsigned base = by_frame_pointer ? kRbp : kRsp;
+  const std::uint64_t cfa = by_frame_pointer ? kAboveFramePointer : static_cast<std::uint64_t>(row.cfa);
+  leb(base);
+  leb(cfa);
+  return_address(base, cfa);
   for (const unsigned reg : kCalleeSaved) untouched(reg);
   for (const PushedRegister& reg : before_entry ? stub.start.pushed : stub.pushed) {
     if (std::find(kCalleeSaved.begin(), kCalleeSaved.end(), reg.number) == kCalleeSaved.end()) continue;
@@ -123,6 +145,7 @@ void FrameWriter::original_row(const UnwindRule& rule) {
   bytes_.push_back(DW_CFA_def_cfa);
   leb(rule.cfa_register);
   leb(static_cast<std::uint64_t>(rule.cfa_offset));
+  return_address(rule.cfa_register, static_cast<std::uint64_t>(rule.cfa_offset));
   for (const unsigned reg : kCalleeSaved) {
     const RegisterRule& saved = rule.registers[reg];
     if (saved.kind == RegisterRule::Kind::at_cfa_offset && saved.offset < 0) {

@@ -38,13 +38,15 @@ class FrameWriter {
   void end_entry();
   void advance(std::uint32_t offset);
   void untouched(unsigned reg);
+  void return_address(unsigned base, std::uint64_t cfa);
   void plain_row(const FrameRow& row, const Stub& stub);
   void original_row(const UnwindRule& rule);
 
   Address place_;
   std::vector<std::uint8_t> bytes_;
   std::vector<std::pair<Address, std::uint64_t>> agent_functions_;
-  std::size_t common_ = 0;        // of our common entry (CIE)
+  std::size_t common_ = 0;  // of our common entry (CIE)
+  bool first_row_ = true;
   bool first_row_saves_ = false;  // registers, of the entry that is being written
   std::size_t entry_ = 0;         // of the entry being written
   std::uint32_t at_ = 0;          // offset in the stub that the rows have reached

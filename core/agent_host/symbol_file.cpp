@@ -8,8 +8,21 @@
 namespace refhist {
 
 namespace {
-enum Section : std::uint16_t { kNone, kText, kFrames, kSymbols, kStrings, kSectionNames, kSections };
-constexpr std::string_view kNames{"\0.text\0.eh_frame\0.symtab\0.strtab\0.shstrtab\0", 43};
+enum Section : std::uint16_t {
+  kNone,
+  kText,
+  kFrames,
+  kSymbols,
+  kStrings,
+  kSectionNames,
+  kAbbreviations,
+  kInfo,
+  kLines,
+  kSections
+};
+using namespace std::string_view_literals;
+constexpr std::string_view kNames =
+    "\0.text\0.eh_frame\0.symtab\0.strtab\0.shstrtab\0.debug_abbrev\0.debug_info\0.debug_line\0"sv;
 
 std::uint32_t name_of(std::string_view section) { return static_cast<std::uint32_t>(kNames.find(section)); }
 
@@ -99,7 +112,8 @@ Elf64_Phdr make_segment(std::uint64_t offset, Address address, std::uint64_t in_
 }  // namespace
 
 std::vector<std::uint8_t> make_symbol_file(std::uint64_t code_size, std::span<const CodeName> names,
-                                           std::span<const std::uint8_t> frames, Address frames_at) {
+                                           std::span<const std::uint8_t> frames, Address frames_at,
+                                           const CodeLines* lines) {
   FileWriter file;
   std::string strings;
   const std::vector<Elf64_Sym> symbols = make_symbols(names, strings);
@@ -118,6 +132,15 @@ std::vector<std::uint8_t> make_symbol_file(std::uint64_t code_size, std::span<co
   sections[kSymbols].sh_entsize = sizeof(Elf64_Sym);
   sections[kStrings] = make_section(".strtab", SHT_STRTAB, 0, 0, strings_offset, strings.size());
   sections[kSectionNames] = make_section(".shstrtab", SHT_STRTAB, 0, 0, names_offset, kNames.size());
+  const auto add_lines = [&](Section section, std::string_view name, const std::vector<std::uint8_t>& bytes) {
+    const std::uint64_t at = file.append(bytes.data(), bytes.size(), 8);
+    sections[section] = make_section(name, SHT_PROGBITS, 0, 0, at, bytes.size());
+  };
+  if (lines != nullptr) {
+    add_lines(kAbbreviations, ".debug_abbrev", lines->debug_abbrev);
+    add_lines(kInfo, ".debug_info", lines->debug_info);
+    add_lines(kLines, ".debug_line", lines->debug_line);
+  }
   const std::uint64_t sections_at = file.append(sections.data(), sizeof sections, 8);
   file.put(0, make_header(sections_at));
   file.put(sizeof(Elf64_Ehdr), make_segment(0, 0, 0, code_size, PF_R | PF_X));

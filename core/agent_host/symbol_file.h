@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent_host/code_lines.h"
 #include "base/types.h"
 
 namespace refhist {
@@ -18,8 +19,9 @@ struct CodeName {
 };
 
 /// All addresses count from the beginning of the code, which is `code_size` bytes long. `frames` is an
-/// .eh_frame that lies at `frames_at`.
+/// .eh_frame that lies at `frames_at`. With `lines`, those too.
 std::vector<std::uint8_t> make_symbol_file(std::uint64_t code_size, std::span<const CodeName> names,
-                                           std::span<const std::uint8_t> frames, Address frames_at);
+                                           std::span<const std::uint8_t> frames, Address frames_at,
+                                           const CodeLines* lines = nullptr);
 
 }  // namespace refhist

@@ -79,7 +79,7 @@ PatchResult Planner::plan() {
     at = instruction.next();
   }
   const Address begin = at;
-  const bool framed = !request_.inside && end_of_frame(request_.function, begin);
+  const bool framed = request_.frame_shows && !request_.inside && end_of_frame(request_.function, begin);
   if (framed && cover_behind_start(begin)) return {std::move(patch_), {}};
   std::string kept;
   for (;;) {

@@ -60,7 +60,8 @@ struct PatchRequest {
   std::span<const std::uint8_t> after;  ///< bytes after its end, up to the next symbol
   std::vector<Address> keep;            ///< addresses that must not be overwritten: breakpoints of the user
   std::vector<Address> stops = {};      ///< where the debugger may put breakpoints of its own; ascending
-  std::vector<Address> others = {};     ///< the same, of other sites and of their patches
+  bool frame_shows = true;           ///< the debugger looks for the frame in memory: the jump stands behind
+  std::vector<Address> others = {};  ///< the same, of other sites and of their patches
   std::optional<InsideFunction> inside = std::nullopt;
 };
 

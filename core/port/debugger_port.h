@@ -102,6 +102,14 @@ class DebuggerPort {
   /// A step of the user's that comes to a breakpoint of ours goes on behind it. LLDB's run on to somewhere
   /// else.
   [[nodiscard]] virtual bool can_step_past_breakpoints() const { return true; }
+  /// Where a step or a finish of the user's does not end, but goes on to the caller.
+  enum class PassedLine {
+    no_statement,  ///< GDB: in the middle of a line that begins no statement
+    zero           ///< LLDB: in line 0
+  };
+  [[nodiscard]] virtual PassedLine passed_line() const { return PassedLine::no_statement; }
+  /// The core hears of a step before it begins. Not where an editor has LLDB step.
+  [[nodiscard]] virtual bool tells_of_steps() const { return true; }
   /// False when the breakpoint is gone or switched off behind our back.
   virtual bool breakpoint_alive(Address address) = 0;
 

@@ -14,7 +14,6 @@ constexpr Address kReadOn = 64;  // bytes: x/10i at the end of a function
 
 void ShownCode::look(SessionState& state, DebuggerPort& port) {
   clear();
-  if (!port.can_step_past_breakpoints()) return;
   const long tid = port.selected_thread();
   const ProgramAccess access(port, state.process, state.tracer_here);
   const auto registers = tid == 0 ? std::nullopt : access.registers(tid);

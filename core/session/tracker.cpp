@@ -183,6 +183,11 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
     }
     return false;
   }
+  if (users_look_into(port, site)) {
+    site.why_breakpoint = "you have a breakpoint in it";
+    given_way_.give(id);
+    return false;
+  }
   if (riders_watched(site)) {
     site.why_breakpoint = "a stop rule looks at it for another family";
     return false;
@@ -245,6 +250,7 @@ bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Regis
   };
   // It stands in the middle of what the patch would cover.
   if (state_.agent.begins_before(id) || (may_show(port, site) && shown_.keeps(id))) return stay();
+  if (users_look_into(port, site)) return stay();
   // Where the user stops as well, the event is to be there at that stop.
   const std::vector<Address> breakpoints = port.user_breakpoints();
   const bool users = std::count(breakpoints.begin(), breakpoints.end(), site.address) != 0;

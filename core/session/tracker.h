@@ -130,6 +130,8 @@ class Tracker {
   };
   [[nodiscard]] std::vector<Stander> standers(DebuggerPort& port, const ThreadPlaces& places) const;
   [[nodiscard]] bool may_show(DebuggerPort& port, const Site& site) const;
+  /// The user has a breakpoint inside of the function, and would see that its call comes back to the agent.
+  static bool users_look_into(DebuggerPort& port, const Site& site);
   /// Sites in code that the user looks at go over to breakpoints, too, where no thread stands.
   void show_program_code(DebuggerPort& port, const ThreadPlaces& places);
   /// A thread at the beginning of a call that the user does not look at: whether the debugger will report it

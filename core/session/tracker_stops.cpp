@@ -12,7 +12,7 @@ void Tracker::take_back_given_way(DebuggerPort& port) {
   for (const SiteId id : given_way_.sites()) {
     const Site& site = state_.sites.get(id);
     const bool still = site.armed && !site.in_agent && wants_agent(state_.families[site.family.index()]);
-    if (still && (standing_->any_in(site) || may_show(port, site))) continue;
+    if (still && (standing_->any_in(site) || may_show(port, site) || users_look_into(port, site))) continue;
     given_way_.remove(id);
     if (!still) continue;
     disarm_site(port, id);
@@ -21,8 +21,21 @@ void Tracker::take_back_given_way(DebuggerPort& port) {
 }
 
 // A breakpoint does not keep other threads from the object while a stop rule is judged.
+// LLDB's steps run on where they come to one: it has them only where a step would spoil a jump.
 bool Tracker::may_show(DebuggerPort& port, const Site& site) const {
-  return shown_.contains(site.address) && (watch_of(site).flags == 0 || port.threads().size() == 1);
+  if (!shown_.contains(site.address) || (watch_of(site).flags != 0 && port.threads().size() != 1))
+    return false;
+  return port.can_step_past_breakpoints() ||
+         (site.counter && state_.agent.covers_line(port, state_.sites.at(site.address)));
+}
+
+// The agent's frame is in the backtrace then, and GDB's `finish` ends in it.
+bool Tracker::users_look_into(DebuggerPort& port, const Site& site) {
+  if (!site.watches_return() || !port.can_step_past_breakpoints()) return false;
+  const std::vector<Address> breakpoints = port.user_breakpoints();
+  return std::any_of(breakpoints.begin(), breakpoints.end(), [&](Address address) {
+    return site.address < address && address - site.address < site.size;
+  });
 }
 
 void Tracker::show_program_code(DebuggerPort& port, const ThreadPlaces& places) {
@@ -130,7 +143,11 @@ void Tracker::go_on_to_arguments(DebuggerPort& port, long tid, SiteId id, const 
 
 void Tracker::respect_breakpoints(DebuggerPort& port) {
   if (!state_.agent.attached() || !state_.recording) return;
-  const std::vector<SiteId> covered = state_.agent.covered_by_breakpoints(port);
+  std::vector<SiteId> covered = state_.agent.covered_by_breakpoints(port);
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.get(SiteId(i));
+    if (site.in_agent && users_look_into(port, site)) covered.push_back(SiteId(i));
+  }
   if (covered.empty()) return;
   with_threads_known(port, [&] {
     for (const SiteId id : covered) {

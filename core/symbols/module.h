@@ -38,6 +38,13 @@ struct SourceFrame {
   bool inlined = false;
 };
 
+/// Of the line table: from here on, code is of this line.
+struct LineRow {
+  Address address = 0;
+  unsigned line = 0;
+  bool ends_prologue = false;  ///< as the compiler says; only some do
+};
+
 struct MemberPlace {
   std::uint64_t offset = 0;  ///< from the start of the object, bytes
   std::uint32_t size = 0;    ///< bytes
@@ -133,6 +140,9 @@ class Module {
 
   /// Source frames at an address, innermost (most inlined) first; never empty when a symbol covers it.
   [[nodiscard]] virtual std::vector<SourceFrame> source_frames(Address address) const = 0;
+
+  /// Rows of the line table in the range, ascending. Empty when nothing is known.
+  [[nodiscard]] virtual std::vector<LineRow> line_rows(const FileRange& /*range*/) const { return {}; }
 
   /// All inlined copies of the function with this linkage or plain name.
   [[nodiscard]] virtual std::vector<InlinedCopy> inlined_copies(std::string_view name) const = 0;

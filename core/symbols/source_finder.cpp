@@ -1,6 +1,7 @@
 #include "symbols/source_finder.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace refhist {
 
@@ -55,6 +56,34 @@ std::vector<SourceFrame> SourceFinder::frames(Address address) {
   }
   if (frames.empty() && !next.file.empty()) frames.push_back(next);
   return frames;
+}
+
+std::vector<LineRow> SourceFinder::rows(const FileRange& range) {
+  std::vector<LineRow> rows;
+  DebugUnit* unit = units_.at(range.begin);
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  Dwarf_Die copy = unit == nullptr ? Dwarf_Die() : unit->skeleton();
+  if (unit == nullptr || dwarf_getsrclines(&copy, &lines, &count) != 0) return rows;
+  const auto address_of = [&](std::size_t index) {
+    Dwarf_Addr address = 0;
+    dwarf_lineaddr(dwarf_onesrcline(lines, index), &address);
+    return address;
+  };
+  std::size_t first = 0;
+  for (std::size_t step = std::bit_floor(count); step != 0; step /= 2) {
+    if (first + step <= count && address_of(first + step - 1) < range.begin) first += step;
+  }
+  for (std::size_t i = first; i < count; ++i) {
+    Dwarf_Line* line = dwarf_onesrcline(lines, i);
+    LineRow row{.address = address_of(i)};
+    if (row.address >= range.end) break;
+    int number = 0;
+    if (dwarf_lineno(line, &number) == 0) row.line = static_cast<unsigned>(number);
+    dwarf_lineprologueend(line, &row.ends_prologue);
+    rows.push_back(row);
+  }
+  return rows;
 }
 
 void SourceFinder::set_call_place(const Dwarf_Die& inlined, std::string& file, unsigned& line) {

@@ -17,6 +17,9 @@ class SourceFinder {
   /// has only lines there.
   std::vector<SourceFrame> frames(Address address);
 
+  /// Rows of the unit that covers the beginning of the range.
+  std::vector<LineRow> rows(const FileRange& range);
+
   /// Demangled name of a function's or inlined copy's entry; empty when it has none.
   std::string function_name(const Dwarf_Die& die);
   /// File and line of the call that an inlined copy replaced.

@@ -101,6 +101,7 @@ def test_at_the_prompt(d):
     expect_own_end(d, process)
 
 
+@agent_only("a program that comes to a breakpoint at every moment has hit one when the debugger dies, mostly")
 def test_at_a_breakpoint_of_the_user(d):
     process = attach(d)
     d.break_at("conn_free")
@@ -112,6 +113,10 @@ def test_at_a_breakpoint_of_the_user(d):
 def test_after_detaching(d):
     """Nothing is guarded any more, and the next debugger's breakpoints are nobody's business."""
     process = attach(d)
+    for _ in range(50):  # it has its name once it runs
+        if guards_of(process):
+            break
+        time.sleep(0.1)
     check(guards_of(process), "it is guarded")
     d.detach()
     kill_debugger(d)

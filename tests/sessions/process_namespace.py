@@ -8,7 +8,7 @@ WORKERS = 1  # of many LLDB may show one that stands at a breakpoint of ours
 
 def start(d):
     """The container, and the number that the program has outside of it."""
-    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", d.program, str(WORKERS), d.ready_path()]
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--propagation", "unchanged", "--mount-proc", d.program, str(WORKERS), d.ready_path()]
     container = d.spawn_command(command)
     d.wait_ready()
     with open(f"/proc/{container.pid}/task/{container.pid}/children", encoding="utf-8") as children:

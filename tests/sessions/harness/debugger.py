@@ -205,6 +205,9 @@ class Debugger:
     def break_at(self, function):
         raise NotImplementedError
 
+    def break_at_line(self, file, line):
+        raise NotImplementedError
+
     def delete_breakpoints(self):
         raise NotImplementedError
 

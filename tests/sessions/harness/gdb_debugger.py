@@ -76,6 +76,9 @@ class GdbDebugger(Debugger):
         text = self.command(f"break {function}")
         return int(re.search(r"Breakpoint (\d+)", text).group(1))
 
+    def break_at_line(self, file, line):
+        return self.break_at(f"{file}:{line}")
+
     def delete_breakpoints(self):
         return self.command("delete")
 

@@ -44,6 +44,8 @@ def _plain_name(frame):
 
 def _listed(number):
     """True for breakpoints that `breakpoint list` shows."""
+    if number >= 1 << 31:  # it is gone already
+        return False
     found = lldb.debugger.GetSelectedTarget().FindBreakpointByID(number)
     result = lldb.SBCommandReturnObject()
     lldb.debugger.GetCommandInterpreter().HandleCommand(f"breakpoint list {number}", result)

@@ -99,6 +99,10 @@ class LldbDebugger(Debugger):
         text = self.command(f"breakpoint set --name {function}")
         return int(re.search(r"Breakpoint (\d+)", text).group(1))
 
+    def break_at_line(self, file, line):
+        text = self.command(f"breakpoint set --file {file} --line {line}")
+        return int(re.search(r"Breakpoint (\d+)", text).group(1))
+
     def delete_breakpoints(self):
         return self.command("breakpoint delete --force")
 
