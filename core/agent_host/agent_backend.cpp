@@ -275,8 +275,8 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   if (site.counter) counter = CounterOperands{*site.counter, module->bias};
   const auto stub = write_stub(*piece, described, *planned.patch, returns, counter, why_not);
   if (!stub) return why_not;
-  const auto jump = jump_bytes(planned.patch->at, stub->begin);
-  if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
+  if (!write(port, planned.patch->at, jump_bytes(planned.patch->at, stub->begin)))
+    return fmt::format("{} could not write there", port.name());
   const unsigned prefix = planned.patch->prefix;
   agent_->stubs.push_back(
       Written{id, *stub, site.function, site.module, site.file_address - prefix, site.address - prefix});
@@ -640,11 +640,12 @@ void AgentBackend::publish(DebuggerPort& port) {
   publish_rules();
 }
 
-void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
+std::vector<std::uint8_t> AgentBackend::frames_of(const CodePiece& piece, FrameWriter::Reader reader,
+                                                  std::vector<CodeName>& names) const {
   const AgentImage& image = AgentImage::get();
   const Address base = piece.address();
-  FrameWriter frames(piece.frames_at(), image.frames(), image.frames_at());
-  std::vector<CodeName> names;
+  FrameWriter frames(reader, piece.frames_at(), image.frames(), image.frames_at());
+  names.clear();
   // LLDB takes the frames of a function only where they tell of the whole symbol.
   for (const auto& [begin, size] : frames.agent_functions()) names.push_back({"refhist_agent", begin, size});
   for (const Written& written : agent_->stubs) {
@@ -666,12 +667,19 @@ void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
     names.push_back({"refhist_stop", place.begin, kStopCode.size()});
     frames.add(place, [](std::uint32_t) { return nullptr; });
   }
-  const std::vector<std::uint8_t> bytes = frames.finish();
-  if (!piece.set_frames(bytes)) return;
-  const std::vector<std::uint8_t> file = make_symbol_file(piece.code_size(), names, bytes, piece.frames_at());
-  context_.modules.put_generated(Module::from_image("[refhist]", file), base);
+  return frames.finish();
+}
+
+void AgentBackend::publish_piece(DebuggerPort& port, CodePiece& piece) {
+  std::vector<CodeName> names;
+  const auto file = [&](std::span<const std::uint8_t> frames, const CodeLines* lines) {
+    return make_symbol_file(piece.code_size(), names, frames, piece.frames_at(), lines);
+  };
+  const std::vector<std::uint8_t> own = frames_of(piece, FrameWriter::Reader::program, names);
+  if (!piece.set_frames(own)) return;
+  context_.modules.put_generated(Module::from_image("[refhist]", file(own, nullptr)), piece.address());
   const CodeLines lines = make_code_lines(1, piece.code_size(), port.passed_line());
-  show(port, piece, make_symbol_file(piece.code_size(), names, bytes, piece.frames_at(), &lines));
+  show(port, piece, file(frames_of(piece, FrameWriter::Reader::debugger, names), &lines));
 }
 
 void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file) {

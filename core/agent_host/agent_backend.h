@@ -11,9 +11,11 @@
 #include "agent_host/agent_loader.h"
 #include "agent_host/agent_watch.h"
 #include "agent_host/event_drain.h"
+#include "agent_host/frame_writer.h"
 #include "agent_host/replay.h"
 #include "agent_host/rule_table.h"
 #include "agent_host/stub_writer.h"
+#include "agent_host/symbol_file.h"
 #include "agent_tables/compact_cfi.h"
 #include "agent_tables/stack_nodes.h"
 #include "patching/branch_targets.h"
@@ -201,6 +203,9 @@ class AgentBackend {
   /// What `forget` does. What is mapped in the program, and nobody here looks at any more.
   LoadedAgent let_go();
   void publish_rules();
+  /// `names`: what the piece's code is called.
+  std::vector<std::uint8_t> frames_of(const CodePiece& piece, FrameWriter::Reader reader,
+                                      std::vector<CodeName>& names) const;
   void publish_piece(DebuggerPort& port, CodePiece& piece);
   void show(DebuggerPort& port, const CodePiece& piece, std::span<const std::uint8_t> file);
   /// With the stub that it had before. False when that does not fit any more.

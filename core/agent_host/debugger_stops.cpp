@@ -28,26 +28,45 @@ bool has_clang_code(const Module& module) {
 std::vector<LineRow> rows_from(const LoadedModule& module, Address begin) {
   const Address at = begin - module.bias;
   std::vector<LineRow> rows;
-  for (const LineRow& row : module.module->line_rows({at - kLooked, at + kLongRows})) {
-    if (!rows.empty() && row.address <= at && row.address != rows.front().address) rows.clear();
+  for (const LineRow& row : module.module->line_rows({at - kLooked, at + kLongRows}, at)) {
+    const bool begins = rows.empty() || row.address != rows.front().address || rows.front().ends_sequence;
+    if (row.address <= at && begins) rows.clear();
     rows.push_back(row);
   }
-  if (!rows.empty() && rows.front().address > at) rows.clear();
+  if (!rows.empty() && (rows.front().address > at || rows.front().ends_sequence)) rows.clear();
   return rows;
 }
 
-/// LLDB runs there when it steps into a function.
-std::optional<Address> end_of_prologue_by_rows(const std::vector<LineRow>& rows) {
+/// Of several rows of one address LLDB keeps the last, and takes it for the end of a prologue that is empty.
+std::vector<LineRow> rows_of_lldb(const std::vector<LineRow>& rows) {
+  std::vector<LineRow> kept;
+  for (LineRow row : rows) {
+    const bool again = !kept.empty() && kept.back().address == row.address && !kept.back().ends_sequence;
+    if (again && !row.ends_sequence) {
+      row.ends_prologue = row.file == kept.back().file;
+      kept.back() = row;
+    } else {
+      kept.push_back(row);
+    }
+  }
+  return kept;
+}
+
+/// As LLDB reads it from the line table. `rows`: from the first one of the function on.
+Address end_of_prologue(const std::vector<LineRow>& rows, Address begin, Address end) {
   constexpr std::size_t kMostRows = 6;
-  if (rows.size() < 2 || rows.front().ends_prologue) return std::nullopt;
+  if (rows.size() < 2 || rows.front().ends_prologue) return begin;
   const auto last = rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kMostRows));
   auto found = std::find_if(rows.begin() + 1, last, [](const LineRow& row) { return row.ends_prologue; });
   if (found == last)
     found = std::find_if(rows.begin() + 1, last,
                          [&](const LineRow& row) { return row.line != rows.front().line; });
-  if (found == last) found = rows.begin() + 1;
-  while (found != rows.end() && found->line == 0) ++found;
-  return found == rows.end() ? std::nullopt : std::optional(found->address);
+  Address stop = found == last ? rows[1].address : found->address;
+  // From there, or from the first row, over code of no line.
+  const auto lined = std::find_if(found == last ? rows.begin() : found, rows.end(),
+                                  [](const LineRow& row) { return row.line != 0; });
+  if (lined != rows.end() && lined->address < end) stop = std::max(stop, lined->address);
+  return begin < stop && stop < end ? stop : begin;
 }
 
 class Lines {
@@ -78,38 +97,44 @@ class Lines {
   const CodeRange& function_;
 };
 
-}  // namespace
-
-std::vector<Address> debugger_stops(const DebuggerPort& port, const LoadedModule& module,
-                                    const CodeRange& function) {
+// It looks for a frame in the code, and goes by the lines alone only where clang has made them.
+std::vector<Address> stops_of_gdb(const LoadedModule& module, const CodeRange& function) {
   std::vector<Address> stops;
-  if (!module.module->has_debug_info()) return stops;
-  const Lines lines(module, function);
   const auto add = [&](std::optional<Address> stop) {
     if (stop) stops.push_back(*stop);
   };
-  // GDB looks for a frame in the code, and goes by the lines alone only where clang has made them. LLDB
-  // always goes by the lines.
+  const Lines lines(module, function);
   const auto frame = end_of_frame(function, function.address);
   if (frame) {
     constexpr Address kMoveToRbp = 3;
     const bool begins_line = lines.at(*frame) != lines.at(*frame - kMoveToRbp);
     add(begins_line ? frame : lines.next(*frame));
   }
-  const bool by_lines = port.passed_line() == DebuggerPort::PassedLine::zero;
   const bool clang = has_clang_code(*module.module);
-  if (frame || by_lines || clang) {
-    const auto other_line = lines.next(function.address);
-    add(other_line);
-    const std::vector<LineRow> rows = rows_from(module, function.address);
-    if (const auto end = by_lines ? end_of_prologue_by_rows(rows) : std::nullopt)
-      stops.push_back(*end + module.bias);
-    // All in one line: then GDB goes by the rows.
-    const auto second = std::find_if(rows.begin(), rows.end(),
-                                     [&](const LineRow& row) { return row.address != rows.front().address; });
-    if (!by_lines && clang && !other_line && second != rows.end())
-      stops.push_back(second->address + module.bias);
-  }
+  if (!frame && !clang) return stops;
+  const auto other_line = lines.next(function.address);
+  add(other_line);
+  if (!clang || other_line) return stops;
+  // All in one line: then it goes by the rows.
+  const std::vector<LineRow> rows = rows_from(module, function.address);
+  const auto second = std::find_if(rows.begin(), rows.end(),
+                                   [&](const LineRow& row) { return row.address != rows.front().address; });
+  if (second != rows.end()) stops.push_back(second->address + module.bias);
+  return stops;
+}
+
+}  // namespace
+
+Address stop_of_lldb(const LoadedModule& module, const CodeRange& function) {
+  const std::vector<LineRow> rows = rows_of_lldb(rows_from(module, function.address));
+  return end_of_prologue(rows, function.address - module.bias, function.end() - module.bias) + module.bias;
+}
+
+std::vector<Address> debugger_stops(const DebuggerPort& port, const LoadedModule& module,
+                                    const CodeRange& function) {
+  if (!module.module->has_debug_info()) return {};
+  if (port.passed_line() == DebuggerPort::PassedLine::zero) return {stop_of_lldb(module, function)};
+  std::vector<Address> stops = stops_of_gdb(module, function);
   std::sort(stops.begin(), stops.end());
   stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
   return stops;
@@ -120,7 +145,7 @@ std::vector<Address> line_stops(const DebuggerPort& port, const LoadedModule& mo
   std::vector<Address> stops;
   if (port.passed_line() != DebuggerPort::PassedLine::zero) return stops;
   const Address at = instruction - module.bias;
-  for (const LineRow& row : module.module->line_rows({at - kLooked, at + kLooked}))
+  for (const LineRow& row : module.module->line_rows({at - kLooked, at + kLooked}, at))
     stops.push_back(row.address + module.bias);
   return stops;
 }

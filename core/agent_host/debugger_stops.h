@@ -16,6 +16,9 @@ namespace refhist {
 std::vector<Address> debugger_stops(const DebuggerPort& port, const LoadedModule& module,
                                     const CodeRange& function);
 
+/// LLDB's place of these: a step into the function ends there.
+Address stop_of_lldb(const LoadedModule& module, const CodeRange& function);
+
 /// Around an instruction in the middle of a function: where a step over the line before ends.
 std::vector<Address> line_stops(const DebuggerPort& port, const LoadedModule& module, Address instruction);
 

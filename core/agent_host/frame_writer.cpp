@@ -27,8 +27,9 @@ void store(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint32_t value
 }
 }  // namespace
 
-FrameWriter::FrameWriter(Address place, std::span<const std::uint8_t> agent_frames, Address agent_place)
-    : place_(place), bytes_(agent_frames.begin(), agent_frames.end()) {
+FrameWriter::FrameWriter(Reader reader, Address place, std::span<const std::uint8_t> agent_frames,
+                         Address agent_place)
+    : reader_(reader), place_(place), bytes_(agent_frames.begin(), agent_frames.end()) {
   // The agent's frames name their code relative to where they lie.
   const auto moved = static_cast<std::uint32_t>(agent_place - place);
   std::size_t at = 0;
@@ -106,6 +107,7 @@ void FrameWriter::untouched(unsigned reg) {
 // LLDB goes by the instructions of a function and not by its rows, and gets lost in a stub: unless the first
 // row has the return address elsewhere than at CFA - 8, or says so in other words.
 void FrameWriter::return_address(unsigned base, std::uint64_t cfa) {
+  if (reader_ != Reader::debugger) return;
   if (at_ != 0) {
     if (!first_row_) return;
     first_row_ = false;

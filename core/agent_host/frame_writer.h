@@ -18,9 +18,13 @@ using OriginalRule = std::function<const UnwindRule*(std::uint32_t offset)>;
 
 class FrameWriter {
  public:
+  /// Who unwinds by it: C++ exceptions in the program, this library and its agent; or the debugger, whose
+  /// LLDB needs another form of the same.
+  enum class Reader { program, debugger };
+
   /// `place`: where the bytes will lie, relative to the same origin as all addresses given. Begins with the
   /// agent's own frames, which lie at `agent_place` in the agent's image.
-  FrameWriter(Address place, std::span<const std::uint8_t> agent_frames, Address agent_place);
+  FrameWriter(Reader reader, Address place, std::span<const std::uint8_t> agent_frames, Address agent_place);
 
   /// Begin and size of the functions that the agent's own frames tell of.
   [[nodiscard]] const std::vector<std::pair<Address, std::uint64_t>>& agent_functions() const {
@@ -42,6 +46,7 @@ class FrameWriter {
   void plain_row(const FrameRow& row, const Stub& stub);
   void original_row(const UnwindRule& rule);
 
+  Reader reader_;
   Address place_;
   std::vector<std::uint8_t> bytes_;
   std::vector<std::pair<Address, std::uint64_t>> agent_functions_;

@@ -14,6 +14,7 @@ constexpr int kLearnRounds = 3;
 constexpr double kNever = 30;       // a put that came before the get
 constexpr double kUnanswered = 40;  // a put that answers nothing: only where there are more puts than gets
 constexpr double kApart = 0.02;     // what lies between counts little: it decides among equals
+constexpr double kNewPlace = 0.5;   // a call of the same kind elsewhere was given back, never one from here
 
 // How likely a put answers a get before anything was learned.
 constexpr double kSameCall = 0.9;   // by the same function in the same call
@@ -130,7 +131,8 @@ double EventPairs::cost(const Model& model, const Call& get, const Call& put) {
       (number_in(model.partners, {get.kind, with}) + role_partner) / (number_in(model.gets, get.kind) + 1);
   const double of_put = (number_in(model.kinds, {get.kind, put.kind}) + role_kind) / puts;
   const double apart = kApart * std::log(static_cast<double>(put.order - get.order));
-  return -std::log(of_get) - std::log(of_put) + (get.first ? -apart : apart);
+  const bool elsewhere = model.gets.contains(get.kind) && !model.places.contains(get.path->steps.front().pc);
+  return -std::log(of_get) - std::log(of_put) + (get.first ? -apart : apart) + (elsewhere ? kNewPlace : 0);
 }
 
 std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life) {
@@ -151,6 +153,7 @@ EventPairs::Model EventPairs::learn(const std::vector<std::pair<Life, double>>& 
       const Call& get = life.gets[answers[i]];
       const Call& put = life.puts[i];
       model.gets[get.kind] += weight;
+      model.places.insert(get.path->steps.front().pc);
       model.puts[put.kind] += weight;
       model.partners[{get.kind, partner(get, put)}] += weight;
       model.kinds[{get.kind, put.kind}] += weight;

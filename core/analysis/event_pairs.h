@@ -70,6 +70,7 @@ class EventPairs {
   struct Model {
     std::map<std::uint32_t, double> gets;
     std::map<std::uint32_t, double> puts;
+    std::set<Address> places;  ///< of the calls that took what was given back
     std::map<std::pair<std::uint32_t, Partner>, double> partners;
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> kinds;
     // The same of all births, and of all other gets: what a kind that was never seen goes by.

@@ -24,7 +24,7 @@ class DebugInfo {
   /// What is in .debug_frame; nullptr when there is none.
   [[nodiscard]] Dwarf_CFI* call_frames() const { return dwarf_getcfi(dwarf_); }
   std::vector<SourceFrame> source_frames(Address address) { return sources_.frames(address); }
-  std::vector<LineRow> line_rows(const FileRange& range) { return sources_.rows(range); }
+  std::vector<LineRow> line_rows(const FileRange& range, Address of) { return sources_.rows(range, of); }
   std::vector<InlinedCopy> inlined_copies(std::string_view name);
   /// `entry` is the function's first address. Nothing when no function of the debug information begins there.
   std::optional<Signature> signature(const std::string& linkage_name, Address entry);

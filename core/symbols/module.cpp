@@ -48,8 +48,8 @@ class ElfModule final : public Module {
   }
 
   std::vector<SourceFrame> source_frames(Address address) const override;
-  std::vector<LineRow> line_rows(const FileRange& range) const override {
-    return debug() == nullptr ? std::vector<LineRow>() : debug()->line_rows(range);
+  std::vector<LineRow> line_rows(const FileRange& range, Address of) const override {
+    return debug() == nullptr ? std::vector<LineRow>() : debug()->line_rows(range, of);
   }
   std::vector<InlinedCopy> inlined_copies(std::string_view name) const override {
     return debug() == nullptr ? std::vector<InlinedCopy>() : debug()->inlined_copies(name);

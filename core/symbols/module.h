@@ -42,7 +42,9 @@ struct SourceFrame {
 struct LineRow {
   Address address = 0;
   unsigned line = 0;
+  std::uint64_t file = 0;      ///< its number in the table
   bool ends_prologue = false;  ///< as the compiler says; only some do
+  bool ends_sequence = false;  ///< the code before ends here, and this says nothing of what is here
 };
 
 struct MemberPlace {
@@ -141,8 +143,11 @@ class Module {
   /// Source frames at an address, innermost (most inlined) first; never empty when a symbol covers it.
   [[nodiscard]] virtual std::vector<SourceFrame> source_frames(Address address) const = 0;
 
-  /// Rows of the line table in the range, ascending. Empty when nothing is known.
-  [[nodiscard]] virtual std::vector<LineRow> line_rows(const FileRange& /*range*/) const { return {}; }
+  /// Rows of the line table in the range, ascending, of the unit that covers `of`. Empty when nothing is
+  /// known.
+  [[nodiscard]] virtual std::vector<LineRow> line_rows(const FileRange& /*range*/, Address /*of*/) const {
+    return {};
+  }
 
   /// All inlined copies of the function with this linkage or plain name.
   [[nodiscard]] virtual std::vector<InlinedCopy> inlined_copies(std::string_view name) const = 0;

@@ -58,9 +58,9 @@ std::vector<SourceFrame> SourceFinder::frames(Address address) {
   return frames;
 }
 
-std::vector<LineRow> SourceFinder::rows(const FileRange& range) {
+std::vector<LineRow> SourceFinder::rows(const FileRange& range, Address of) {
   std::vector<LineRow> rows;
-  DebugUnit* unit = units_.at(range.begin);
+  DebugUnit* unit = units_.at(of);
   Dwarf_Lines* lines = nullptr;
   std::size_t count = 0;
   Dwarf_Die copy = unit == nullptr ? Dwarf_Die() : unit->skeleton();
@@ -80,7 +80,11 @@ std::vector<LineRow> SourceFinder::rows(const FileRange& range) {
     if (row.address >= range.end) break;
     int number = 0;
     if (dwarf_lineno(line, &number) == 0) row.line = static_cast<unsigned>(number);
+    Dwarf_Files* files = nullptr;
+    std::size_t file = 0;
+    if (dwarf_line_file(line, &files, &file) == 0) row.file = file;
     dwarf_lineprologueend(line, &row.ends_prologue);
+    dwarf_lineendsequence(line, &row.ends_sequence);
     rows.push_back(row);
   }
   return rows;

@@ -17,8 +17,8 @@ class SourceFinder {
   /// has only lines there.
   std::vector<SourceFrame> frames(Address address);
 
-  /// Rows of the unit that covers the beginning of the range.
-  std::vector<LineRow> rows(const FileRange& range);
+  /// Rows of the unit that covers `of`.
+  std::vector<LineRow> rows(const FileRange& range, Address of);
 
   /// Demangled name of a function's or inlined copy's entry; empty when it has none.
   std::string function_name(const Dwarf_Die& die);

@@ -20,3 +20,4 @@ def test_nothing_is_lost_or_told_twice(d):
     equal({name: n for name, n in hits(status).items() if name != "conn_free"}, expected, "calls")
     totals = status["totals"]
     equal((totals["events"], totals["live"]), (sum(hits(status).values()), 0), "events, live objects")
+    equal(status["truncated_stacks"], 0, "stacks that could not be walked to the end")

@@ -15,7 +15,7 @@ std::vector<LineRow> rows_of(DebuggerPort::PassedLine line) {
   const refhist::CodeLines lines = refhist::make_code_lines(0x10, 0x100, line);
   const auto file = refhist::make_symbol_file(0x100, names, {}, 0x200, &lines);
   const auto module = refhist::Module::from_image("[lines]", file);
-  return module->line_rows({0x10, 0x100});
+  return module->line_rows({0x10, 0x100}, 0x10);
 }
 
 }  // namespace
@@ -32,5 +32,5 @@ TEST_CASE("the agent's code is one row, in the line that the debugger passes") {
 
 TEST_CASE("without lines a symbol file has no rows") {
   const auto file = refhist::make_symbol_file(0x100, {}, {}, 0x200);
-  CHECK(refhist::Module::from_image("[none]", file)->line_rows({0x10, 0x100}).empty());
+  CHECK(refhist::Module::from_image("[none]", file)->line_rows({0x10, 0x100}, 0x10).empty());
 }
