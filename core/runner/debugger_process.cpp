@@ -35,10 +35,13 @@ DebuggerProcess::DebuggerProcess(std::vector<std::string> command, std::vector<s
   posix_spawnattr_init(&attributes);
   // A process group of its own: what is typed is for the program. Signals as they are usual.
   sigset_t usual;
-  sigemptyset(&usual);
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&usual, signal);
+  sigset_t blocked;
+  sigfillset(&usual);
+  sigemptyset(&blocked);
   posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   const int failed = posix_spawn(&pid_, command.front().c_str(), &files, &attributes,
                                  pointers(command).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);

@@ -66,9 +66,9 @@ std::string DebuggerScript::text(const std::string& program, const std::string& 
 std::string DebuggerScript::gdb_begin() const {
   return fmt::format(
       "set pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\n"
-      "set startup-with-shell on\nsource {}\n"
+      "set startup-with-shell on\n{}source {}\n"
       "handle all nostop noprint pass\nhandle SIGINT nostop noprint pass\n",
-      choice_.extension);
+      options_.aslr ? "set disable-randomization off\n" : "", choice_.extension);
 }
 
 // GDB needs SIGTRAP for itself: a program that raises it stops, and is given it then.
@@ -98,10 +98,10 @@ std::string DebuggerScript::lldb_text(const std::string& orders) const {
       choice_.lldb_version >= 19 ? "settings set symbols.auto-download off\n" : "";
   return fmt::format(
       "settings set auto-confirm true\nsettings set target.process.stop-on-exec true\n"
-      "{}plugin load \"{}\"\ntarget create \"{}\"\n{}process launch\n{}"
+      "{}{}plugin load \"{}\"\ntarget create \"{}\"\n{}process launch\n{}"
       "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
-      fetch_nothing, choice_.extension, shell_, before_launch ? signals : "", before_launch ? "" : signals,
-      orders, kLldbGoOn);
+      fetch_nothing, options_.aslr ? "settings set target.disable-aslr false\n" : "", choice_.extension,
+      shell_, before_launch ? signals : "", before_launch ? "" : signals, orders, kLldbGoOn);
 }
 
 std::string DebuggerScript::child_log(long child, const std::string& otherwise) const {

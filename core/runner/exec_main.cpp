@@ -1,23 +1,24 @@
 // refhist-exec: what the debugger takes for a shell when refhist-run starts it. See launch_message.h.
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runner/launch_message.h"
 
 namespace {
-
-using refhist::kLaunchedFiles;
 
 constexpr int kCannotRun = 127;
 
@@ -28,22 +29,6 @@ int connect_to(const char* path) {
   std::strncpy(address.sun_path, path, sizeof address.sun_path - 1);
   if (file < 0 || connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return -1;
   return file;
-}
-
-/// The files and the length of the text. False when they did not come.
-bool receive_files(int from, std::array<int, kLaunchedFiles>& files, std::uint64_t& length) {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kLaunchedFiles)> control{};
-  iovec data{&length, sizeof length};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  if (recvmsg(from, &message, MSG_WAITALL) != static_cast<ssize_t>(sizeof length)) return false;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int) * kLaunchedFiles)) return false;
-  std::memcpy(files.data(), CMSG_DATA(header), sizeof(int) * kLaunchedFiles);
-  return true;
 }
 
 bool receive_text(int from, std::string& text) {
@@ -62,28 +47,100 @@ std::vector<char*> strings_of(std::string& text) {
   return strings;
 }
 
-/// Above the standard files, so that none of them is overwritten before it is copied.
-void use_files(const std::array<int, kLaunchedFiles>& files) {
-  std::array<int, kLaunchedFiles> copies{};
-  for (int i = 0; i < kLaunchedFiles; ++i) copies[i] = fcntl(files[i], F_DUPFD_CLOEXEC, kLaunchedFiles);
-  for (int i = 0; i < kLaunchedFiles; ++i) {
-    dup2(copies[i], i);
-    close(copies[i]);
-    if (files[i] >= kLaunchedFiles) close(files[i]);
+/// Words of the text, one after the other.
+class Words {
+ public:
+  explicit Words(std::vector<char*> words) : words_(std::move(words)) {}
+  char* next() { return words_[at_++]; }
+  std::uint64_t number() { return std::strtoull(next(), nullptr, 10); }
+  std::vector<char*> next(std::size_t count) {
+    std::vector<char*> taken;
+    for (std::size_t i = 0; i < count; ++i) taken.push_back(next());
+    taken.push_back(nullptr);
+    return taken;
   }
+  [[nodiscard]] std::size_t left() const { return words_.size() - at_; }
+
+ private:
+  std::vector<char*> words_;
+  std::size_t at_ = 0;
+};
+
+/// -1 when it came without a file.
+int receive_file(int from) {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  char byte = 0;
+  iovec data{&byte, sizeof byte};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int))) return -1;
+  int file = -1;
+  std::memcpy(&file, CMSG_DATA(header), sizeof file);
+  return file;
 }
 
-[[noreturn]] void become(int socket, std::vector<char*> strings,
-                         const std::array<int, kLaunchedFiles>& files) {
-  const auto group = static_cast<pid_t>(std::atol(strings[0]));
-  char* const program = strings[1];
-  const auto count = static_cast<std::size_t>(std::atol(strings[2]));
-  std::vector<char*> arguments(strings.begin() + 3, strings.begin() + 3 + static_cast<std::ptrdiff_t>(count));
-  std::vector<char*> environment(strings.begin() + 3 + static_cast<std::ptrdiff_t>(count), strings.end());
-  arguments.push_back(nullptr);
-  environment.push_back(nullptr);
+/// The debugger's own files are closed. Everything that is still needed lies above those that are wanted
+/// until these are in place.
+void use_files(int& socket, const std::vector<int>& wanted) {
+  const int above = wanted.empty() ? 0 : wanted.back() + 1;
+  const auto lifted = [&](int file) {
+    const int copy = fcntl(file, F_DUPFD_CLOEXEC, above);
+    close(file);
+    return copy;
+  };
+  socket = lifted(socket);
+  std::vector<int> copies;
+  for (std::size_t i = 0; i < wanted.size(); ++i) copies.push_back(lifted(receive_file(socket)));
+  int closed = 0;  // all below it that are not wanted
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] > closed) close_range(closed, wanted[i] - 1, 0);
+    closed = wanted[i] + 1;
+    if (copies[i] < 0) {
+      close(wanted[i]);
+    } else {
+      dup2(copies[i], wanted[i]);
+      close(copies[i]);
+    }
+  }
+  if (socket > above) close_range(above, socket - 1, 0);
+  close_range(socket + 1, ~0U, 0);
+}
+
+/// As the kernel has it: the C library keeps two of the signals to itself.
+struct KernelAction {
+  void (*handler)(int) = nullptr;
+  unsigned long flags = 0;
+  void (*restorer)() = nullptr;
+  std::uint64_t mask = 0;
+};
+
+void use_signals(std::uint64_t ignored, std::uint64_t blocked) {
+  constexpr int kSignals = 64;
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    KernelAction action;
+    action.handler = ((ignored >> (signal - 1)) & 1) != 0 ? SIG_IGN : SIG_DFL;
+    syscall(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
+  }
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, nullptr, sizeof blocked);
+}
+
+[[noreturn]] void become(int socket, Words words) {
+  const auto group = static_cast<pid_t>(words.number());
+  const std::uint64_t ignored = words.number();
+  const std::uint64_t blocked = words.number();
+  std::vector<int> files(words.number());
+  for (int& file : files) file = static_cast<int>(words.number());
+  char* const program = words.next();
+  const std::vector<char*> arguments = words.next(words.number());
+  const std::vector<char*> environment = words.next(words.left());
   setpgid(0, group);
-  use_files(files);
+  use_files(socket, files);
+  use_signals(ignored, blocked);
   execve(program, arguments.data(), environment.data());
   const std::string why = std::strerror(errno);
   if (write(socket, why.data(), why.size()) < 0) std::perror(program);
@@ -95,13 +152,14 @@ void use_files(const std::array<int, kLaunchedFiles>& files) {
 int main() {
   const char* path = std::getenv(refhist::kLaunchSocket);
   const int socket = path == nullptr ? -1 : connect_to(path);
-  std::array<int, kLaunchedFiles> files{};
-  std::uint64_t length = 0;
-  if (socket < 0 || !receive_files(socket, files, length)) {
+  std::string length(sizeof(std::uint64_t), '\0');
+  if (socket < 0 || !receive_text(socket, length)) {
     std::fputs("refhist-exec is a part of refhist-run, and does nothing by itself\n", stderr);
     return kCannotRun;
   }
-  std::string text(length, '\0');
+  std::uint64_t size = 0;
+  std::memcpy(&size, length.data(), sizeof size);
+  std::string text(size, '\0');
   if (!receive_text(socket, text)) return kCannotRun;
-  become(socket, strings_of(text), files);
+  become(socket, Words(strings_of(text)));
 }

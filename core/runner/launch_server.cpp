@@ -5,9 +5,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 #include "runner/launch_message.h"
@@ -24,9 +27,11 @@ void add(std::string& text, std::string_view part) {
   text += '\0';
 }
 
-bool send_files(int to, std::uint64_t length) {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kLaunchedFiles)> control{};
-  iovec data{&length, sizeof length};
+/// One that cannot be sent is told by a byte alone.
+bool send_file(int to, int file) {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  char byte = 0;
+  iovec data{&byte, sizeof byte};
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
@@ -35,13 +40,12 @@ bool send_files(int to, std::uint64_t length) {
   cmsghdr* header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int) * kLaunchedFiles);
-  const std::array<int, kLaunchedFiles> files = {0, 1, 2};
-  std::memcpy(CMSG_DATA(header), files.data(), sizeof(int) * kLaunchedFiles);
-  return sendmsg(to, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof length);
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &file, sizeof file);
+  return sendmsg(to, &message, MSG_NOSIGNAL) == 1 || send(to, &byte, sizeof byte, MSG_NOSIGNAL) == 1;
 }
 
-bool send_text(int to, const std::string& text) {
+bool send_text(int to, std::string_view text) {
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t part = send(to, text.data() + done, text.size() - done, MSG_NOSIGNAL);
     if (part <= 0) return false;
@@ -52,8 +56,12 @@ bool send_text(int to, const std::string& text) {
 
 }  // namespace
 
-LaunchServer::LaunchServer(const std::string& folder, std::string program, std::vector<std::string> arguments)
-    : path_(folder + "/launch"), program_(std::move(program)), arguments_(std::move(arguments)) {
+LaunchServer::LaunchServer(const std::string& folder, std::string program, std::vector<std::string> arguments,
+                           const Inherited& inherited)
+    : path_(folder + "/launch"),
+      program_(std::move(program)),
+      arguments_(std::move(arguments)),
+      inherited_(inherited) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.size() >= sizeof address.sun_path) fail("{} is too long for a socket: set TMPDIR", path_);
@@ -90,14 +98,28 @@ void LaunchServer::hand_over() {
     pid_ = peer.pid;
     process_ = open_process(pid_);
   }
+  const std::string text = launch_text();
+  const std::uint64_t length = text.size();
+  const std::string_view begin(reinterpret_cast<const char*>(&length), sizeof length);
+  const bool sent = send_text(connection_, begin) && send_text(connection_, text) &&
+                    std::all_of(inherited_.files.begin(), inherited_.files.end(),
+                                [&](int file) { return send_file(connection_, file); });
+  if (!sent)
+    why_not_ = fmt::format("the program could not be handed to the debugger: {}", std::strerror(errno));
+}
+
+std::string LaunchServer::launch_text() const {
   std::string text;
   add(text, std::to_string(getpgrp()));
+  add(text, std::to_string(inherited_.ignored));
+  add(text, std::to_string(inherited_.blocked));
+  add(text, std::to_string(inherited_.files.size()));
+  for (const int file : inherited_.files) add(text, std::to_string(file));
   add(text, program_);
   add(text, std::to_string(arguments_.size()));
   for (const std::string& argument : arguments_) add(text, argument);
   for (char** entry = environ; *entry != nullptr; ++entry) add(text, *entry);
-  if (!send_files(connection_, text.size()) || !send_text(connection_, text))
-    why_not_ = fmt::format("the program could not be handed to the debugger: {}", std::strerror(errno));
+  return text;
 }
 
 void LaunchServer::hear() {

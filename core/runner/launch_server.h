@@ -6,12 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "runner/inherited.h"
+
 namespace refhist {
 
 class LaunchServer {
  public:
   /// `folder`: where the socket is made. Throws Error.
-  LaunchServer(const std::string& folder, std::string program, std::vector<std::string> arguments);
+  LaunchServer(const std::string& folder, std::string program, std::vector<std::string> arguments,
+               const Inherited& inherited);
   ~LaunchServer();
   LaunchServer(const LaunchServer&) = delete;
   LaunchServer& operator=(const LaunchServer&) = delete;
@@ -31,11 +34,13 @@ class LaunchServer {
  private:
   void accept_shell();
   void hand_over();
+  [[nodiscard]] std::string launch_text() const;
   void hear();
 
   std::string path_;
   std::string program_;
   std::vector<std::string> arguments_;
+  const Inherited& inherited_;
   int socket_ = -1;
   int connection_ = -1;
   pid_t pid_ = 0;

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 
 #include "base/printable.h"
@@ -23,6 +22,7 @@
 #include "runner/histories.h"
 #include "runner/refused_order.h"
 #include "runner/run_session.h"
+#include "runner/scratch_folder.h"
 
 namespace {
 
@@ -32,27 +32,7 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 constexpr int kBySignal = 128;  // what a shell adds to the signal's number
 
-/// A folder that lives as long as this.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "refhist-run-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) fail("no folder for temporary files: set TMPDIR");
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-/// Files that are handed to the program must be open.
+/// What is opened from now on is none of these.
 void open_standard_files() {
   for (int file = open("/dev/null", O_RDWR); file >= 0 && file <= 2; file = open("/dev/null", O_RDWR))
     continue;
@@ -101,9 +81,9 @@ Check judge(const Histories& histories, const RunSession& session, const RunOpti
   return check;
 }
 
-int run(const RunOptions& options) {
+int run(const RunOptions& options, const Inherited& inherited) {
   const ScratchFolder scratch;
-  RunSession session(options, find_own_files(), scratch.path());
+  RunSession session(options, find_own_files(), inherited, scratch.path());
   session.run();
   if (const auto refused = refused_order(session.script(), session.log())) throw UsageError(*refused);
   const Histories histories(session);
@@ -119,7 +99,7 @@ int run(const RunOptions& options) {
   return status_of(check, options);
 }
 
-int main_guarded(const std::vector<std::string>& words) {
+int main_guarded(const std::vector<std::string>& words, const Inherited& inherited) {
   try {
     if (!words.empty() && words.front() == "--complete") {  // asked by the shell: see completion/
       const Completion found = complete_options(run_option_specs(), {words.begin() + 1, words.end()});
@@ -128,7 +108,7 @@ int main_guarded(const std::vector<std::string>& words) {
     const RunOptions options = parse_run_options(words);
     if (options.help) return fmt::print("{}", run_help()), 0;
     if (options.version) return fmt::print("refhist-run {}\n", version()), 0;
-    return run(options);
+    return run(options, inherited);
   } catch (const UsageError& error) {
     tell(fmt::format("refhist-run: {} (refhist-run --help)\n", error.what()));
     return kUsage;
@@ -141,6 +121,7 @@ int main_guarded(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const Inherited inherited = Inherited::take();
   open_standard_files();
-  return main_guarded(std::vector<std::string>(argv + 1, argv + argc));
+  return main_guarded(std::vector<std::string>(argv + 1, argv + argc), inherited);
 }

@@ -85,6 +85,8 @@ std::vector<Option> run_table() {
           "--children",
           "follow every process that the program makes as well, each in a debugger of its own (GDB)",
           &RunOptions::children),
+      switch_option("--aslr", "leave address space randomisation on; addresses then differ from run to run",
+                    &RunOptions::aslr),
       {"--timeout", "S", "end the program after so many seconds; the session has failed then",
        [](RunOptions& options, const std::string& value) { options.timeout_seconds = seconds(value); }},
   };

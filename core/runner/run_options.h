@@ -32,6 +32,7 @@ struct RunOptions {
   std::string log;  ///< file for what the debugger prints; empty: thrown away
   std::optional<double> timeout_seconds;
   bool children = false;  ///< processes that the program makes are followed
+  bool aslr = false;      ///< addresses are random, as without a debugger
   bool propagate_exit = false;
   bool allow_unarmed = false;
   bool quiet = false;

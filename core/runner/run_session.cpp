@@ -32,6 +32,8 @@ class Signals {
     handle.sa_handler = on_signal;
     sigaction(SIGTERM, &handle, &before_[2]);
     sigaction(SIGHUP, &handle, &before_[3]);
+    // nohup
+    if (before_[3].sa_handler == SIG_IGN) sigaction(SIGHUP, &before_[3], nullptr);
   }
   ~Signals() {
     sigaction(SIGINT, &before_[0], nullptr);
@@ -55,12 +57,13 @@ std::string program_named(const std::string& name) {
 
 }  // namespace
 
-RunSession::RunSession(const RunOptions& options, const OwnFiles& files, std::string folder)
+RunSession::RunSession(const RunOptions& options, const OwnFiles& files, const Inherited& inherited,
+                       std::string folder)
     : options_(options),
       folder_(std::move(folder)),
       program_(program_named(options.program.front())),
       script_(options, files, folder_ + "/children"),
-      server_(folder_, program_, options.program),
+      server_(folder_, program_, options.program, inherited),
       history_(folder_ + "/history.rh"),
       log_(options.log.empty() ? folder_ + "/log.txt" : options.log) {
   if (script_.follows_children()) children_.emplace(script_, folder_, folder_ + "/children");

@@ -15,8 +15,9 @@ namespace refhist {
 
 class RunSession {
  public:
-  /// `folder`: for files that nobody needs afterwards.
-  RunSession(const RunOptions& options, const OwnFiles& files, std::string folder);
+  /// `folder`: for files that nobody needs afterwards. `inherited`: what the program is to have.
+  RunSession(const RunOptions& options, const OwnFiles& files, const Inherited& inherited,
+             std::string folder);
 
   /// Throws Error when the debugger cannot be started.
   void run();

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -131,9 +132,13 @@ def test_standard_files(r):
 
 
 def test_closed_standard_files(r):
-    shell = " ".join(f"'{word}'" for word in r.argv(["--track", "malloc", "--quiet"], ["/bin/echo", "x"]))
-    done = subprocess.run(["/bin/sh", "-c", shell + " <&- >&-"], text=True, capture_output=True, check=False)
-    equal((done.stdout, done.stderr), ("", ""), "output")
+    for closed in ("<&- >&-", "<&-", "2>&-"):
+        told = []
+        for words in (["/bin/echo", "x"], r.argv(["--track", "malloc", "--quiet"], ["/bin/echo", "x"])):
+            shell = " ".join(f"'{word}'" for word in words)
+            done = subprocess.run(["/bin/sh", "-c", f"{shell} {closed}"], text=True, capture_output=True, check=False)
+            told.append((done.stdout, done.stderr))
+        equal(told[1], told[0], f"output of echo {closed}")
 
 
 def test_arguments_and_environment(r):
@@ -146,13 +151,60 @@ def test_arguments_and_environment(r):
     equal(inside, alone, "environment")
 
 
+SURROUNDINGS = """
+import os, resource, signal
+status = {line.split(":")[0]: line.split()[1:] for line in open("/proc/self/status")}
+files = {int(n): os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")}
+print(os.getcwd(), os.umask(0o77), os.getpgrp(), os.getsid(0), os.nice(0))
+print([(key, status[key]) for key in ("SigBlk", "SigIgn", "SigCgt", "Groups", "CapEff", "NoNewPrivs")])
+print([resource.getrlimit(which) for which in range(16)])
+print(sorted((n, name) for n, name in files.items() if "fd" not in name and "pipe" not in name), sorted(n for n, name in files.items() if "pipe" in name))
+"""
+
+
 def test_surroundings(r):
-    code = ("import os, signal; print(os.getcwd(), sorted(os.listdir('/proc/self/fd'))[:3], os.umask(0o77), "
-            "os.getpgrp() == os.getpgid(os.getppid()) or 'other', signal.pthread_sigmask(signal.SIG_BLOCK, []), "
-            "[s for s in range(1, 32) if s not in (9, 19) and signal.getsignal(s) == signal.SIG_IGN])")
-    code = code.replace("os.getpgrp() == os.getpgid(os.getppid()) or 'other'", "os.getpgrp()")
-    alone, inside = both(r, python(code), start_new_session=False)
+    alone, inside = both(r, python(SURROUNDINGS))
     equal(inside, alone, "surroundings")
+
+
+def be_unusual():
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGTERM, signal.SIGCHLD, 34, 64])
+    os.umask(0o027)
+    os.nice(2)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (777, 888))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def test_unusual_surroundings(r):
+    """As nohup, daemons and make's job server leave them."""
+    files = [os.open("/etc/hostname", os.O_RDONLY), *os.pipe()]
+    os.dup2(files[0], 99)
+    more = {"preexec_fn": be_unusual, "pass_fds": [files[1], 99], "restore_signals": False}
+    alone, inside = both(r, ["/usr/bin/python3", "-S", "-c", SURROUNDINGS], **more)
+    contains(alone[0], "/etc/hostname", "what the program prints by itself")
+    equal(inside, alone, "surroundings")
+    for file in (*files, 99):
+        os.close(file)
+
+
+def test_address_randomisation(r):
+    code = 'print([line.split()[0] for line in open("/proc/self/maps") if "[stack]" in line])'
+    for options, least, most in ((["--aslr"], 2, 3), ([], 1, 1)):
+        told = {r.run(["--track", "malloc", "--quiet", *options], python(code)).stdout for _ in range(3)}
+        check(least <= len(told) <= most, f"stacks with {options}: {told}")
+
+
+def test_hang_up_under_nohup(r):
+    """Whoever ignores the end of the terminal has asked for a run to its end."""
+    code = "import os, time; open('ready', 'w'); time.sleep(1); print('to its end')"
+    process = r.start(["--track", "malloc", "--quiet"], python(code), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    while not os.path.exists(r.file("ready")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGHUP)
+    equal(process.communicate(timeout=60)[0], "to its end\n", "output")
 
 
 def test_signals_arrive(r):
@@ -214,6 +266,10 @@ def test_end_from_outside(r):
 def children_of(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return [int(word) for word in file.read().split()]
+
+
+def descendants_of(pid):
+    return [below for child in children_of(pid) for below in (child, *descendants_of(child))]
 
 
 def test_debugger_that_dies(r):
@@ -395,6 +451,28 @@ def test_page_with_many_objects(r):
     with open(r.file("s.html"), encoding="utf-8") as file:
         data = page_data(file.read())
     equal((len(data["objects"]), len(data["findings"][0]["objects"])), (10000, 5000), "objects, leaked ones")
+
+
+def test_what_a_killed_session_left(r):
+    """The next one removes it: not what is still in use, nor what somebody else has put there."""
+    more = {"env": {**os.environ, "TMPDIR": r.file("tmp")}}
+    os.mkdir(r.file("tmp"))
+    processes = [r.start(["--track", "malloc", "--quiet"], python(WAITS), **more) for _ in range(2)]
+    for process in processes:
+        equal(process.stdout.readline(), "ready\n", "first line")
+    below = descendants_of(processes[0].pid)
+    for pid in [processes[0].pid, *below]:
+        os.kill(pid, signal.SIGKILL)
+    processes[0].wait()
+    os.symlink("/etc", r.file("tmp/refhist-run-link"))
+    before = [name for name in os.listdir(r.file("tmp")) if name.startswith("refhist-run-") and not name.endswith("link")]
+    for name in before:
+        os.utime(os.path.join(r.file("tmp"), name), (0, 0))
+    r.run(["--track", "malloc", "--quiet"], ["/bin/true"], **more)
+    left = [name for name in os.listdir(r.file("tmp")) if name.startswith("refhist-run-")]
+    check(len(before) == 2 and len(left) == 2 and "refhist-run-link" in left, f"{left} of {before}")
+    processes[1].send_signal(signal.SIGTERM)
+    processes[1].communicate(timeout=60)
 
 
 def test_many_at_once(r):
