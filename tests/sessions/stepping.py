@@ -55,7 +55,9 @@ def compare_places(before, after):
     check(not [place for place in after if "refhist" in place], f"stops in refhist's code: {after}")
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     differ = len(before) + len(after) - 2 * sum(block.size for block in matcher.get_matching_blocks())
-    check(differ <= max(2, 0.3 * len(before)), f"{differ} stops are others: {after} instead of {before}")
+    # A step into an inlined copy may leave out the copy's first stops, and `finish` comes two steps earlier then: with a libc that
+    # has no lines, a third of the stops.
+    check(differ <= max(2, 0.4 * len(before)), f"{differ} stops are others: {after} instead of {before}")
 
 
 def compare(d, *works):
