@@ -80,6 +80,14 @@ std::uint64_t ReplacedFile::finish() {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
+void expect_replaceable(const std::string& path) {
+  try {
+    if (!is_stream(path)) const ReplacedFile replaced(path);
+  } catch (const Error& error) {
+    fail("{} could not be written: {}", path, error.what());
+  }
+}
+
 void replace_file(const std::string& path, std::string_view text) {
   try {
     if (is_stream(path)) return write_stream(path, text);

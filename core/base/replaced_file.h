@@ -26,6 +26,9 @@ class ReplacedFile {
   std::string unfinished_;
 };
 
+/// Throws Error with the path when replace_file could not begin now.
+void expect_replaceable(const std::string& path);
+
 /// The file becomes this text; what is no regular file (a pipe, a terminal) gets it as it is. Throws Error
 /// with the path.
 void replace_file(const std::string& path, std::string_view text);

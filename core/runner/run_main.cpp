@@ -11,12 +11,14 @@
 #include "base/replaced_file.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "reports/baseline.h"
 #include "reports/check.h"
 #include "reports/check_report.h"
 #include "reports/html_report.h"
 #include "reports/json_report.h"
 #include "reports/junit_report.h"
 #include "reports/sarif_report.h"
+#include "reports/suppressions.h"
 #include "runner/coloured.h"
 #include "runner/completion.h"
 #include "runner/histories.h"
@@ -81,19 +83,31 @@ Check judge(const Histories& histories, const RunSession& session, const RunOpti
   return check;
 }
 
+/// Before a program runs for an hour.
+void refuse_bad_files(const RunOptions& options) {
+  for (const std::string* file :
+       {&options.json, &options.junit, &options.html, &options.sarif, &options.save, &options.log}) {
+    if (!file->empty()) expect_replaceable(*file);
+  }
+  if (!options.suppressions.empty()) Suppressions::read(options.suppressions);
+  if (options.baseline.empty()) return;
+  options.update_baseline ? expect_replaceable(options.baseline) : void(Baseline::read(options.baseline));
+}
+
 int run(const RunOptions& options, const Inherited& inherited) {
+  refuse_bad_files(options);
   const ScratchFolder scratch;
   RunSession session(options, find_own_files(), inherited, scratch.path());
   session.run();
   if (const auto refused = refused_order(session.script(), session.log())) throw UsageError(*refused);
   const Histories histories(session);
   const Check check = judge(histories, session, options);
-  save_histories(session, options.save);
-  write_reports(check, options);
   if (!options.quiet) {
     const std::string report = printable(check_report(check));
     show(wants_colour(STDERR_FILENO) ? coloured(report) : report);
   }
+  save_histories(session, options.save);
+  write_reports(check, options);
   if (!histories.program().cut_short.empty() && session.why_cut_short().empty())
     tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));
   return status_of(check, options);

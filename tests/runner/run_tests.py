@@ -71,6 +71,28 @@ def test_session_that_failed(r):
     contains(done.stderr, "none.json: No such file or directory (--update-baseline makes it)", "report")
 
 
+def test_files_that_will_not_do(r):
+    """Told before the program runs, and what cannot be written in the end does not take the report along."""
+    r.write("bad.txt", "leek:*\n")
+    r.write("bad.json", "{")
+    os.mkdir(r.file("folder"))
+    for option, value, told in [("--json", "none/x.json", "none/x.json could not be written: No such file or directory"),
+                                ("--save", "folder", "folder could not be written: it is no regular file"),
+                                ("--junit", "/proc/x.xml", "/proc/x.xml could not be written"),
+                                ("--log", "none/log.txt", "none/log.txt could not be written"),
+                                ("--suppressions", "bad.txt", "leek"), ("--baseline", "bad.json", "bad.json")]:
+        done = r.run(["--track", "malloc", option, value], ["/bin/echo", "has run"])
+        equal((done.returncode, done.stdout), (1, ""), f"end with {option} {value} ({done.stderr})")
+        contains(done.stderr, told, f"answer to {option} {value}")
+        equal(len(done.stderr.splitlines()), 1, f"lines of the answer to {option} {value}")
+    code = "import os; os.rmdir('later'); print('has run')"
+    os.mkdir(r.file("later"))
+    done = r.run(["--track", "malloc", "--json", "later/x.json"], python(code))
+    equal((done.returncode, done.stdout), (1, "has run\n"), "end without its folder")
+    contains(done.stderr, "refhist check: 0 findings", "report")
+    contains(done.stderr, "later/x.json could not be written: No such file or directory", "report")
+
+
 def test_words_that_the_debugger_refuses(r):
     for option, value, told in [("--track", "json_objekt", "did you mean json_object?"),
                                 ("--track", "--get con_get --put conn_put", "no function con_get"),
