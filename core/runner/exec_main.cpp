@@ -68,16 +68,9 @@ class Words {
 
 /// -1 when it came without a file.
 int receive_file(int from) {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  char byte = 0;
-  iovec data{&byte, sizeof byte};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  refhist::FileMessage one;
+  if (recvmsg(from, &one.message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* header = CMSG_FIRSTHDR(&one.message);
   if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int))) return -1;
   int file = -1;
   std::memcpy(&file, CMSG_DATA(header), sizeof file);

@@ -10,8 +10,30 @@
 // answers with why, else it is closed by exec.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+
 namespace refhist {
 
 inline constexpr const char* kLaunchSocket = "REFHIST_LAUNCH_SOCKET";
+
+/// A byte with room for a file.
+struct FileMessage {
+  FileMessage() {
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+  }
+  FileMessage(const FileMessage&) = delete;
+  FileMessage& operator=(const FileMessage&) = delete;
+
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  char byte = 0;
+  iovec data{&byte, sizeof byte};
+  msghdr message{};
+};
 
 }  // namespace refhist

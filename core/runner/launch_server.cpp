@@ -29,20 +29,14 @@ void add(std::string& text, std::string_view part) {
 
 /// One that cannot be sent is told by a byte alone.
 bool send_file(int to, int file) {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  char byte = 0;
-  iovec data{&byte, sizeof byte};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  FileMessage one;
+  cmsghdr* header = CMSG_FIRSTHDR(&one.message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &file, sizeof file);
-  return sendmsg(to, &message, MSG_NOSIGNAL) == 1 || send(to, &byte, sizeof byte, MSG_NOSIGNAL) == 1;
+  return sendmsg(to, &one.message, MSG_NOSIGNAL) == 1 ||
+         send(to, &one.byte, sizeof one.byte, MSG_NOSIGNAL) == 1;
 }
 
 bool send_text(int to, std::string_view text) {
