@@ -275,8 +275,8 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   if (site.counter) counter = CounterOperands{*site.counter, module->bias};
   const auto stub = write_stub(*piece, described, *planned.patch, returns, counter, why_not);
   if (!stub) return why_not;
-  if (!write(port, planned.patch->at, jump_bytes(planned.patch->at, stub->begin)))
-    return fmt::format("{} could not write there", port.name());
+  const auto jump = jump_bytes(planned.patch->at, stub->begin);
+  if (!write(port, planned.patch->at, jump)) return fmt::format("{} could not write there", port.name());
   const unsigned prefix = planned.patch->prefix;
   agent_->stubs.push_back(
       Written{id, *stub, site.function, site.module, site.file_address - prefix, site.address - prefix});

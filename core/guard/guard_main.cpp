@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 
+#include "base/close_files.h"
 #include "base/folder_entries.h"
 #include "guard/guarded_program.h"
 #include "guard/mended_code.h"
@@ -40,16 +41,6 @@ void become_nobodys_child() {
   const sched_param first{1};
   if (sched_setscheduler(0, SCHED_FIFO, &first) != 0) setpriority(PRIO_PROCESS, 0, -20);
   if (chdir("/") != 0) return;
-}
-
-/// A pipe of the debugger's that stayed open here would never end for whoever reads it.
-void close_all_but(const std::set<unsigned>& kept) {
-  unsigned begin = 0;
-  for (const unsigned number : kept) {
-    if (number > begin) close_range(begin, number - 1, 0);
-    begin = number + 1;
-  }
-  close_range(begin, ~0U, 0);
 }
 
 News wait_for_news(int pipe, const GuardedProgram& program) {
@@ -117,7 +108,8 @@ int main(int count, char** words) {
   become_nobodys_child();
   std::set<unsigned> kept{static_cast<unsigned>(debugger)};
   for (int i = 2; i < 6; ++i) kept.insert(static_cast<unsigned>(number(i)));
-  close_all_but(kept);
+  // A pipe of the debugger's that stayed open here would never end for whoever reads it.
+  refhist::close_all_but(kept);
   GuardedProgram program(number(1));
   if (program.pidfd() < 0) return 1;
   MendedCode code(number(1), {number(3), number(4), number(5)});

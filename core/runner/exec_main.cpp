@@ -12,10 +12,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/close_files.h"
 #include "runner/launch_message.h"
 
 namespace {
@@ -89,19 +91,13 @@ void use_files(int& socket, const std::vector<int>& wanted) {
   socket = lifted(socket);
   std::vector<int> copies;
   for (std::size_t i = 0; i < wanted.size(); ++i) copies.push_back(lifted(receive_file(socket)));
-  int closed = 0;  // all below it that are not wanted
+  std::set<unsigned> kept{static_cast<unsigned>(socket)};
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] > closed) close_range(closed, wanted[i] - 1, 0);
-    closed = wanted[i] + 1;
-    if (copies[i] < 0) {
-      close(wanted[i]);
-    } else {
-      dup2(copies[i], wanted[i]);
-      close(copies[i]);
-    }
+    if (copies[i] < 0) continue;
+    dup2(copies[i], wanted[i]);
+    kept.insert(static_cast<unsigned>(wanted[i]));
   }
-  if (socket > above) close_range(above, socket - 1, 0);
-  close_range(socket + 1, ~0U, 0);
+  refhist::close_all_but(kept);
 }
 
 /// As the kernel has it: the C library keeps two of the signals to itself.
