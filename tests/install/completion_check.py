@@ -68,12 +68,13 @@ def main(build=None, completion=None):
     if not os.path.exists(_BASH_COMPLETION):
         print("skipped: there is no bash completion (Debian: the package bash-completion)")
         return
-    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TERM": "dumb", "PS1": _PROMPT.decode(),
-                   "LC_ALL": "C.UTF-8", "COLUMNS": "200", "INPUTRC": "/nonexistent"}
-    if build is not None:
-        environment["PATH"] = f"{build}/bin:{environment['PATH']}"
     failed = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
+        # Bash leaves its history in HOME, and refhist its cache: neither is to stay on the machine.
+        environment = {"PATH": os.environ["PATH"], "HOME": home, "TERM": "dumb", "PS1": _PROMPT.decode(),
+                       "LC_ALL": "C.UTF-8", "COLUMNS": "200", "INPUTRC": os.devnull}
+        if build is not None:
+            environment["PATH"] = f"{build}/bin:{environment['PATH']}"
         open(os.path.join(folder, "some_file.rh"), "w", encoding="utf-8").close()
         bash = Bash(folder, environment)
         if completion is not None:

@@ -137,7 +137,7 @@ def test_spawned_programs(r):
     expect_whole(session, 4)
     equal([status for _, _, status in fork_children(session)], [21] * 4, "statuses")
     equal([child["totals"]["events"] for child in session["children"]], [EVENTS_OF_A_CHILD] * 4, "events")
-    missing = "import subprocess\ntry: subprocess.run(['/nonexistent'])\nexcept OSError as error: print(error)"
+    missing = "import subprocess\ntry: subprocess.run(['./missing'])\nexcept OSError as error: print(error)"
     done, session, _ = run(r, python(missing), ["--allow-unarmed"])
     contains(done.stdout, "No such file", "the program's output")
     equal((done.returncode, session["children"], session["failed"]), (0, [], ""), "session")
