@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "reports/cycle_path.h"
 #include "reports/fold_notes.h"
 #include "reports/history_report.h"
 #include "reports/listed_leaks.h"
@@ -55,6 +56,19 @@ std::string born_line(const SessionState& state, const LeakGroup& group) {
                      group.born_by.empty() ? "" : fmt::format(" by {}", group.born_by));
 }
 
+constexpr std::size_t kMostReferences = 10;  // that are listed without being asked for
+
+std::string some_references(SessionState& state, std::vector<EventId> references, Stacks stacks,
+                            const std::string& indent) {
+  const std::size_t all = references.size();
+  if (stacks == Stacks::none && all > kMostReferences + 1) references.resize(kMostReferences);
+  std::string text = reference_lines(state, references, stacks, indent);
+  if (references.size() < all)
+    text +=
+        fmt::format("{}and {} more (refhist leaks --stacks lists all)\n", indent, all - references.size());
+  return text;
+}
+
 std::string suspect_lines(const std::vector<Suspect>& suspects, const std::string& indent) {
   std::string text;
   for (const Suspect& suspect : suspects)
@@ -72,7 +86,7 @@ std::string group_text(SessionState& state, const LeakGroup& group, Stacks stack
     text += group.folded_references != 0   ? "  one of these references, or of those that are counted only:\n"
             : group.references.size() == 1 ? "  the reference that fits:\n"
                                            : "  one of these references:\n";
-    text += reference_lines(state, group.references, stacks, "    ");
+    text += some_references(state, group.references, stacks, "    ");
     text += folded_event_lines(state, group.objects.front(), "    ");
   }
   const bool holder = group.cycle.empty() && !is_held(state, group);
@@ -140,7 +154,7 @@ std::string finding_lines(SessionState& state, const ReportedFinding& finding) {
   if (const std::string where = processes_text(finding); !where.empty()) text += " in " + where;
   if (!finding.why.empty()) text += fmt::format(": {}", finding.why);
   text += fmt::format(" [{}]\n", finding.fingerprint);
-  text += reference_lines(state, finding.references, Stacks::none, "    ");
+  text += some_references(state, finding.references, Stacks::none, "    ");
   return text + suspect_lines(finding.suspects, "  ");
 }
 
