@@ -22,6 +22,8 @@ const CallPath& CallPaths::of(const Event& event) {
   const std::vector<NamedFrame> frames = owners_.outwards(event);
   for (std::size_t i = 1; i < frames.size(); ++i) add(frames[i].function, frames[i]);
   path.by_library = namer_.by_library(event);
+  const bool counts = event.role == Role::get || event.role == Role::try_get || gives_back(event);
+  if (counts && namer_.calls_itself(event)) path.held = ways_.held(owner.frame, gives_back(event));
   return path;
 }
 

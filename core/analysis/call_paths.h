@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/owners.h"
+#include "analysis/ways_out.h"
 
 namespace refhist {
 
@@ -21,11 +22,12 @@ struct CallPath {
   };
   std::vector<Step> steps;  ///< never empty; the owner's comes first
   bool by_library = false;  ///< the owner has not called the probe itself, but some library's function
+  Held held = Held::unknown;
 };
 
 class CallPaths {
  public:
-  CallPaths(FrameNamer& namer, Owners& owners) : namer_(namer), owners_(owners) {}
+  CallPaths(FrameNamer& namer, Owners& owners, WaysOut& ways) : namer_(namer), owners_(owners), ways_(ways) {}
   /// Valid as long as this object.
   const CallPath& of(const Event& event);
   [[nodiscard]] std::uint32_t number_of(const std::string& function);
@@ -44,6 +46,7 @@ class CallPaths {
  private:
   FrameNamer& namer_;
   Owners& owners_;
+  WaysOut& ways_;
   std::unordered_map<std::uint64_t, CallPath> known_;  // by site and stack
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::string> names_;

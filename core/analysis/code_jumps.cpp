@@ -22,6 +22,14 @@ bool each(const Module& module, Address begin, Address end,
   return true;
 }
 
+std::optional<std::int64_t> slot(const DecodedInstruction& instruction) {
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  const bool through = (instruction.is_call() || instruction.is_jump()) &&
+                       to.type == ZYDIS_OPERAND_TYPE_MEMORY && to.mem.base != ZYDIS_REGISTER_NONE &&
+                       to.mem.base != ZYDIS_REGISTER_RIP && to.mem.index == ZYDIS_REGISTER_NONE;
+  return through ? std::optional<std::int64_t>(to.mem.disp.value) : std::nullopt;
+}
+
 bool may_jump(const DecodedInstruction& instruction) {
   return instruction.is_jump() || instruction.is_branch();
 }
@@ -31,17 +39,17 @@ bool may_jump(const DecodedInstruction& instruction) {
 JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function) {
   JumpsOut jumps;
   const Address end = function.address + function.size;
-  if (function.size == 0 || function.size > kLargestFunction) return {{}, true};
+  if (function.size == 0 || function.size > kLargestFunction) return {{}, {}, true};
   const bool whole = each(module, function.address, end, [&](const DecodedInstruction& instruction) {
     if (!may_jump(instruction)) return;
     const auto target = instruction.branch_target();
     if (!target) {
-      jumps.indirect = true;
+      jumps.through_pointer.push_back(instruction.next());
     } else if (*target < function.address || *target >= end) {
       jumps.targets.push_back(*target);
     }
   });
-  if (!whole) jumps.indirect = true;
+  jumps.unread = !whole;
   std::sort(jumps.targets.begin(), jumps.targets.end());
   jumps.targets.erase(std::unique(jumps.targets.begin(), jumps.targets.end()), jumps.targets.end());
   return jumps;
@@ -83,6 +91,21 @@ std::optional<Address> direct_call_before(const Module& module, const FunctionSy
     target = returns_there ? instruction.branch_target() : std::nullopt;
   });
   return target;
+}
+
+std::optional<std::int64_t> slot_before(const Module& module, const FunctionSymbol& function,
+                                        Address behind) {
+  if (behind <= function.address || behind - function.address > kLargestFunction) return std::nullopt;
+  std::optional<std::int64_t> found;
+  each(module, function.address, behind, [&](const DecodedInstruction& instruction) {
+    found = instruction.next() == behind ? slot(instruction) : std::nullopt;
+  });
+  return found;
+}
+
+std::optional<std::int64_t> slot_of(const Module& module, Address at) {
+  DecodedInstruction instruction;
+  return read_instruction(module, at, instruction) ? slot(instruction) : std::nullopt;
 }
 
 }  // namespace refhist

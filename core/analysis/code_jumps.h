@@ -2,6 +2,7 @@
 // first byte on.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -11,8 +12,10 @@ namespace refhist {
 
 /// Where a function may leave to without a call.
 struct JumpsOut {
-  std::vector<Address> targets;  ///< of direct jumps to places outside the function
-  bool indirect = false;  ///< it also jumps through a register or memory, or could not be read to its end
+  std::vector<Address> targets;          ///< of direct jumps to places outside the function
+  std::vector<Address> through_pointer;  ///< behind each jump through a register or memory
+  bool unread = false;                   ///< it could not be read to its end
+  [[nodiscard]] bool indirect() const { return unread || !through_pointer.empty(); }
 };
 
 /// Targets of its direct calls, and of its direct jumps to places outside of it, made by the instructions in
@@ -28,5 +31,11 @@ std::optional<Address> behind_jump_to(const Module& module, const FunctionSymbol
 /// Nothing when the instruction before it is something else, such as a call through a pointer.
 std::optional<Address> direct_call_before(const Module& module, const FunctionSymbol& function,
                                           Address return_pc);
+
+/// Displacement of the slot through which the call or jump right before `behind` goes, as of a virtual
+/// function in its table. Nothing when there is none.
+std::optional<std::int64_t> slot_before(const Module& module, const FunctionSymbol& function, Address behind);
+/// The same of the instruction at `at`.
+std::optional<std::int64_t> slot_of(const Module& module, Address at);
 
 }  // namespace refhist

@@ -10,9 +10,11 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kMostPaired = 200;  // of an object: the time goes with their third power
+constexpr std::size_t kMostRead = 10000;
 constexpr int kLearnRounds = 3;
 constexpr double kNever = 30;       // a put that came before the get
 constexpr double kUnanswered = 40;  // a put that answers nothing: only where there are more puts than gets
+constexpr double kNewPut = 3;       // of one too many: by a function that gave back none of the kind before
 constexpr double kApart = 0.02;     // what lies between counts little: it decides among equals
 constexpr double kNewPlace = 0.5;   // a call of the same kind elsewhere was given back, never one from here
 
@@ -27,7 +29,8 @@ constexpr double kOnStack = 0.1;
 constexpr double kHanded = 0.3;
 constexpr double kAlike = 0.3;
 constexpr double kAny = 0.05;
-constexpr double kOtherWay = 0.6;  // one by a library's function, the other one not
+constexpr double kOtherWay = 0.6;      // one by a library's function, the other one not
+constexpr double kOtherHolder = 0.15;  // kept in memory and given back out of a variable, or the other way
 
 /// A constructor may leave it to others to take the first one, or make several.
 std::size_t references_of(const Event& event) {
@@ -48,7 +51,9 @@ double number_in(const Map& counts, const typename Map::key_type& key) {
 std::uint32_t EventPairs::kind_of(const CallPath& path, Role role) {
   const auto next = static_cast<std::uint32_t>(kinds_.size());
   const std::tuple kind(path.steps.front().function, path.by_library, role == Role::init);
-  const std::uint32_t number = kinds_.try_emplace(kind, next).first->second;
+  const auto [entry, added] = kinds_.try_emplace(kind, next);
+  const std::uint32_t number = entry->second;
+  if (added) functions_.push_back(path.steps.front().function);
   if (role == Role::init) births_.insert(number);
   return number;
 }
@@ -61,16 +66,35 @@ void EventPairs::take_out_told_twice(const Object& object, bool born_here, std::
   std::erase_if(life.gets, [&](const Call& get) { return get.order < born; });
 }
 
+// What a call of a function gives back before anything else happens to the object, as main loops do a
+// thousand times.
+void EventPairs::take_out_at_once(std::vector<std::pair<EventId, Event>>& events) {
+  std::vector<std::pair<EventId, Event>> left;
+  for (auto& one : events) {
+    const Event& event = one.second;
+    const bool answers = gives_back(event) && !left.empty() && left.back().second.role != Role::init &&
+                         acquires(left.back().second) && left.back().second.thread == event.thread;
+    const auto relation =
+        answers ? CallPaths::relation(paths_.of(left.back().second), paths_.of(event)) : std::nullopt;
+    if (relation && relation->same_call && relation->get == 0 && relation->put == 0) {
+      left.pop_back();
+    } else {
+      left.push_back(std::move(one));
+    }
+  }
+  events = std::move(left);
+}
+
 std::optional<EventPairs::Life> EventPairs::life_of(ObjectId id) {
-  if (history_.folded_events(id) != nullptr || history_.listed_events(id) > 4 * kMostPaired)
-    return std::nullopt;
+  if (history_.folded_events(id) != nullptr || history_.listed_events(id) > kMostRead) return std::nullopt;
   const Object& object = history_.object(id);
   std::vector<std::pair<EventId, Event>> events;
   history_.read_back(id, [&](const EventLog::Entry& entry) {
     if (acquires(entry.event) || gives_back(entry.event)) events.emplace_back(entry.id, entry.event);
   });
-  if (events.size() > kMostPaired || history_.before_seen(id) > 1) return std::nullopt;
   std::reverse(events.begin(), events.end());
+  if (events.size() > kMostPaired) take_out_at_once(events);
+  if (events.size() > kMostPaired || history_.before_seen(id) > 1) return std::nullopt;
   Life life;
   for (std::int64_t i = history_.before_seen(id); i > 0; --i)
     life.gets.push_back({0, EventId(), Event(), &before_seen_, kind_of(before_seen_, Role::init)});
@@ -98,9 +122,22 @@ EventPairs::Partner EventPairs::partner(const Call& get, const Call& put) {
   return {false, 0, 0, put.kind};
 }
 
+// What a function was given by its caller it had before it called for another reference that is kept
+// elsewhere.
+double EventPairs::same_holder(const Call& get, const Call& put,
+                               const std::optional<CallPaths::Relation>& relation) {
+  const Held kept = get.path->held;
+  const Held given = put.path->held;
+  if (kept == Held::unknown || given == Held::unknown) return 1;
+  const bool had_before = given == Held::argument && relation && relation->same_call && relation->put == 0;
+  if (given == Held::argument && !had_before) return 1;
+  return (kept == Held::memory) != (given == Held::memory) ? kOtherHolder : 1;
+}
+
 double EventPairs::likely_before(const Call& get, const Call& put) {
-  const double way = get.path->by_library == put.path->by_library ? 1 : kOtherWay;
   const auto relation = CallPaths::relation(*get.path, *put.path);
+  const double way =
+      (get.path->by_library == put.path->by_library ? 1 : kOtherWay) * same_holder(get, put, relation);
   if (relation && relation->same_call) {
     const std::size_t apart = relation->get + relation->put;
     const double likely = apart == 0 ? kSameCall : relation->put == 0 ? kOuterCall : kInnerCall;
@@ -129,16 +166,26 @@ double EventPairs::cost(const Model& model, const Call& get, const Call& put) {
   const double role_kind = (number_in(model.role_kinds, {birth, put.kind}) + before) / puts;
   const double of_get =
       (number_in(model.partners, {get.kind, with}) + role_partner) / (number_in(model.gets, get.kind) + 1);
-  const double of_put = (number_in(model.kinds, {get.kind, put.kind}) + role_kind) / puts;
+  // What was never seen given back, as what a rare way takes, is as good as any of its role.
+  const bool known = model.gets.contains(get.kind);
+  const double of_put = known ? (number_in(model.kinds, {get.kind, put.kind}) + role_kind) / puts : role_kind;
   const double apart = kApart * std::log(static_cast<double>(put.order - get.order));
-  const bool elsewhere = model.gets.contains(get.kind) && !model.places.contains(get.path->steps.front().pc);
-  return -std::log(of_get) - std::log(of_put) + (get.first ? -apart : apart) + (elsewhere ? kNewPlace : 0);
+  // Of the put at this very place; a function may give back in several, each another reference.
+  const Address given_at = put.path->steps.front().pc;
+  const double at_place = (number_in(model.at_places, {get.kind, given_at}) + of_put) /
+                          (number_in(model.put_places, given_at) + 1);
+  const bool elsewhere = known && !model.places.contains(get.path->steps.front().pc);
+  return -std::log(of_get) - std::log(at_place) + (get.first ? -apart : apart) + (elsewhere ? kNewPlace : 0);
 }
 
 std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life) {
   std::vector<std::vector<double>> costs(life.puts.size());
+  const bool too_many = life.puts.size() > life.gets.size();
   for (std::size_t row = 0; row < life.puts.size(); ++row) {
-    for (const Call& get : life.gets) costs[row].push_back(cost(model, get, life.puts[row]));
+    const Call& put = life.puts[row];
+    const bool is_new = too_many && !model.puts.contains(put.kind);
+    for (const Call& get : life.gets)
+      costs[row].push_back(cost(model, get, put) + (is_new && model.gets.contains(get.kind) ? kNewPut : 0));
     costs[row].resize(life.gets.size() + life.puts.size(), kUnanswered);
   }
   return cheapest_assignment(costs);
@@ -154,6 +201,8 @@ EventPairs::Model EventPairs::learn(const std::vector<std::pair<Life, double>>& 
       const Call& put = life.puts[i];
       model.gets[get.kind] += weight;
       model.places.insert(get.path->steps.front().pc);
+      model.put_places[put.path->steps.front().pc] += weight;
+      model.at_places[{get.kind, put.path->steps.front().pc}] += weight;
       model.puts[put.kind] += weight;
       model.partners[{get.kind, partner(get, put)}] += weight;
       model.kinds[{get.kind, put.kind}] += weight;
@@ -239,6 +288,23 @@ std::optional<EventPairs::Holder> EventPairs::usual_holder(const Event& taken) {
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   if (best == depths.end()) return std::nullopt;
   return Holder{best->first, best->second / all};
+}
+
+ReferencePairs::Partners EventPairs::partners_of(const Event& taken) {
+  const Model& model = model_of(pairs_.subject_of(taken.object));
+  const std::uint32_t kind = kind_of(paths_.of(taken), taken.role);
+  std::map<std::string, double> counts;
+  double all = 0;
+  for (const auto& [pair, times] : model.kinds) {
+    if (pair.first != kind) continue;
+    counts[paths_.name_of(functions_[pair.second])] += times;
+    all += times;
+  }
+  ReferencePairs::Partners partners;
+  for (const auto& [function, times] : counts) partners.emplace_back(function, times / all);
+  std::stable_sort(partners.begin(), partners.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return partners;
 }
 
 }  // namespace refhist

@@ -24,11 +24,12 @@ class EventPairs {
  public:
   /// Objects of the family that were released clean, with what each counts for.
   using Sample = std::function<std::vector<std::pair<ObjectId, double>>(const ReferencePairs::Subject&)>;
-  EventPairs(const History& history, FrameNamer& namer, Owners& owners, ReferencePairs& pairs, Sample sample)
+  EventPairs(const History& history, FrameNamer& namer, Owners& owners, ReferencePairs& pairs, WaysOut& ways,
+             Sample sample)
       : history_(history),
         owners_(owners),
         pairs_(pairs),
-        paths_(namer, owners),
+        paths_(namer, owners, ways),
         sample_(std::move(sample)) {}
 
   struct Unpaired {
@@ -45,6 +46,9 @@ class EventPairs {
     double share = 0;
   };
   std::optional<Holder> usual_holder(const Event& taken);
+  /// Who gives back what is taken so: function and share, the largest first. Empty where no such reference
+  /// was seen given back.
+  ReferencePairs::Partners partners_of(const Event& taken);
 
  private:
   struct Call {
@@ -70,7 +74,9 @@ class EventPairs {
   struct Model {
     std::map<std::uint32_t, double> gets;
     std::map<std::uint32_t, double> puts;
-    std::set<Address> places;  ///< of the calls that took what was given back
+    std::set<Address> places;              ///< of the calls that took what was given back
+    std::map<Address, double> put_places;  ///< of those that gave it back
+    std::map<std::pair<std::uint32_t, Address>, double> at_places;  ///< by kind of what they gave back
     std::map<std::pair<std::uint32_t, Partner>, double> partners;
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> kinds;
     // The same of all births, and of all other gets: what a kind that was never seen goes by.
@@ -79,12 +85,15 @@ class EventPairs {
     std::map<std::pair<bool, std::uint32_t>, double> role_kinds;
   };
   std::optional<Life> life_of(ObjectId id);
+  void take_out_at_once(std::vector<std::pair<EventId, Event>>& events);
   static void take_out_told_twice(const Object& object, bool born_here, std::size_t born, Life& life);
   std::uint32_t kind_of(const CallPath& path, Role role);
   /// Of each put, its get; none where it is no less than gets.size().
   std::vector<std::size_t> match(const Model& model, const Life& life);
   static void leave_last_of_equals(const Life& life, std::vector<std::size_t>& answers);
   double cost(const Model& model, const Call& get, const Call& put);
+  static double same_holder(const Call& get, const Call& put,
+                            const std::optional<CallPaths::Relation>& relation);
   double likely_before(const Call& get, const Call& put);
   static Partner partner(const Call& get, const Call& put);
   const Model& model_of(const ReferencePairs::Subject& subject);
@@ -95,9 +104,10 @@ class EventPairs {
   ReferencePairs& pairs_;
   CallPaths paths_;
   Sample sample_;
-  CallPath before_seen_{{{paths_.number_of({}), 0, false, false}}, false};
+  CallPath before_seen_{{{paths_.number_of({}), 0, false, false}}, false, Held::unknown};
   std::map<std::tuple<std::uint32_t, bool, bool>, std::uint32_t> kinds_;
-  std::set<std::uint32_t> births_;  // of the kinds
+  std::vector<std::uint32_t> functions_;  // by kind
+  std::set<std::uint32_t> births_;        // of the kinds
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> alike_;
   std::map<ReferencePairs::Subject, Model> models_;
 };

@@ -62,6 +62,8 @@ const std::string& FrameNamer::result_type(const NamedFrame& frame) { return res
 
 bool FrameNamer::hands_nothing_out(const NamedFrame& frame) { return result_of(frame).hands_nothing_out; }
 
+bool FrameNamer::leaves_pointer(const NamedFrame& frame) { return result_of(frame).leaves_pointer; }
+
 bool FrameNamer::returns_counted(const Event& event, const NamedFrame& frame) {
   const std::string& type = result_type(frame);
   return !type.empty() && type == type_name(family_of(event).counter.type);
@@ -105,16 +107,13 @@ std::size_t FrameNamer::owner_depth(const EventOrigin& origin) {
 }
 
 FrameNamer::Result FrameNamer::find_result(const NamedFrame& frame) const {
-  for (const LoadedModule* loaded : modules_.all()) {
-    if (loaded->module->path() != frame.module) continue;
-    const Module& module = loaded->module->code();
-    if (!module.has_debug_info()) continue;
-    const auto function = frame.inlined ? std::nullopt : module.function_at(frame.pc - 1 - loaded->bias);
-    const auto signature =
-        function ? module.signature(*function) : module.inlined_signature(std::string(frame.function));
-    if (signature) return {std::string(type_name(signature->result_pointee)), signature->hands_nothing_out};
-  }
-  return {};
+  const auto signature = helpers_.signature(frame);
+  if (!signature) return {};
+  const bool leaves_pointer =
+      std::any_of(signature->parameters.begin(), signature->parameters.end(), [](const Parameter& one) {
+        return one.type.ends_with("**") || one.type.ends_with("*&") || one.type == "gpointer *";
+      });
+  return {std::string(type_name(signature->result_pointee)), signature->hands_nothing_out, leaves_pointer};
 }
 
 std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackFrame>& frames) const {
@@ -154,21 +153,38 @@ bool FrameNamer::next(const std::vector<StackFrame>& frames, Place& place) {
   return true;
 }
 
-FrameNamer::Place FrameNamer::unfolded(const Event& event, const std::vector<StackFrame>& frames,
-                                       Place from) {
+bool FrameNamer::passes_on(const Event& event, const NamedFrame& frame) {
   const Family& family = family_of(event);
-  if (family.fold.empty()) return from;
+  const std::string_view probe = event.site.valid() ? std::string_view(sites_.get(event.site).function) : "";
+  return family.folds(frame.function) || helpers_.helps(probe, type_name(family.counter.type), frame);
+}
+
+template <class Skip>
+FrameNamer::Place FrameNamer::behind(const std::vector<StackFrame>& frames, Place from, Skip&& skip) {
   for (Place place = from;;) {
-    if (!family.folds(name(frames[place.frame])[place.name].function)) return place;
+    if (!skip(name(frames[place.frame])[place.name])) return place;
     if (!next(frames, place)) return from;
   }
 }
 
-FrameNamer::Place FrameNamer::owner_place(const Event& event, const std::vector<StackFrame>& frames) {
+FrameNamer::Place FrameNamer::unfolded(const Event& event, const std::vector<StackFrame>& frames,
+                                       Place from) {
+  return behind(frames, from, [&](const NamedFrame& frame) { return passes_on(event, frame); });
+}
+
+std::size_t FrameNamer::names_before(const std::vector<StackFrame>& frames, Place place) {
+  std::size_t before = place.name;
+  for (std::size_t i = 0; i < place.frame; ++i) before += name(frames[i]).size();
+  return before;
+}
+
+FrameNamer::Place FrameNamer::caller_place(const Event& event, const std::vector<StackFrame>& frames) {
   const Site* site = event.site.valid() ? &sites_.get(event.site) : nullptr;
-  const Place place =
-      site != nullptr && site->counter ? behind_copy(*site, frames) : Place{owner_index(event, frames), 0};
-  return unfolded(event, frames, place);
+  return site != nullptr && site->counter ? behind_copy(*site, frames) : Place{owner_index(event, frames), 0};
+}
+
+FrameNamer::Place FrameNamer::owner_place(const Event& event, const std::vector<StackFrame>& frames) {
+  return unfolded(event, frames, caller_place(event, frames));
 }
 
 NamedFrame FrameNamer::owner(const Event& event) {
@@ -179,34 +195,52 @@ NamedFrame FrameNamer::owner(const Event& event) {
 }
 
 std::size_t FrameNamer::folded(const Event& event) {
-  if (family_of(event).fold.empty()) return 0;
+  const Family& family = family_of(event);
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
-  if (frames.empty()) return 0;
-  const Place owner = owner_place(event, frames);
-  std::size_t before = owner.name;
-  for (std::size_t i = 0; i < owner.frame; ++i) before += name(frames[i]).size();
-  return before;
+  if (frames.empty() || family.fold.empty()) return 0;
+  return names_before(frames, behind(frames, caller_place(event, frames),
+                                     [&](const NamedFrame& frame) { return family.folds(frame.function); }));
 }
 
 bool FrameNamer::by_library(const Event& event) {
   return owner_behind_call(event, history_.stacks().frames(event.stack)) > 1;
 }
 
-std::string FrameNamer::operation(const Event& event) {
-  const std::size_t count = folded(event);
-  if (count == 0) return {};
-  return short_function_name(stack(event.stack)[count - 1].function);
+bool FrameNamer::calls_itself(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  if (frames.empty() || !event.site.valid()) return false;
+  const Place owner = owner_place(event, frames);
+  if (sites_.get(event.site).counter) return owner.frame == 0;
+  if (owner != Place{1, 0}) return false;
+  return tail_calls_.between(frames[0], frames[1]) == nullptr || tail_calls_.only_jump(frames[0], frames[1]);
 }
 
-std::size_t FrameNamer::owner_behind_call(const Event& event, const std::vector<StackFrame>& frames) const {
+std::string FrameNamer::operation(const Event& event) {
+  const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
+  if (frames.empty()) return {};
+  const Place caller = caller_place(event, frames);
+  const Place owner = unfolded(event, frames, caller);
+  if (family_of(event).fold.empty() && owner == caller) return {};
+  return short_function_name(stack(event.stack)[names_before(frames, owner) - 1].function);
+}
+
+std::size_t FrameNamer::owner_behind_call(const Event& event, const std::vector<StackFrame>& frames) {
   const bool inlined = event.site.valid() && sites_.get(event.site).counter;
-  const bool hidden = inlined || !family_of(event).fold.empty();
-  return frames.empty() || hidden ? 0 : owner_index(event, frames);
+  if (frames.empty() || inlined) return 0;
+  const Place caller{owner_index(event, frames), 0};
+  return unfolded(event, frames, caller) == caller ? caller.frame : 0;
+}
+
+// Where the owner is not inlined into what it called.
+std::size_t FrameNamer::called_from(const Event& event, const std::vector<StackFrame>& frames) {
+  if (frames.empty()) return 0;
+  const Place owner = owner_place(event, frames);
+  return owner.name == 0 ? owner.frame : 0;
 }
 
 std::string FrameNamer::lost_owner(const Event& event) {
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
-  const std::size_t owner = owner_behind_call(event, frames);
+  const std::size_t owner = called_from(event, frames);
   if (owner == 0) return {};
   const auto lost = tail_calls_.between(frames[owner - 1], frames[owner]);
   return lost && lost->complete && lost->ways.size() == 1 ? lost->ways.front().back() : std::string();
@@ -214,9 +248,13 @@ std::string FrameNamer::lost_owner(const Event& event) {
 
 std::optional<NamedFrame> FrameNamer::jumping_owner(const Event& event) {
   const std::vector<StackFrame> frames = history_.stacks().frames(event.stack);
-  const std::size_t owner = owner_behind_call(event, frames);
+  const std::size_t owner = called_from(event, frames);
   const auto jump = owner == 0 ? std::nullopt : tail_calls_.only_jump(frames[owner - 1], frames[owner]);
-  return jump ? std::optional(name(*jump).front()) : std::nullopt;
+  if (!jump) return std::nullopt;
+  const std::vector<NamedFrame>& names = name(*jump);
+  const auto whose = std::find_if_not(names.begin(), names.end(),
+                                      [&](const NamedFrame& frame) { return passes_on(event, frame); });
+  return whose == names.end() ? names.back() : *whose;
 }
 
 std::string FrameNamer::text(const NamedFrame& frame, bool whole) {

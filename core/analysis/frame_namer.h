@@ -2,13 +2,14 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analysis/helper_frames.h"
+#include "analysis/named_frame.h"
 #include "analysis/tail_calls.h"
 #include "history/history.h"
 #include "sites/site_table.h"
@@ -16,17 +17,6 @@
 #include "symbols/module_map.h"
 
 namespace refhist {
-
-struct NamedFrame {
-  std::string function;  ///< demangled; empty when unknown
-  std::string file;      ///< full path; empty when unknown
-  unsigned line = 0;
-  std::string module;  ///< path; empty when in no module
-  Address pc = 0;      ///< in memory while the module is loaded, else in the file
-  bool inlined = false;
-  std::shared_ptr<const LostFrames>
-      lost;  ///< between this frame and the next; null when nothing is known to be
-};
 
 class FrameNamer {
  public:
@@ -38,15 +28,18 @@ class FrameNamer {
   std::vector<NamedFrame> stack(StackId stack);
   /// The frame in whose hands the reference was taken or given back: the caller of a function of the program
   /// itself; for a library's function the first frame outside that library. Not a function that the family
-  /// folds, if there is another.
+  /// folds or HelperFrames knows, if there is another.
   NamedFrame owner(const Event& event);
-  /// What the owner called: of the functions that the family folds the outermost, in short
-  /// ("std::weak_ptr::lock"); empty when none is folded.
+  /// What the owner called: of the functions that the family folds, and of helpers, the outermost, in short
+  /// ("std::weak_ptr::lock"); empty when there are none.
   std::string operation(const Event& event);
   /// How many of the innermost frames of `stack` the family folds, its own function among them.
   std::size_t folded(const Event& event);
   /// The owner has not called the event's function itself, but another one of the library that this is in.
   bool by_library(const Event& event);
+  /// The owner calls the probe, or has it inlined: neither another function of its library nor a helper
+  /// stands between, and no frame is lost.
+  [[nodiscard]] bool calls_itself(const Event& event);
   /// The function that really made the owner's call, when it jumped to the one that the stack shows and so
   /// has no frame; empty when that is not so, or not known for sure.
   std::string lost_owner(const Event& event);
@@ -64,6 +57,8 @@ class FrameNamer {
   const std::string& result_type(const NamedFrame& frame);
   /// By debug information, the frame's function leaves no pointer with its caller.
   bool hands_nothing_out(const NamedFrame& frame);
+  /// By debug information, it leaves one where a parameter points.
+  bool leaves_pointer(const NamedFrame& frame);
   /// The same for one frame: its function, and what that was inlined into.
   const std::vector<NamedFrame>& name(const StackFrame& frame);
   [[nodiscard]] const ModuleMap& modules() const { return modules_; }
@@ -76,12 +71,20 @@ class FrameNamer {
   struct Place {
     std::size_t frame = 0;
     std::size_t name = 0;
+    bool operator==(const Place&) const = default;
   };
+  [[nodiscard]] Place caller_place(const Event& event, const std::vector<StackFrame>& frames);
   [[nodiscard]] Place owner_place(const Event& event, const std::vector<StackFrame>& frames);
   [[nodiscard]] Place behind_copy(const Site& site, const std::vector<StackFrame>& frames);
   /// One frame outwards. False when there is none.
   bool next(const std::vector<StackFrame>& frames, Place& place);
-  /// The first place from this one on that the object's family does not fold; the same one when it folds all.
+  /// The object's family folds it, or it is a helper.
+  [[nodiscard]] bool passes_on(const Event& event, const NamedFrame& frame);
+  /// The first place from this one on that `skip` is not true of; the same one when there is none.
+  template <class Skip>
+  Place behind(const std::vector<StackFrame>& frames, Place from, Skip&& skip);
+  std::size_t names_before(const std::vector<StackFrame>& frames, Place place);
+  /// The first place from this one on that does not pass on; the same one when there is none.
   [[nodiscard]] Place unfolded(const Event& event, const std::vector<StackFrame>& frames, Place from);
   [[nodiscard]] const Family& family_of(const Event& event) const {
     return families_[history_.object(event.object).family.index()].family;
@@ -89,6 +92,7 @@ class FrameNamer {
   struct Result {
     std::string type;
     bool hands_nothing_out = false;
+    bool leaves_pointer = false;
   };
   const Result& result_of(const NamedFrame& frame);
   [[nodiscard]] Result find_result(const NamedFrame& frame) const;
@@ -97,9 +101,10 @@ class FrameNamer {
   bool makes_objects(FamilyId family, const std::string& function);
   /// Frames of the origin's stack before the owner's own: of the library that its site is in.
   std::size_t owner_depth(const EventOrigin& origin);
+  /// The owner's frame, whose call may have lost others; 0 when there is none.
+  [[nodiscard]] std::size_t called_from(const Event& event, const std::vector<StackFrame>& frames);
   /// owner_index, or 0 where the owner has made no call of its own to the library.
-  [[nodiscard]] std::size_t owner_behind_call(const Event& event,
-                                              const std::vector<StackFrame>& frames) const;
+  [[nodiscard]] std::size_t owner_behind_call(const Event& event, const std::vector<StackFrame>& frames);
   [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {
@@ -111,6 +116,7 @@ class FrameNamer {
   const SiteTable& sites_;
   const History& history_;
   const std::vector<TrackedFamily>& families_;
+  HelperFrames helpers_{modules_};
   TailCalls tail_calls_{modules_};
   std::unordered_map<StackFrame, std::vector<NamedFrame>, Hash> cache_;
   std::map<std::pair<std::string, std::string>, Result> results_;  // by module and function

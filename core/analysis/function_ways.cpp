@@ -66,15 +66,41 @@ void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState
     step.stored = state.read(instruction.operands[1], instruction.next());
 }
 
+// What a counter belongs to that is changed in place.
+Value FunctionWays::counted_by(const DecodedInstruction& instruction, MachineState& state) {
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  if (to.type != ZYDIS_OPERAND_TYPE_MEMORY) return {};
+  Value object = state.address_of(to, instruction.next());
+  object.offset = 0;
+  return object;
+}
+
 bool FunctionWays::passes_on(const Step& step) const {
   return !step.gives && std::any_of(step.passed.begin(), step.passed.end(),
                                     [&](const Value& value) { return is_reference(value); });
 }
 
-std::optional<Address> FunctionWays::obtained() const {
-  const auto found =
-      reference_.known() && reference_.offset == 0 ? results_.find(reference_.place) : results_.end();
-  return found == results_.end() ? std::nullopt : std::optional(found->second);
+std::optional<FunctionWays::Obtained> FunctionWays::obtained() const {
+  if (!reference_.known() || reference_.offset != 0) return std::nullopt;
+  if (const auto found = results_.find(reference_.place); found != results_.end())
+    return Obtained{found->second, false, 0};
+  const auto loaded = loads_.find(reference_.place);
+  return loaded == loads_.end() || !one_reference_ ? std::nullopt : std::optional(loaded->second);
+}
+
+// `mov (…), r`, from other memory than the stack.
+void FunctionWays::note_load(const DecodedInstruction& instruction, MachineState& state) {
+  constexpr unsigned kPointer = 64;
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  const bool loads = instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV &&
+                     to.type == ZYDIS_OPERAND_TYPE_REGISTER && to.size == kPointer &&
+                     instruction.operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY;
+  const auto reg = loads ? MachineState::number_of(to.reg.value) : std::nullopt;
+  if (!reg) return;
+  const Value value = state.reg(*reg);
+  const Value address = values_.loaded_from(value);
+  if (value.known() && value.offset == 0 && address.known() && !values_.is_stack(address))
+    loads_.try_emplace(value.place, Obtained{instruction.next(), true, *reg});
 }
 
 bool FunctionWays::gives_soon(Address at, const GivesBack& gives_back) const {
@@ -121,7 +147,7 @@ MachineState FunctionWays::at_begin() {
     frame.offset += kFarAway;
     state.set_reg(kFramePointer, frame);
   }
-  if (code_.taken && !code_.elsewhere) reference_ = state.reg(0);
+  if (code_.taken && !code_.elsewhere) reference_ = state.reg(code_.reg);
   return state;
 }
 
@@ -135,19 +161,25 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   const bool jump = instruction.is_jump();
   const auto target = call || jump ? entered(instruction) : std::nullopt;
   const bool out = jump && (!instruction.branch_target() || !inside(*instruction.branch_target()));
-  if (out && !target) return false;  // a switch's table, or a tail call through a pointer
   step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
-  step.takes_again = code_.taken && call && step.end == code_.from;
+  if (out && !target && !step.gives)
+    return false;  // a switch's table, or another tail call through a pointer
+  step.takes_again = code_.taken && (call || code_.loaded) && step.end == code_.from;
   step.leaves = is_return(instruction) || out;
   if (instruction.is_branch()) {
     step.tested = waiting.tested;
     note_none(waiting, instruction, step);
   }
-  step.returns_it = is_return(instruction) && is_reference(state.reg(0));
+  if (is_return(instruction)) step.returned = state.reg(0);
+  step.returns_it = is_return(instruction) && is_reference(step.returned);
   note_uses(instruction, state, step);
   constexpr unsigned kFirstArgument = 7;
   const Value first = state.reg(kFirstArgument);
-  if (step.gives && (call || out) && !reference_.known()) reference_ = first;
+  if (step.gives) {
+    const Value given = call || out ? first : counted_by(instruction, state);
+    if (!reference_.known()) reference_ = given;
+    one_reference_ &= given == reference_;
+  }
   if (code_.taken && first.known() && first != reference_ && results_.contains(first.place))
     step.gives = false;
   const bool never_returns = call && ((target && ends(*target)) || (!code_.inlined && !inside(step.end)));
@@ -170,6 +202,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     tested = {};
   } else {
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
+    note_load(instruction, state);
   }
   if (instruction.is_branch()) {
     if (const auto to = instruction.branch_target()) {
@@ -333,7 +366,8 @@ std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const End
   follow_passed();
   const std::set<Address> before = reached({code_.from}, Ending::put);
   if (std::any_of(before.begin(), before.end(), [&](Address at) { return stores(steps_.at(at)); })) return {};
-  if (again_) return {};
+  // It came to what gives back by whatever variable has it, and that had it no more: a callee took it out.
+  if (again_ || !before.contains(last_)) return {};
   std::vector<Address> waiting{last_};
   std::set<Address> seen{last_};
   std::vector<Address> found;
@@ -351,6 +385,41 @@ std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const End
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+Held FunctionWays::held(Address at, bool gives_back) {
+  const auto here = [at](Address one, Address next, std::optional<Address>) {
+    return one == at || next == at;
+  };
+  if (!read(here, [](Address) { return false; })) return Held::unknown;
+  return gives_back ? from_where() : kept_where(at);
+}
+
+Held FunctionWays::from_where() const {
+  if (!reference_.known() || reference_.offset != 0 || values_.is_stack(reference_)) return Held::unknown;
+  if (results_.contains(reference_.place)) return Held::local;
+  const Value address = values_.loaded_from(reference_);
+  if (address.known()) return values_.is_stack(address) ? Held::local : Held::memory;
+  return values_.root_argument(reference_) != 0 ? Held::argument : Held::unknown;
+}
+
+Held FunctionWays::kept_where(Address at) const {
+  if (!reference_.known()) return Held::unknown;
+  const auto is_it = [&](const Value& value) {
+    if (!value.known()) return false;
+    const auto result = results_.find(value.place);
+    return value == reference_ || (value.offset == 0 && result != results_.end() && result->second == at);
+  };
+  bool passed = false;
+  for (const auto& [place, step] : steps_) {
+    if (!is_it(step.stored)) {
+      passed |= is_it(step.returned);
+      passed |= !step.gives && std::any_of(step.passed.begin(), step.passed.end(), is_it);
+      continue;
+    }
+    return Held::memory;
+  }
+  return passed ? Held::unknown : Held::local;
 }
 
 }  // namespace refhist

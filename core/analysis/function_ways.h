@@ -2,6 +2,7 @@
 // from those on which the reference is given back. Read from the instructions alone.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -13,6 +14,14 @@
 #include "symbols/module.h"
 
 namespace refhist {
+
+/// Where the pointer lies by which a reference is taken or given back, as the function's code has it.
+enum class Held : std::uint8_t {
+  unknown,
+  local,     ///< in a variable of the function
+  argument,  ///< its caller gave it
+  memory,    ///< in an object, a container or a global variable
+};
 
 /// A way on which nothing is given back.
 struct LostWay {
@@ -34,6 +43,8 @@ class FunctionWays {
     bool inlined = false;           ///< a copy of it in another function
     bool elsewhere = false;      ///< the call has left the reference in memory; its result is another thing
     std::vector<Passed> passed;  ///< what this call of the function is known to have passed behind `from`
+    bool loaded = false;         ///< the reference was loaded from memory right before `from`
+    unsigned reg = 0;            ///< that it is in there, as instructions number them
   };
   using GivesBack = std::function<bool(Address at, Address next, std::optional<Address> call)>;
   /// Of a call by name: what follows is never reached.
@@ -47,10 +58,20 @@ class FunctionWays {
   /// nor returned, and it was there to be had. Empty when a way keeps it, in memory that is not the stack's,
   /// or the code cannot be followed. Of a copy in another function: what comes before it goes on there.
   std::vector<Address> leaves(const GivesBack& gives_back, const Ends& ends);
+  /// Of the instruction at `at`, or the call that returns there: where what it gives back came from, or, of
+  /// one that takes, where it is kept. From the beginning of the function.
+  Held held(Address at, bool gives_back);
   /// All instructions that were read.
   [[nodiscard]] std::vector<Address> instructions() const;
-  /// Where the call returns to that what is given back is the result of.
-  [[nodiscard]] std::optional<Address> obtained() const;
+  /// Behind the call that what is given back is the result of, or the instruction that loads it.
+  struct Obtained {
+    Address from = 0;
+    bool loaded = false;
+    unsigned reg = 0;
+  };
+  [[nodiscard]] std::optional<Obtained> obtained() const;
+  /// They begin where the reference was the result of a call.
+  [[nodiscard]] bool behind_call() const { return code_.taken && !code_.loaded; }
   /// Places that give back, of those that were passed.
   [[nodiscard]] std::size_t puts() const { return puts_; }
 
@@ -64,8 +85,9 @@ class FunctionWays {
     Value tested;                 ///< of a branch: what was compared for it
     std::optional<Address> none;  ///< of a branch: where it goes when there was no reference to be had
     bool returns_it = false;      ///< it leaves with the reference as its result
-    std::vector<Value> passed;    ///< to a call
-    Value stored;                 ///< to memory other than the stack
+    Value returned;
+    std::vector<Value> passed;  ///< to a call
+    Value stored;               ///< to memory other than the stack
   };
   struct Waiting {
     Address at = 0;
@@ -78,10 +100,14 @@ class FunctionWays {
   [[nodiscard]] bool inside(Address at) const;
   [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
   [[nodiscard]] bool passes_on(const Step& step) const;
+  static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
+  [[nodiscard]] Held from_where() const;
+  [[nodiscard]] Held kept_where(Address at) const;
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
   Value compared(const DecodedInstruction& instruction, MachineState& state) const;
   [[nodiscard]] static bool compares_with_none(const DecodedInstruction& instruction);
   void note_none(const Waiting& waiting, const DecodedInstruction& instruction, Step& step) const;
+  void note_load(const DecodedInstruction& instruction, MachineState& state);
   void note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const;
   /// Without a branch, code that is shared with others gives back behind this place.
   bool gives_soon(Address at, const GivesBack& gives_back) const;
@@ -104,7 +130,9 @@ class FunctionWays {
   ValueTable values_;
   FunctionFacts facts_;
   Value reference_;
+  bool one_reference_ = true;           // every put gives it back
   std::map<PlaceId, Address> results_;  // of calls, by where they return to
+  std::map<PlaceId, Obtained> loads_;
   std::map<Address, Step> steps_;
   std::vector<Waiting> waiting_;
   std::size_t puts_ = 0;

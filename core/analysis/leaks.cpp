@@ -23,6 +23,7 @@ constexpr std::size_t kMostShown = 200;  // objects of a family whose stacks are
 constexpr std::size_t kReadForOne = 100;
 // So many are released for each that is held to the end: else nothing says that it should have been.
 constexpr std::size_t kReleasedForHeld = 3;
+constexpr std::size_t kMostPaired = 100;  // members of a lost cycle whose gets and puts are paired
 
 int times(const std::map<std::string, int>& counts, const std::string& place) {
   const auto found = counts.find(place);
@@ -62,7 +63,7 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
             return ReferencePairs::Subject{object.family, births_.of(object).number};
           },
           [this](FamilyId family) { return clean_kinds(family); }),
-      event_pairs_(history, namer, owners_, pairs_,
+      event_pairs_(history, namer, owners_, pairs_, ways_out_,
                    [this](const ReferencePairs::Subject& subject) { return released_like(subject); }),
       depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
       ways_out_(namer.modules(), sites, namer.code_graph()),
@@ -412,13 +413,15 @@ bool LeakFinder::lives_by_another(const Object& object) const {
   });
 }
 
-// In a cycle, what took a reference that its released siblings never had closed it; the others are only held.
-// Where nothing like it was ever released, the oldest one stands for all.
+// In a cycle, an object that has lost a reference to no other member keeps all of it. Else what took one that
+// its released siblings never had closed it; the others are only held. Where nothing like it was ever
+// released, the oldest one stands for all.
 std::unordered_set<ObjectId> LeakFinder::only_held(std::vector<Born>& places, const ReachByObject& reach) {
   struct Member {
     ObjectId id;
     bool has_siblings = false;
     bool has_more = false;
+    bool lost = false;
   };
   std::map<std::uint32_t, std::vector<Member>> cycles;
   for (Born& place : places) {
@@ -438,6 +441,12 @@ std::unordered_set<ObjectId> LeakFinder::only_held(std::vector<Born>& places, co
   }
   std::unordered_set<ObjectId> held;
   for (auto& [number, members] : cycles) {
+    bool lost = false;
+    for (Member& member : members) {
+      if (members.size() > kMostPaired) break;
+      member.lost = suspects_.lost_by_holder(member.id);
+      lost |= member.lost;
+    }
     const bool closed =
         std::any_of(members.begin(), members.end(), [](const Member& m) { return m.has_more; });
     const bool known =
@@ -447,7 +456,7 @@ std::unordered_set<ObjectId> LeakFinder::only_held(std::vector<Born>& places, co
           return a.id < b.id;
         })->id;
     for (const Member& member : members) {
-      const bool cause = closed ? member.has_more : known || member.id == oldest;
+      const bool cause = lost ? member.lost : closed ? member.has_more : known || member.id == oldest;
       if (!cause) held.insert(member.id);
     }
   }
@@ -465,7 +474,8 @@ void LeakFinder::name_cycle(LeakGroup& group, const ReachOfObject& reached) {
   const Profile own = profile(id);
   const auto closing = suspects_.of_cycle(id, born, own.acquired, own.put);
   if (!closing) return;
-  group.suspects = {*closing};
+  if (!suspects_.lost_by_holder(id)) group.suspects.clear();
+  Suspects::add(group.suspects, {*closing});
   group.why.clear();
 }
 

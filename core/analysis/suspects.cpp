@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kSeldom = 0.1;
 constexpr double kOften = 0.3;
-constexpr double kUsual = 0.6;  // share of a partner from which on it is the usual one
+constexpr std::size_t kMostSeldom = 3;  // functions that give back less often whose ways are looked at
+constexpr double kUsual = 0.6;          // share of a partner from which on it is the usual one
 
 std::string share_text(double share) { return fmt::format("{:.0f}%", 100 * share); }
 
@@ -129,6 +130,10 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
                      pairs_.partners_of_taken(pairs_.subject_of(taken.object), function),
                      owners_.outwards(taken),
                      {}};
+  if (id.valid()) {
+    if (auto partners = event_pairs_.partners_of(taken); !partners.empty())
+      lost.partners = std::move(partners);
+  }
   lost.usual = usual_end(function, lost.partners);
   if (taken_twice(lost)) {
     add(suspects, {{in_source(taken), "missing put", "candidate",
@@ -154,6 +159,18 @@ std::optional<std::size_t> Suspects::held_at(const LostReference& lost) {
   if (const NamedFrame* holder = lost.holder()) return holder - lost.frames.data();
   const auto depth = depth_.usual(pairs_.subject_of(lost.taken.object), lost.function);
   if (depth && *depth > 0 && *depth < lost.frames.size() && !lost.frames[*depth].file.empty()) return depth;
+  return handed_to(lost);
+}
+
+// Functions that leave a pointer with their caller and never give back themselves, up to one that does.
+std::optional<std::size_t> Suspects::handed_to(const LostReference& lost) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  for (std::size_t depth = 0; depth < lost.frames.size(); ++depth) {
+    const NamedFrame& frame = lost.frames[depth];
+    if (frame.function.empty() || frame.file.empty()) return std::nullopt;
+    if (!puts_in_(frame.function, family).empty()) return depth > 0 ? std::optional(depth) : std::nullopt;
+    if (!hands_out(frame, lost.taken) && !namer_.leaves_pointer(frame)) return std::nullopt;
+  }
   return std::nullopt;
 }
 
@@ -188,7 +205,7 @@ bool Suspects::same_call(const Event& event, const Event& taken) {
 void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(lost.taken.object).family;
   const NamedFrame& frame = lost.frames[depth];
-  WaysOut::Held held{family, frame, puts_in_(frame.function, family), false, {}};
+  WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
   held.elsewhere = depth > 0 && namer_.result_type(lost.frames[depth - 1]).empty();
   if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
   const std::vector<WaysOut::Place> ways = ways_out_.behind(held);
@@ -235,10 +252,12 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
                     fmt::format("no put fits the reference that was taken here{}", lost.usual)});
   }
   std::vector<WaysOut::Place> ways;
+  std::size_t seldom = 0;
   for (const auto& [partner, share] : lost.partners) {
-    if (share < kOften || lost.on_stack(partner)) continue;
-    const auto& of_partner = ways_out_.from_begin(family, puts_in_(partner, family));
-    ways.insert(ways.end(), of_partner.begin(), of_partner.end());
+    if (lost.on_stack(partner) || (share < kOften && ++seldom > kMostSeldom)) continue;
+    for (const WaysOut::Place& way : ways_out_.from_begin(family, puts_in_(partner, family))) {
+      if (share >= kOften || way.in_hand) ways.push_back(way);
+    }
   }
   add_with_ways(ways, std::move(here), suspects);
   if (!lost.usual.empty()) {
@@ -331,8 +350,8 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
   const NamedFrame& frame = outside == frames.end() ? in_source(seen) : *outside;
   if (outside != frames.end()) {
     const FamilyId family = history_.object(id).family;
-    const WaysOut::Held held{family, frame, puts_in_(frame.function, family), true,
-                             trail_.behind(first, frame)};
+    const WaysOut::Holding held{family, frame, puts_in_(frame.function, family), true,
+                                trail_.behind(first, frame)};
     for (const NamedFrame& place : ways_out_.leaving(held)) {
       add(suspects,
           {{place, "missing put", "candidate",
@@ -362,6 +381,14 @@ std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Coun
   if (!best) return std::nullopt;
   return Suspect{in_source(*best), "strong reference", "candidate",
                  "the reference that is taken here closes the cycle; a weak one would not keep it"};
+}
+
+bool Suspects::lost_by_holder(ObjectId id) {
+  const auto left = event_pairs_.unpaired(id);
+  return left && std::any_of(left->taken.begin(), left->taken.end(), [&](EventId taken) {
+           const auto holder = event_pairs_.usual_holder(history_.event(taken));
+           return holder && holder->share >= kUsual;
+         });
 }
 
 std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, const Counts& given_back) {

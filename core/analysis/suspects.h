@@ -56,6 +56,9 @@ class Suspects {
   std::vector<Suspect> of_reference(EventId id);
   /// Of one that is in a lost cycle: the reference that closes it, taken after `since` where there is one.
   std::optional<Suspect> of_cycle(ObjectId id, EventId since, const Counts& taken, const Counts& given_back);
+  /// Whether a reference to it was lost that a function on the stack of its get usually gives back: then no
+  /// other object has it.
+  bool lost_by_holder(ObjectId id);
   /// Of one that was put too often: the likeliest first.
   std::vector<Suspect> of_deficit(ObjectId id, const Counts& taken, const Counts& given_back);
 
@@ -92,6 +95,7 @@ class Suspects {
   };
   /// How far out on the stack of its get a function stands that should have given it back.
   std::optional<std::size_t> held_at(const LostReference& lost);
+  std::optional<std::size_t> handed_to(const LostReference& lost);
   [[nodiscard]] bool taken_twice(const LostReference& lost);
   [[nodiscard]] bool same_call(const Event& event, const Event& taken);
   void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);

@@ -72,20 +72,48 @@ std::shared_ptr<const LostFrames> TailCalls::between(const StackFrame& inner, co
 
 std::optional<StackFrame> TailCalls::only_jump(const StackFrame& inner, const StackFrame& outer) {
   const auto lost = between(inner, outer);
-  if (!lost || !lost->complete || lost->ways.size() != 1 || lost->ways.front().size() != 1)
-    return std::nullopt;
-  for (const Function& called : called_from(outer)) {
-    for (const Address jump : jumps(called).targets) {
-      const std::vector<Function> entered = graph_.entered_at(*called.module, jump);
-      const bool there = std::any_of(entered.begin(), entered.end(), [&](const Function& function) {
-        return plain_name(function.symbol) == lost->runs;
-      });
-      const auto behind = there ? behind_jump_to(*called.module, called.symbol, jump) : std::nullopt;
-      const ModuleId id = behind ? id_of(*called.module) : ModuleId();
-      if (id.valid()) return StackFrame{id, *behind, false};
+  const bool by_name = lost && lost->complete && lost->ways.size() == 1 && lost->ways.front().size() == 1;
+  if (!lost || (!by_name && (lost->complete || !lost->ways.empty()))) return std::nullopt;
+  const std::vector<Function> called = called_from(outer);
+  if (by_name) {
+    for (const Function& function : called) {
+      if (auto frame = jump_to(function, lost->runs)) return frame;
     }
+    return std::nullopt;
+  }
+  const LoadedModule* module = modules_.get(inner.module);
+  const auto running = module == nullptr
+                           ? std::nullopt
+                           : module->module->code().function_at(inner.exact ? inner.pc : inner.pc - 1);
+  if (called.size() != 1 || !running) return std::nullopt;
+  return jump_through_pointer(called.front(), {&module->module->code(), *running});
+}
+
+std::optional<StackFrame> TailCalls::jump_to(const Function& called, const std::string& goal) {
+  for (const Address jump : jumps(called).targets) {
+    const std::vector<Function> entered = graph_.entered_at(*called.module, jump);
+    const bool there = std::any_of(entered.begin(), entered.end(), [&](const Function& function) {
+      return plain_name(function.symbol) == goal;
+    });
+    const auto behind = there ? behind_jump_to(*called.module, called.symbol, jump) : std::nullopt;
+    const ModuleId id = behind ? id_of(*called.module) : ModuleId();
+    if (id.valid()) return StackFrame{id, *behind, false};
   }
   return std::nullopt;
+}
+
+std::optional<StackFrame> TailCalls::jump_through_pointer(const Function& called, const Function& goal) {
+  const JumpsOut& out = jumps(called);
+  if (out.unread || out.through_pointer.empty()) return std::nullopt;
+  for (const Address target : out.targets) {
+    LostFrames further;
+    Search search{goal, further};
+    std::vector<std::string> way;
+    for (const Function& next : graph_.entered_at(*called.module, target)) follow(search, next, way);
+    if (!further.complete || !further.ways.empty()) return std::nullopt;
+  }
+  const ModuleId id = id_of(*called.module);
+  return id.valid() ? std::optional(StackFrame{id, out.through_pointer.back(), false}) : std::nullopt;
 }
 
 std::vector<TailCalls::Function> TailCalls::called_from(const StackFrame& outer) {
@@ -144,7 +172,7 @@ void TailCalls::follow(Search& search, const Function& at, std::vector<std::stri
 
 void TailCalls::follow_jumps(Search& search, const Function& at, std::vector<std::string>& way) {
   const JumpsOut& out = jumps(at);
-  if (out.indirect) search.found.complete = false;
+  if (out.indirect()) search.found.complete = false;
   for (const Address target : out.targets) {
     const auto symbol = at.module->function_at(target);
     const bool own_part = symbol && plain_name(*symbol) == way.back();

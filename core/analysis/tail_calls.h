@@ -35,7 +35,8 @@ class TailCalls {
   /// told.
   std::shared_ptr<const LostFrames> between(const StackFrame& inner, const StackFrame& outer);
   /// Behind the jump by which the function that the outer frame has called left for the inner one's, as the
-  /// frame of a call there; nothing when `between` tells of more than this one lost frame.
+  /// frame of a call there; nothing when `between` tells of more than this one lost frame. Of several jumps
+  /// through pointers it is one.
   std::optional<StackFrame> only_jump(const StackFrame& inner, const StackFrame& outer);
   [[nodiscard]] CodeGraph& graph() { return graph_; }
   /// This is what `between` is to say of them.
@@ -49,6 +50,9 @@ class TailCalls {
   static Key key(const StackFrame& inner, const StackFrame& outer) {
     return {inner.module.value, inner.pc, inner.exact, outer.module.value, outer.pc};
   }
+  std::optional<StackFrame> jump_to(const Function& called, const std::string& goal);
+  /// That one jumps through a pointer, and by no other way can it have come to `goal`.
+  std::optional<StackFrame> jump_through_pointer(const Function& called, const Function& goal);
   [[nodiscard]] std::optional<LostFrames> look(const StackFrame& inner, const StackFrame& outer);
   void follow(Search& search, const Function& at, std::vector<std::string>& way);
   /// Every jump out of the function, its cold part included.

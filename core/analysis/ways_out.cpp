@@ -93,6 +93,7 @@ FunctionWays::GivesBack WaysOut::gives_back(FamilyId family, const Here& here,
   const Module& module = here.loaded->module->code();
   auto returns = std::make_shared<std::set<Address>>();
   auto entered = std::make_shared<std::set<Address>>();
+  auto slots = std::make_shared<std::set<std::int64_t>>();  // of virtual functions
   for (const NamedFrame& put : puts) {
     const Address pc = in_file(put, *here.loaded);
     const auto function = module.function_at(pc - 1);
@@ -100,9 +101,12 @@ FunctionWays::GivesBack WaysOut::gives_back(FamilyId family, const Here& here,
       continue;  // an instruction, and no call that returns there
     returns->insert(pc);
     if (const auto target = direct_call_before(module, *function, pc)) entered->insert(*target);
+    if (const auto slot = slot_before(module, *function, pc)) slots->insert(*slot);
   }
-  return [this, family, &module, returns, entered](Address at, Address next, std::optional<Address> call) {
+  return [=, this, &module](Address at, Address next, std::optional<Address> call) {
     if (returns->contains(next)) return true;
+    const auto slot = slots->empty() || call ? std::nullopt : slot_of(module, at);
+    if (slot && slots->contains(*slot)) return true;
     const auto known = puts_.find({&module, at});
     if (known != puts_.end() && known->second.contains(family)) return true;
     return call && (entered->contains(*call) || enters_put(family, module, *call));
@@ -116,7 +120,23 @@ unsigned WaysOut::line_of(Address at, const NamedFrame& frame, const Here& here)
   return 0;
 }
 
-NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const Here& here) const {
+// Of the file that this line is of: what is inlined there has lines of others.
+std::set<unsigned> WaysOut::lines_around(Address at, const Here& here) {
+  std::vector<LineRow> rows;
+  for (const FileRange& range : here.ranges) {
+    const std::vector<LineRow> some = here.loaded->module->code().line_rows(range, range.begin);
+    rows.insert(rows.end(), some.begin(), some.end());
+  }
+  const auto behind =
+      std::find_if(rows.begin(), rows.end(), [at](const LineRow& row) { return row.address > at; });
+  std::set<unsigned> lines;
+  for (const LineRow& row : rows) {
+    if (behind != rows.begin() && row.file == std::prev(behind)->file) lines.insert(row.line);
+  }
+  return lines;
+}
+
+NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const Here& here) {
   NamedFrame place = frame;
   place.lost = nullptr;
   place.pc = here.loaded->bias + way.branch;
@@ -129,11 +149,16 @@ NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const 
     place.line = line;
     place.pc = here.loaded->bias + at;
   }
-  if (place.line == 0) place.line = line_of(way.branch, frame, here);
+  if (place.line == 0) {
+    place.line = line_of(way.branch, frame, here);
+  } else if (const auto jump = statements_.behind(place.file, place.line,
+                                                  lines_around(place.pc - here.loaded->bias, here))) {
+    place.line = *jump;
+  }
   return place;
 }
 
-FunctionWays::Code WaysOut::code_of(const Held& held, const Here& here) {
+FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
   return {&here.loaded->module->code(),
           here.ranges,
           in_file(held.taken, *here.loaded),
@@ -141,6 +166,17 @@ FunctionWays::Code WaysOut::code_of(const Held& held, const Here& here) {
           here.inlined,
           held.elsewhere,
           held.passed};
+}
+
+Held WaysOut::held(const NamedFrame& frame, bool put) {
+  const auto [entry, added] = held_.try_emplace({frame.pc, put}, Held::unknown);
+  if (!added) return entry->second;
+  const std::vector<Here> copies = copies_of(frame);
+  if (copies.empty() || !copies.front().contains(frame)) return Held::unknown;
+  const Here& here = copies.front();
+  FunctionWays::Code code{
+      &here.loaded->module->code(), here.ranges, here.begin, false, here.inlined, false, {}};
+  return entry->second = FunctionWays(std::move(code)).held(in_file(frame, *here.loaded), put);
 }
 
 void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,
@@ -152,23 +188,25 @@ void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,
   FunctionWays ways(code);
   std::vector<LostWay> lost = ways.lost(gives, ends);
   const auto obtained = ways.obtained();
-  if (!obtained) return add(lost, ways.puts(), frame, here, places);
-  code.from = *obtained;
+  if (!obtained) return add(lost, ways, frame, here, places);
+  code.from = obtained->from;
   code.taken = true;
+  code.loaded = obtained->loaded;
+  code.reg = obtained->reg;
   FunctionWays behind(code);
   lost = behind.lost(gives, ends);
-  add(lost, behind.puts(), frame, here, places);
+  add(lost, behind, frame, here, places);
 }
 
-void WaysOut::add(const std::vector<LostWay>& lost, std::size_t puts, const NamedFrame& frame,
+void WaysOut::add(const std::vector<LostWay>& lost, const FunctionWays& ways, const NamedFrame& frame,
                   const Here& here, std::vector<Place>& places) {
-  if (lost.size() > puts) return;  // then it is no exception
+  if (lost.size() > ways.puts()) return;  // then it is no exception
   for (const LostWay& way : lost) {
     NamedFrame place = place_of(way, frame, here);
     const bool known = std::any_of(places.begin(), places.end(),
                                    [&](const Place& other) { return other.frame.line == place.line; });
     if (place.line != 0 && !known)
-      places.push_back({std::move(place), way.passed_on, way.own.empty() && way.again});
+      places.push_back({std::move(place), way.passed_on, way.own.empty() && way.again, ways.behind_call()});
   }
 }
 
@@ -179,7 +217,7 @@ std::vector<WaysOut::Place> WaysOut::likeliest(std::vector<Place> places) {
   return places;
 }
 
-std::vector<WaysOut::Place> WaysOut::behind(const Held& held) {
+std::vector<WaysOut::Place> WaysOut::behind(const Holding& held) {
   const std::vector<Here> copies = copies_of(held.taken);
   if (copies.empty() || !copies.front().contains(held.taken)) return {};
   const Here& here = copies.front();
@@ -188,7 +226,7 @@ std::vector<WaysOut::Place> WaysOut::behind(const Held& held) {
   const auto ends = [&](Address target) { return ends_the_program(module, target); };
   const std::vector<LostWay> lost = ways.lost(gives_back(held.family, here, held.puts), ends);
   std::vector<Place> places;
-  add(lost, ways.puts(), held.taken, here, places);
+  add(lost, ways, held.taken, here, places);
   return likeliest(std::move(places));
 }
 
@@ -204,7 +242,7 @@ const std::vector<WaysOut::Place>& WaysOut::from_begin(FamilyId family, const st
   return entry->second = likeliest(std::move(places));
 }
 
-std::vector<NamedFrame> WaysOut::leaving(const Held& held) {
+std::vector<NamedFrame> WaysOut::leaving(const Holding& held) {
   const NamedFrame& taken = held.taken;
   const std::vector<Here> copies = copies_of(taken);
   if (copies.empty() || !copies.front().contains(taken)) return {};

@@ -13,6 +13,7 @@
 #include "analysis/code_graph.h"
 #include "analysis/frame_namer.h"
 #include "analysis/function_ways.h"
+#include "analysis/jump_statement.h"
 #include "sites/site_table.h"
 
 namespace refhist {
@@ -27,9 +28,12 @@ class WaysOut {
     bool passed_on = false;  ///< LostWay::passed_on
     /// It leads to the next reference without code of its own: the line is the branch's.
     bool no_line = false;
+    bool in_hand = false;  ///< a call had returned the reference before
   };
+  /// Of the call of a get or put that the frame makes itself.
+  Held held(const NamedFrame& frame, bool put);
   /// A function that has a reference.
-  struct Held {
+  struct Holding {
     FamilyId family;
     NamedFrame taken;
     std::vector<NamedFrame> puts;
@@ -39,10 +43,10 @@ class WaysOut {
   /// From the call that `taken` is the frame of, which takes such a reference. `puts`: frames of the same
   /// function in calls that gave one back. The likeliest first; empty when there are none, or too many to say
   /// anything.
-  std::vector<Place> behind(const Held& held);
+  std::vector<Place> behind(const Holding& held);
   /// Where the function of this frame, which takes such a reference and keeps it in no memory, leaves with
   /// it: one frame for each line, in order. Empty when it gives it back on some way, or leaves in too many.
-  std::vector<NamedFrame> leaving(const Held& held);
+  std::vector<NamedFrame> leaving(const Holding& held);
   /// From the beginning of the function that `puts` are frames of.
   const std::vector<Place>& from_begin(FamilyId family, const std::vector<NamedFrame>& puts);
 
@@ -62,15 +66,16 @@ class WaysOut {
   void find(FamilyId family, const NamedFrame& frame, const Here& here, const std::vector<NamedFrame>& puts,
             std::vector<Place>& places);
   /// The code behind the call that took it.
-  static FunctionWays::Code code_of(const Held& held, const Here& here);
+  static FunctionWays::Code code_of(const Holding& held, const Here& here);
   /// Unless they are as many as the puts.
-  void add(const std::vector<LostWay>& lost, std::size_t puts, const NamedFrame& frame, const Here& here,
-           std::vector<Place>& places);
+  void add(const std::vector<LostWay>& lost, const FunctionWays& ways, const NamedFrame& frame,
+           const Here& here, std::vector<Place>& places);
   /// Instructions that were seen to give back, and what those of them that are calls enter.
   FunctionWays::GivesBack gives_back(FamilyId family, const Here& here, const std::vector<NamedFrame>& puts);
   bool enters_put(FamilyId family, const Module& module, Address target);
   bool ends_the_program(const Module& module, Address target);
-  NamedFrame place_of(const LostWay& way, const NamedFrame& frame, const Here& here) const;
+  NamedFrame place_of(const LostWay& way, const NamedFrame& frame, const Here& here);
+  static std::set<unsigned> lines_around(Address at, const Here& here);
   Address end_of(const std::vector<Address>& instructions, const NamedFrame& frame, const Here& here) const;
   unsigned line_of(Address at, const NamedFrame& frame, const Here& here) const;
   static std::vector<Place> likeliest(std::vector<Place> places);
@@ -79,6 +84,8 @@ class WaysOut {
   const ModuleMap& modules_;
   const SiteTable& sites_;
   CodeGraph& graph_;
+  JumpStatements statements_;
+  std::map<std::pair<Address, bool>, Held> held_;
   /// From their beginning, by function, and how many of its puts were known then.
   std::map<std::tuple<FamilyId, std::string, std::size_t>, std::vector<Place>> known_;
   std::map<std::pair<const Module*, Address>, std::set<FamilyId>>

@@ -49,6 +49,10 @@ bool ValueTable::is_content_of(const Value& value, const Value& address) const {
   return value.known() && value.exact && address.known() && places_[value.place.index()].address == address;
 }
 
+Value ValueTable::loaded_from(const Value& value) const {
+  return value.known() ? places_[value.place.index()].address : Value{};
+}
+
 unsigned ValueTable::root_argument(const Value& value) const {
   Value at = value;
   while (at.known()) {

@@ -41,6 +41,9 @@ class ValueTable {
   /// The value was loaded from exactly this address, apart from its offset.
   [[nodiscard]] bool is_content_of(const Value& value, const Value& address) const;
 
+  /// The address that the value was loaded from; unknown when it was not loaded.
+  [[nodiscard]] Value loaded_from(const Value& value) const;
+
   /// The argument (1-based) that the value is reached from; 0 when none.
   [[nodiscard]] unsigned root_argument(const Value& value) const;
   /// Offsets from the argument to the value, one for each step: {8} is argument + 8, {8, 0} what is found

@@ -98,9 +98,10 @@ std::optional<Signature> DebugInfo::signature(const std::string& linkage_name, A
 }
 
 std::optional<Signature> DebugInfo::inlined_signature(const std::string& name) {
-  const std::vector<Dwarf_Die> functions = names().inlined_functions(name);
-  if (functions.empty()) return std::nullopt;
-  return read_signature(name, functions.front());
+  for (const Dwarf_Die& function : names().inlined_functions(name)) {
+    if (is_called(function, name)) return read_signature(name, function);
+  }
+  return std::nullopt;
 }
 
 Signature DebugInfo::read_signature(const std::string& name, const Dwarf_Die& function) {

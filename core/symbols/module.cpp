@@ -76,6 +76,9 @@ class ElfModule final : public Module {
   std::optional<std::uint64_t> type_size(std::string_view type) const override {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).size(type);
   }
+  bool wraps_pointer(std::string_view type) const override {
+    return debug() != nullptr && TypeMembers(debug()->names()).wraps_pointer(type);
+  }
   const UnwindRule* unwind_rule(Address address) const override { return call_frames().rule(address); }
   std::vector<const ElfFile*> files() const override {
     if (debug_file_ == nullptr) return {file_.get()};

@@ -172,6 +172,8 @@ class Module {
   [[nodiscard]] virtual std::string member_at(std::string_view type, std::uint64_t offset) const = 0;
   /// sizeof(type) by debug information.
   [[nodiscard]] virtual std::optional<std::uint64_t> type_size(std::string_view type) const = 0;
+  /// By debug information, the struct or class is nothing but a pointer, as those of smart pointers are.
+  [[nodiscard]] virtual bool wraps_pointer(std::string_view /*type*/) const { return false; }
 
   /// Call frame rule for the address, from .eh_frame or .debug_frame; null when none covers it. Cached.
   [[nodiscard]] virtual const UnwindRule* unwind_rule(Address address) const = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 
 namespace refhist {
 
@@ -24,13 +25,21 @@ void collect_inlined(const Dwarf_Die& scope, Address address, std::vector<Dwarf_
   collect_inlined(*inside, address, chain);
 }
 
+/// Of a file that is named from where its compiler ran, as clang does.
+std::string full_path(const Dwarf_Die& unit, const char* name) {
+  if (name == nullptr || name[0] == '/') return name == nullptr ? "" : name;
+  Dwarf_Die copy = unit;
+  Dwarf_Attribute found;
+  const char* folder = dwarf_formstring(dwarf_attr_integrate(&copy, DW_AT_comp_dir, &found));
+  return folder == nullptr ? name : (std::filesystem::path(folder) / name).lexically_normal().string();
+}
+
 void set_line(const Dwarf_Die& unit, Address address, SourceFrame& frame) {
   Dwarf_Die copy = unit;
   Dwarf_Line* line = dwarf_getsrc_die(&copy, address);
   if (line == nullptr) return;
-  const char* file = dwarf_linesrc(line, nullptr, nullptr);
   int number = 0;
-  if (file != nullptr) frame.file = file;
+  frame.file = full_path(unit, dwarf_linesrc(line, nullptr, nullptr));
   if (dwarf_lineno(line, &number) == 0 && number > 0) frame.line = static_cast<unsigned>(number);
 }
 
@@ -101,8 +110,7 @@ void SourceFinder::set_call_place(const Dwarf_Die& inlined, std::string& file, u
       dwarf_getsrcfiles(&unit, &files, &count) != 0 || *index >= count) {
     return;
   }
-  const char* name = dwarf_filesrc(files, *index, nullptr, nullptr);
-  if (name != nullptr) file = name;
+  file = full_path(unit, dwarf_filesrc(files, *index, nullptr, nullptr));
 }
 
 std::string SourceFinder::function_name(const Dwarf_Die& die) {

@@ -110,6 +110,18 @@ std::string label(const Dwarf_Die& type, std::string_view asked) {
   }
 }
 
+bool is_empty_base(const Dwarf_Die& child) {
+  if (die_tag(child) != DW_TAG_inheritance) return false;
+  const auto base = struct_of(die_type(child));
+  bool empty = base.has_value();
+  const auto see = [&](const Dwarf_Die& one) {
+    const int tag = die_tag(one);
+    empty &= (tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(one);
+  };
+  if (base) for_each_child(*base, see);
+  return empty;
+}
+
 /// A struct that wraps one scalar, as atomic_t and std::atomic<int> do, counts as that scalar.
 std::optional<Dwarf_Die> unwrapped(std::optional<Dwarf_Die> type) {
   for (int depth = 0; depth < kMemberDepth; ++depth) {
@@ -119,7 +131,8 @@ std::optional<Dwarf_Die> unwrapped(std::optional<Dwarf_Die> type) {
     int members = 0;
     for_each_child(*type, [&](const Dwarf_Die& child) {
       const int tag = die_tag(child);
-      if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && !is_static_member(child)) {
+      const bool holds = (tag == DW_TAG_member || tag == DW_TAG_inheritance) && !is_static_member(child);
+      if (holds && !is_empty_base(child)) {
         ++members;
         only = die_type(child);
       }
@@ -252,6 +265,16 @@ std::optional<std::uint64_t> TypeMembers::size(std::string_view type) const {
     for (const Dwarf_Die& other : find("struct " + name)) return size_of(other);
   }
   return std::nullopt;
+}
+
+bool TypeMembers::wraps_pointer(std::string_view type) const {
+  for (const Dwarf_Die& candidate : find(type)) {
+    const auto definition = struct_of(candidate);
+    if (!definition || die_flag(*definition, DW_AT_declaration)) continue;
+    const auto only = unwrapped(definition);
+    return only && die_tag(*only) == DW_TAG_pointer_type;
+  }
+  return false;
 }
 
 }  // namespace refhist

@@ -20,6 +20,8 @@ class TypeMembers {
   [[nodiscard]] std::string member_at(std::string_view type, std::uint64_t offset) const;
   /// As Module::type_size.
   [[nodiscard]] std::optional<std::uint64_t> size(std::string_view type) const;
+  /// As Module::wraps_pointer.
+  [[nodiscard]] bool wraps_pointer(std::string_view type) const;
 
  private:
   [[nodiscard]] std::vector<Dwarf_Die> find(std::string_view type) const;

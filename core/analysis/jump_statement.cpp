@@ -1,0 +1,102 @@
+#include "analysis/jump_statement.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <sstream>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/input_file.h"
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr unsigned kFarthest = 20;  // lines
+constexpr std::uint64_t kLargestSource = std::uint64_t{32} << 20;
+
+bool letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+template <std::size_t N>
+bool begins_with_word(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return text.starts_with(word) && (text.size() == word.size() || !letter(text[word.size()]));
+  });
+}
+
+bool jumps(std::string_view text) {
+  static constexpr std::array<std::string_view, 4> kWords{"continue", "break", "goto", "return"};
+  return begins_with_word(text, kWords);
+}
+
+/// Anywhere in the line: `if (full) return -1;`
+bool has_jump(std::string_view text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if ((at == 0 || !letter(text[at - 1])) && jumps(text.substr(at))) return true;
+  }
+  return false;
+}
+
+/// It ends the statements that follow on each other.
+bool parts(std::string_view text) {
+  static constexpr std::array<std::string_view, 8> kWords{"if",   "else",    "for",    "while",
+                                                          "case", "default", "switch", "do"};
+  return text.starts_with('}') || text.starts_with('{') || begins_with_word(text, kWords);
+}
+
+/// Blank lines and comments, over several lines too.
+bool says_nothing(std::string_view text, bool& comment) {
+  if (comment) {
+    comment = text.find("*/") == std::string_view::npos;
+    return true;
+  }
+  if (text.starts_with("/*")) {
+    const std::size_t end = text.find("*/", 2);
+    comment = end == std::string_view::npos;
+    return comment || trim(text.substr(end + 2)).empty();
+  }
+  return text.empty() || text.starts_with("//");
+}
+
+}  // namespace
+
+const std::vector<std::string>& JumpStatements::lines_of(const std::string& file) {
+  const auto [entry, added] = files_.try_emplace(file);
+  std::vector<std::string>& lines = entry->second;
+  if (!added) return lines;
+  std::istringstream source;
+  try {
+    source.str(InputFile(file).text(kLargestSource));
+  } catch (const Error&) {
+    return lines;
+  }
+  for (std::string line; std::getline(source, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned line,
+                                               const std::set<unsigned>& compiled) {
+  const std::vector<std::string>& lines = lines_of(file);
+  if (line == 0 || line > lines.size() || has_jump(lines[line - 1])) return std::nullopt;
+  bool comment = false;
+  int left_out = 0;  // how deep in #if: what has no code there was not compiled
+  for (unsigned at = line + 1; at <= lines.size() && at <= line + kFarthest; ++at) {
+    const std::string_view text = trim(lines[at - 1]);
+    if (says_nothing(text, comment)) continue;
+    if (text.starts_with('#')) {
+      const std::string_view directive = trim(text.substr(1));
+      if (directive.starts_with("if")) ++left_out;
+      if (directive.starts_with("endif")) --left_out;
+      continue;
+    }
+    if (jumps(text) && (left_out == 0 || compiled.contains(at))) return at;
+    // Code that another way has too stands there, under the other one's line.
+    const bool none = !compiled.empty() && !compiled.contains(at);
+    if (!none || (left_out == 0 && parts(text))) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace refhist

@@ -1,0 +1,26 @@
+// The statement by which a way leaves that has no code of its own: compilers make none of most `continue`,
+// `break`, `goto` and `return`.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace refhist {
+
+class JumpStatements {
+ public:
+  /// The line of a jump that follows on `line` in the source, with nothing but comments and what was not
+  /// compiled between: `compiled` has the lines that the code around comes from. Nothing where another
+  /// statement follows, or the source is not there.
+  std::optional<unsigned> behind(const std::string& file, unsigned line, const std::set<unsigned>& compiled);
+
+ private:
+  const std::vector<std::string>& lines_of(const std::string& file);
+
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+}  // namespace refhist
