@@ -41,11 +41,14 @@ TypedObject typed_object(SessionState& state, ObjectId id, Address begin, Addres
   return {object.address, family.counter.type};
 }
 
+// The program may have ended: its files still say it.
 std::string member_at(const SessionState& state, const TypedObject& object, Address at) {
-  for (const LoadedModule* module : state.modules.loaded()) {
-    if (object.type.empty()) break;
-    const std::string path = module->module->member_at(object.type, at - object.begin);
-    if (!path.empty()) return own_members(path);
+  if (object.type.empty()) return {};
+  for (const std::vector<const LoadedModule*>& modules : {state.modules.loaded(), state.modules.all()}) {
+    for (const LoadedModule* module : modules) {
+      const std::string path = module->module->code().member_at(object.type, at - object.begin);
+      if (!path.empty()) return own_members(path);
+    }
   }
   return {};
 }

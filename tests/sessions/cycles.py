@@ -1,5 +1,7 @@
 """Cycles that lead through memory that is no tracked object, and what only looks like one."""
 
+import os
+
 from harness.checks import check, contains, equal
 from harness.shapes import leaks, only
 
@@ -37,6 +39,17 @@ def test_through_containers(d):
 
 def test_through_a_closure(d):
     the_cycle(d, lost(d, "closure", "shared_ptr"), ["Dog.bark"], "train")
+
+
+def test_names_of_members_when_the_program_has_ended(d):
+    d.refhist("track shared_ptr")
+    d.run("containers")
+    d.expect_exit()
+    contains(d.refhist("leaks"), "cycle: Shepherd.flock -> Sheep.shepherd -> Shepherd", "leaks")
+    path = os.path.join(d.case.folder, "ended.rh")
+    d.refhist(f"save {path}")
+    d.refhist(f"open {path}")
+    contains(d.refhist("leaks"), "cycle: Shepherd.flock -> Sheep.shepherd -> Shepherd", "leaks of the file")
 
 
 def test_a_private_part_holds_nothing(d):
