@@ -220,8 +220,9 @@ std::string FrameNamer::operation(const Event& event) {
   if (frames.empty()) return {};
   const Place caller = caller_place(event, frames);
   const Place owner = unfolded(event, frames, caller);
-  if (family_of(event).fold.empty() && owner == caller) return {};
-  return short_function_name(stack(event.stack)[names_before(frames, owner) - 1].function);
+  const std::size_t before = names_before(frames, owner);
+  if (before == 0 || (family_of(event).fold.empty() && owner == caller)) return {};
+  return short_function_name(stack(event.stack)[before - 1].function);
 }
 
 std::size_t FrameNamer::owner_behind_call(const Event& event, const std::vector<StackFrame>& frames) {
