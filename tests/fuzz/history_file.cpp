@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -16,22 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/birthplaces.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "reports/analysis_report.h"
-#include "reports/check_report.h"
-#include "reports/html_report.h"
-#include "reports/json_report.h"
-#include "reports/junit_report.h"
-#include "reports/leak_report.h"
-#include "reports/sarif_report.h"
-#include "reports/verdict_list.h"
-#include "session/session_state.h"
+#include "runner/no_debugger.h"
+#include "session/session.h"
 #include "store/page_codec.h"
 #include "store/schema.h"
-#include "store/session_reader.h"
-#include "store/session_writer.h"
 
 namespace {
 
@@ -160,37 +151,59 @@ void write_damaged(const std::string& path, Input& input) {
   for (int i = 0; i < 12 && input.left(); ++i) vandal.change(input);
 }
 
-/// Each report stands alone: one that fails says nothing of the next.
-template <class Report>
-void attempt(Report&& report) {
-  try {
-    report();
-  } catch (const Error&) {
-  }
+constexpr std::string_view kCommands[] = {"status",
+                                          "status --sites",
+                                          "status --json",
+                                          "objects --all",
+                                          "objects --all --json",
+                                          "leaks",
+                                          "leaks --reachable",
+                                          "leaks --stacks full --reachable",
+                                          "leaks --json --reachable",
+                                          "usage",
+                                          "usage --json",
+                                          "balance *",
+                                          "balance * --json",
+                                          "diff",
+                                          "diff --json",
+                                          "snapshot --list",
+                                          "check --stay --reachable",
+                                          "check --stay --json",
+                                          "owners 0x1",
+                                          "show",
+                                          "help"};
+/// They fold what was read.
+constexpr std::string_view kAtTheEnd[] = {"set keep suspect", "leaks", "usage", "objects --all", "status"};
+constexpr std::array<std::string_view, 6> kFormats{"json", "junit", "sarif", "html", "folded", "sqlite"};
+
+/// "0x55…" of each object that a list begins a line with.
+std::vector<std::string> addresses(const std::string& list) {
+  std::vector<std::string> found;
+  for (std::size_t at = list.find(" 0x"); at != std::string::npos; at = list.find(" 0x", at + 1))
+    found.push_back(list.substr(at + 1, list.find_first_of(" :,(\n", at + 1) - at - 1));
+  return found;
 }
 
+/// What anybody may type about it. Each command stands alone: one that fails says nothing of the next.
 void read_all(const std::string& path) {
-  SessionState state;
-  SessionReader(path).open(state);
-  const SourcePlaces places("/");
-  std::vector<ObjectId> objects;
-  for (const auto& [id, object] : state.history.objects()) objects.push_back(id);
-  attempt([&] { objects_json(state, objects, 1000); });
-  attempt([&] { leaks_json(state, FindingFilter{{}, true}, {}); });
-  attempt([&] { leak_report(state, LeakReportOptions{{}, Stacks::folded, {}}); });
-  attempt([&] {
-    const Check check = check_session(state, CheckOptions{all_verdicts(), {}, {}, {}, false, true});
-    check_report(check);
-    session_json(check);
-    junit_report(check, places);
-    sarif_report(check, places);
-    html_report(check, places);
-  });
-  attempt([&] {
-    Birthplaces births(state.history, state.sites, state.namer);
-    usage_report(state, usage_of(state.history, births, state.folded, 10), 20);
-  });
-  attempt([&] { SessionWriter(state, SessionWriter::Events::and_rows).write(path + ".again"); });
+  constexpr std::size_t kObjects = 6;
+  Session session({});
+  NoDebugger port;
+  if (!session.execute(port, "open " + path).ok) return;
+  for (const std::string_view command : kCommands) session.execute(port, command);
+  std::vector<std::string> objects = addresses(session.execute(port, "objects --all").text);
+  objects.resize(std::min(objects.size(), kObjects));
+  for (const std::string& address : objects) {
+    session.execute(port, address + " --all --stacks full");
+    session.execute(port, address + " --json");
+  }
+  const std::string out = path + ".again";
+  for (const std::string_view format : kFormats) {
+    session.execute(port, fmt::format("export {} --format {}", out, format));
+    unlink(out.c_str());
+  }
+  session.execute(port, "save " + out);
+  for (const std::string_view command : kAtTheEnd) session.execute(port, command);
 }
 
 std::string scratch_path() {
@@ -203,7 +216,7 @@ std::string scratch_path() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
   write_damaged(scratch_path(), input);
-  attempt([] { read_all(scratch_path()); });
+  read_all(scratch_path());
   unlink(scratch_path().c_str());
   unlink((scratch_path() + ".again").c_str());
   return 0;
