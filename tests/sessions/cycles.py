@@ -46,7 +46,7 @@ def test_names_of_members_when_the_program_has_ended(d):
     d.run("containers")
     d.expect_exit()
     contains(d.refhist("leaks"), "cycle: Shepherd.flock -> Sheep.shepherd -> Shepherd", "leaks")
-    path = os.path.join(d.case.folder, "ended.rh")
+    path = os.path.join(d.case.scratch, "ended.rh")
     d.refhist(f"save {path}")
     d.refhist(f"open {path}")
     contains(d.refhist("leaks"), "cycle: Shepherd.flock -> Sheep.shepherd -> Shepherd", "leaks of the file")
