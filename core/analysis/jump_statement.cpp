@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <sstream>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/input_file.h"
+#include "base/source_lines.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -15,7 +13,6 @@ namespace refhist {
 namespace {
 
 constexpr unsigned kFarthest = 20;  // lines
-constexpr std::uint64_t kLargestSource = std::uint64_t{32} << 20;
 
 bool letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -64,16 +61,8 @@ bool says_nothing(std::string_view text, bool& comment) {
 
 const std::vector<std::string>& JumpStatements::lines_of(const std::string& file) {
   const auto [entry, added] = files_.try_emplace(file);
-  std::vector<std::string>& lines = entry->second;
-  if (!added) return lines;
-  std::istringstream source;
-  try {
-    source.str(InputFile(file).text(kLargestSource));
-  } catch (const Error&) {
-    return lines;
-  }
-  for (std::string line; std::getline(source, line);) lines.push_back(std::move(line));
-  return lines;
+  if (added) entry->second = source_lines(file);
+  return entry->second;
 }
 
 std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned line,

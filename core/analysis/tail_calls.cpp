@@ -81,12 +81,8 @@ std::optional<StackFrame> TailCalls::only_jump(const StackFrame& inner, const St
     }
     return std::nullopt;
   }
-  const LoadedModule* module = modules_.get(inner.module);
-  const auto running = module == nullptr
-                           ? std::nullopt
-                           : module->module->code().function_at(inner.exact ? inner.pc : inner.pc - 1);
-  if (called.size() != 1 || !running) return std::nullopt;
-  return jump_through_pointer(called.front(), {&module->module->code(), *running});
+  const auto goal = running_at(inner);
+  return called.size() == 1 && goal ? jump_through_pointer(called.front(), *goal) : std::nullopt;
 }
 
 std::optional<StackFrame> TailCalls::jump_to(const Function& called, const std::string& goal) {
@@ -130,19 +126,26 @@ ModuleId TailCalls::id_of(const Module& module) const {
   return {};
 }
 
+std::optional<TailCalls::Function> TailCalls::running_at(const StackFrame& frame) const {
+  const LoadedModule* loaded = modules_.get(frame.module);
+  if (loaded == nullptr) return std::nullopt;
+  const Module& module = loaded->module->code();
+  const auto symbol = module.function_at(frame.exact ? frame.pc : frame.pc - 1);
+  return symbol ? std::optional(Function{&module, *symbol}) : std::nullopt;
+}
+
 std::optional<LostFrames> TailCalls::look(const StackFrame& inner, const StackFrame& outer) {
-  const Module& callee = modules_.get(inner.module)->module->code();
-  const auto running = callee.function_at(inner.exact ? inner.pc : inner.pc - 1);
+  const auto running = running_at(inner);
   if (!running) return std::nullopt;
   const std::vector<Function> called = called_from(outer);
   const bool itself = std::any_of(called.begin(), called.end(), [&](const Function& function) {
-    return same_function(function.module, function.symbol, &callee, *running);
+    return same_function(function.module, function.symbol, running->module, running->symbol);
   });
   // The linker works in the name of a function that is called through the PLT for the first time.
-  if (called.empty() || itself || is_thunk(called.front().symbol.name) || is_linker(callee))
+  if (called.empty() || itself || is_thunk(called.front().symbol.name) || is_linker(*running->module))
     return std::nullopt;
-  LostFrames lost{plain_name(called.front().symbol), plain_name(*running), {}, true};
-  Search search{{&callee, *running}, lost};
+  LostFrames lost{plain_name(called.front().symbol), plain_name(running->symbol), {}, true};
+  Search search{*running, lost};
   for (const Function& function : called) {
     std::vector<std::string> way;
     follow(search, function, way);

@@ -50,6 +50,7 @@ class TailCalls {
   static Key key(const StackFrame& inner, const StackFrame& outer) {
     return {inner.module.value, inner.pc, inner.exact, outer.module.value, outer.pc};
   }
+  [[nodiscard]] std::optional<Function> running_at(const StackFrame& frame) const;
   std::optional<StackFrame> jump_to(const Function& called, const std::string& goal);
   /// That one jumps through a pointer, and by no other way can it have come to `goal`.
   std::optional<StackFrame> jump_through_pointer(const Function& called, const Function& goal);
