@@ -194,7 +194,10 @@ void Recorder::settle(Surroundings& around, const Arrival& arrival, Count& count
     const std::int64_t own = arrival.at_return ? direction(arrival.role) : 0;
     if (!object.base_known || *count == object.ledger + own) return;
     around.told_before = next_event();
+    // The call that returns has changed the counter, and is neither pending nor told.
+    returning_ = {arrival.address, static_cast<int>(-own)};
     catch_up_();
+    returning_ = {};
     if (next_event() == around.told_before) {
       around.told_before = {};
       return;
@@ -229,6 +232,7 @@ bool Recorder::on_seen_change(const ProgramView& access, long tid, const Registe
 std::vector<int> Recorder::changes_in_flight(const ProgramView& access, long tid, ObjectId object) {
   const Address address = history_.object(object).address;
   std::vector<int> changes;
+  if (returning_.change != 0 && returning_.object == address) changes.push_back(returning_.change);
   for (auto& [other, calls] : calls_.threads()) {
     // A try_get is recorded at its return, but may have changed the counter before that.
     for (const PendingCall& call : calls.pending) {

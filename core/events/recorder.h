@@ -191,6 +191,10 @@ class Recorder {
   std::vector<TrackedFamily>& families_;
   CallTracker calls_;
   LateChanges late_changes_{history_};
+  struct {
+    Address object = 0;
+    int change = 0;  ///< by which the history lags behind the counter
+  } returning_;      ///< while others' records are told before it
   ThreadNames thread_names_;
   Allocations allocations_;
   bool allocator_tracked_ = false;
