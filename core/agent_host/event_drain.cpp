@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 #include "base/other_processors.h"
@@ -32,6 +33,16 @@ constexpr std::uint64_t kStoreDelay = 1U << 18U;
 
 std::uint32_t lap_of(std::uint64_t index) {
   return static_cast<std::uint32_t>(index / agent::kRingRecords) + 1;
+}
+
+constexpr std::string_view kStandsStill = "tTZX";  // first letters of a task's state
+
+std::vector<long> threads_of(const std::vector<RecordBatch>& batches) {
+  std::vector<long> tids;
+  for (const RecordBatch& batch : batches) tids.push_back(batch.tid);
+  std::sort(tids.begin(), tids.end());
+  tids.erase(std::unique(tids.begin(), tids.end()), tids.end());
+  return tids;
 }
 
 }  // namespace
@@ -282,13 +293,20 @@ void EventDrain::note_unfinished(EventId next) {
   }
 }
 
+// Some of the rings have been looked at when others get a record that is newer than what they get next: it
+// waits. Of a thread that stands still none is newer, whatever its processor's clock says.
 std::vector<RecordBatch> EventDrain::take(EventId next) {
   const std::lock_guard lock(mutex_);
+  const std::uint64_t now = __rdtsc();
   drain_all();
   note_unfinished(next);
-  waiting_ = 0;
-  open_ = {};
-  return std::exchange(batches_, {});
+  std::vector<RecordBatch> taken = split(now);
+  if (batches_.empty() || any_runs(batches_)) return taken;
+  std::uint64_t newest = 0;
+  for (const RecordBatch& batch : batches_) newest = std::max(newest, batch.newest);
+  drain_all();
+  for (RecordBatch& batch : split(newest + 1)) taken.push_back(std::move(batch));
+  return taken;
 }
 
 std::vector<RecordBatch> EventDrain::take_unread(
@@ -387,12 +405,17 @@ std::vector<RecordBatch> EventDrain::split(std::uint64_t horizon) {
   return settled;
 }
 
+bool EventDrain::any_runs(const std::vector<RecordBatch>& batches) const {
+  const std::vector<long> tids = threads_of(batches);
+  return std::any_of(tids.begin(), tids.end(), [&](long tid) {
+    const std::string state = task_status(pid_, "State", tid);
+    return !state.empty() && kStandsStill.find(state.front()) == std::string_view::npos;
+  });
+}
+
 bool EventDrain::all_traced(const std::vector<RecordBatch>& batches) const {
   if (!is_traced(pid_)) return false;
-  std::vector<long> tids;
-  for (const RecordBatch& batch : batches) tids.push_back(batch.tid);
-  std::sort(tids.begin(), tids.end());
-  tids.erase(std::unique(tids.begin(), tids.end()), tids.end());
+  const std::vector<long> tids = threads_of(batches);
   return std::all_of(tids.begin(), tids.end(),
                      [&](long tid) { return task_status(pid_, "TracerPid", tid) != "0"; });
 }

@@ -37,8 +37,8 @@ class EventDrain {
   EventDrain(const EventDrain&) = delete;
   EventDrain& operator=(const EventDrain&) = delete;
 
-  /// Everything recorded so far that nobody has taken yet, by time over all threads. Looks into the rings
-  /// itself first. `next`: of the events that they will be.
+  /// Everything recorded before now that nobody has taken yet. Looks into the rings itself first. `next`: of
+  /// the events that they will be.
   std::vector<RecordBatch> take(EventId next);
   /// What may be handed on while the program runs: older than all that is still to come, and than the first
   /// record whose thread asks for a decision. Nothing once a thread of these records is not traced any more:
@@ -61,6 +61,7 @@ class EventDrain {
   bool drain_all();
   std::uint64_t settled_before(std::uint64_t now);
   std::vector<RecordBatch> split(std::uint64_t horizon);
+  [[nodiscard]] bool any_runs(const std::vector<RecordBatch>& batches) const;
   [[nodiscard]] bool all_traced(const std::vector<RecordBatch>& batches) const;
   bool drain_slot(unsigned index);
   enum class Turn { unfinished, whole, damaged };

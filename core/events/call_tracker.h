@@ -51,6 +51,7 @@ struct ThreadCalls {
   long tid = 0;
   std::vector<PendingCall> pending;
   std::vector<OpenCall> open;
+  EventId told;  ///< behind the newest event of the thread; of a new one, the first of all
 };
 
 class CallTracker {

@@ -1,5 +1,6 @@
-// Changes that the history may list before they reached memory: records of threads that ran while others'
-// were taken out of the agent's rings.
+// Changes that the history may list before a look at the counter that did not see them: of records that were
+// taken out of the agent's rings while other threads ran, and of threads that went on while the one that
+// looked was held up before it had the time of its look.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,10 @@ class LateChanges {
   /// Of the object: those from the event on, as the sum of the puts and the sum of the gets, and the last
   /// change of each thread but `thread` shortly before it.
   [[nodiscard]] std::vector<int> around(EventId first, ObjectId object, ThreadIndex thread);
+  /// What a look of the thread's at the object's counter may miss, when it was made at some moment behind the
+  /// events before `first`: from the count of now to the ones of that time, and changes of other threads
+  /// which may not have reached memory then. Anything at all where that cannot be told any more.
+  [[nodiscard]] std::vector<int> since(EventId first, ObjectId object, ThreadIndex thread) const;
   void forget() { known_.clear(); }
 
  private:

@@ -42,7 +42,14 @@ bool covers(const Site& site, Address return_pc) {
 class Recorder::Surroundings final : public Circumstances {
  public:
   Surroundings(Recorder& recorder, const ProgramView& access, long tid)
-      : access(access), tid(tid), told_before(access.told_before()), recorder_(recorder) {}
+      : access(access),
+        tid(tid),
+        told_before(access.told_before()),
+        recorder_(recorder),
+        thread_(recorder.calls_.thread(tid)) {}
+  ~Surroundings() override { thread_.told = recorder_.next_event(); }
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
 
   [[nodiscard]] std::vector<int> in_flight(ObjectId object) const override {
     std::vector<int> changes = recorder_.changes_in_flight(access, tid, object);
@@ -53,10 +60,13 @@ class Recorder::Surroundings final : public Circumstances {
     }
     return changes;
   }
+  [[nodiscard]] std::vector<int> after_the_look(ObjectId object) const override {
+    if (!access.time_ns()) return {};  // it happens now
+    const EventId first = thread_.told.valid() ? thread_.told : EventId(std::size_t{0});
+    return recorder_.late_changes_.since(first, object, recorder_.thread_index(access, tid));
+  }
   [[nodiscard]] bool inside_put(ObjectId object) const override {
-    const auto thread = recorder_.calls_.threads().find(tid);
-    if (thread == recorder_.calls_.threads().end()) return false;
-    const auto& open = thread->second.open;
+    const auto& open = thread_.open;
     return std::any_of(open.begin(), open.end(),
                        [&](const OpenCall& call) { return call.object == object && call.delta < 0; });
   }
@@ -77,6 +87,7 @@ class Recorder::Surroundings final : public Circumstances {
 
  private:
   Recorder& recorder_;
+  ThreadCalls& thread_;
 };
 
 std::uint64_t Recorder::now() const {
@@ -493,6 +504,7 @@ bool Recorder::on_ordinary_entry(const OrdinaryCall& ordinary) {
   event.role = site.role;
   event.before = *call.before;  // the value alone: both words at once would wait for the stores
   if (!ledger_.apply_ordinary(event, *ordinary.origin)) return false;
+  thread.told = next_event();
   ++site.hits;
   if (stack.truncated) ++truncated_;
   OpenCall& open = CallTracker::open_next(thread, call.sp, stack);

@@ -13,6 +13,15 @@ std::vector<int> in_flight(const Arrival& arrival, ObjectId id) {
   return arrival.around != nullptr ? arrival.around->in_flight(id) : std::vector<int>{};
 }
 
+bool is_explained(const Arrival& arrival, ObjectId id, std::int64_t ledger, std::int64_t memory) {
+  std::vector<int> changes = in_flight(arrival, id);
+  if (explained_by(ledger, memory, changes)) return true;
+  if (arrival.around == nullptr) return false;
+  const std::vector<int> later = arrival.around->after_the_look(id);
+  changes.insert(changes.end(), later.begin(), later.end());
+  return explained_by(ledger, memory, changes);
+}
+
 std::string where_died(const Object& object) {
   return object.freed ? "after its memory was given back" : "after its last put";
 }
@@ -193,7 +202,7 @@ void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory)
     object.ledger = memory;
     return;
   }
-  if (memory == object.ledger || explained_by(object.ledger, memory, in_flight(arrival, id))) return;
+  if (memory == object.ledger || is_explained(arrival, id, object.ledger, memory)) return;
   Event event;
   event.time_ns = arrival.time_ns;
   event.object = id;

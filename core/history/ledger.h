@@ -47,6 +47,8 @@ class Circumstances {
   virtual ~Circumstances() = default;
   /// Changes (+1, -1) of the object that may not have reached memory yet.
   [[nodiscard]] virtual std::vector<int> in_flight(ObjectId object) const = 0;
+  /// Changes of the object that the look at its counter may have come too early for.
+  [[nodiscard]] virtual std::vector<int> after_the_look(ObjectId object) const = 0;
   /// The thread of the event is inside of a put of the object.
   [[nodiscard]] virtual bool inside_put(ObjectId object) const = 0;
   /// What became of the memory of the last object there, which was given back.

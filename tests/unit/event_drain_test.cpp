@@ -1,9 +1,13 @@
-// What the drain takes out of a thread's ring while a record in it is not whole.
+// What the drain takes out of the threads' rings while a record is not whole, and while they run.
 #include "agent_host/event_drain.h"
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <x86intrin.h>
+
+#include <atomic>
+#include <thread>
 
 #include "agent_host/shared_area.h"
 #include "fake_program.h"
@@ -20,12 +24,12 @@ class Ring {
   /// Records are begun in this order.
   std::uint64_t begin() { return program_.reserve(0); }
   /// `time`: in time stamps since the ring was made.
-  void finish(std::uint64_t index, std::uint64_t time) {
-    agent::Record record{};
-    record.time = program_.began() + time;
-    record.object = index;
-    record.kind = agent::RecordKind::entry;
-    program_.finish(0, index, record);
+  void finish(std::uint64_t index, std::uint64_t time) { write(0, index, program_.began() + time); }
+  /// Another thread has that ring.
+  void take_slot(unsigned slot) { program_.take_slot(slot, gettid()); }
+  void record_now(unsigned slot) {
+    const std::uint64_t index = program_.reserve(slot);
+    write(slot, index, __rdtsc());
   }
   [[nodiscard]] std::uint64_t began() const { return program_.began(); }
 
@@ -34,6 +38,13 @@ class Ring {
  private:
   explicit Ring(int file) : program_(dup(file)), area_(file, SharedArea::kSmall), drain_(area_, getpid()) {
     program_.take_slot(0, getpid());
+  }
+  void write(unsigned slot, std::uint64_t index, std::uint64_t time) {
+    agent::Record record{};
+    record.time = time;
+    record.object = index;
+    record.kind = agent::RecordKind::entry;
+    program_.finish(slot, index, record);
   }
 
   FakeProgram program_;
@@ -90,6 +101,40 @@ TEST_CASE("a record that was not whole at a take comes with what was told since"
   CHECK(late.front().late_until >= ring.began() + 200);
   CHECK(late.front().late_until < ring.began() + 303);
   CHECK_FALSE(ring.drain().take(EventId(20U)).size() > 0);
+}
+
+TEST_CASE("while threads run, what is taken later is not older") {
+  constexpr std::size_t kEnough = 20000;
+  Ring ring;
+  std::atomic<bool> goes_on = true;
+  std::thread program([&] {
+    ring.take_slot(1);
+    while (goes_on) {
+      // An event of one thread, and then one of another: a drain may look at the first ring before, and at
+      // the second one behind both.
+      ring.record_now(0);
+      ring.record_now(1);
+      const std::uint64_t begin = __rdtsc();
+      while (__rdtsc() - begin < 2000) _mm_pause();
+    }
+  });
+  std::uint64_t newest = 0;
+  int inverted = 0;
+  std::size_t records = 0;
+  while (records < kEnough) {
+    std::uint64_t newest_now = newest;
+    for (const RecordBatch& batch : ring.drain().take(EventId(0U))) {
+      records += batch.size();
+      for (std::size_t n = 0; n < batch.size(); ++n) {
+        if (batch.time(n) < newest) ++inverted;
+        newest_now = std::max(newest_now, batch.time(n));
+      }
+    }
+    newest = newest_now;
+  }
+  goes_on = false;
+  program.join();
+  CHECK(inverted == 0);
 }
 
 }  // namespace refhist::test

@@ -66,4 +66,52 @@ TEST_CASE_FIXTURE(LateChangesFixture, "from the next event on there is nothing y
   CHECK(around(next, object) == Changes{1});
 }
 
+namespace {
+/// With a count that follows each change.
+class CountedFixture : public LateChangesFixture {
+ public:
+  EventId counted(Role role, unsigned thread) {
+    Object& counted = history.object(object);
+    counted.ledger += direction(role);
+    Event event;
+    event.role = role;
+    event.object = object;
+    event.thread = ThreadIndex(thread);
+    event.after = counted.ledger;
+    return history.add_event(event);
+  }
+  Changes since(EventId first, unsigned thread) { return late.since(first, object, ThreadIndex(thread)); }
+};
+}  // namespace
+
+TEST_CASE_FIXTURE(CountedFixture, "a look may miss what came since the thread's event before it") {
+  for (int i = 0; i < 5; ++i) counted(Role::get, 7);
+  for (int i = 0; i < 80; ++i) change(Role::get, 5, other);
+  const EventId first = change(Role::put, 1, other);
+  CHECK(since(first, 1) == Changes{0, 0});
+  counted(Role::get, 2);
+  counted(Role::get, 2);
+  counted(Role::put, 2);
+  counted(Role::put, 2);
+  counted(Role::put, 2);
+  // From 4 now to 5 when it began, and to 7 in between; a put or a get of the other thread in flight.
+  CHECK(since(first, 1) == Changes{-3, 0, -1, 1});
+  CHECK(since(first, 2) == Changes{-3, 0});
+}
+
+TEST_CASE_FIXTURE(CountedFixture, "what is in flight when the look may be made counts as well") {
+  counted(Role::get, 2);
+  counted(Role::get, 3);
+  const EventId first = change(Role::put, 1, other);
+  CHECK(since(first, 1) == Changes{0, 0, 1, 1});
+}
+
+TEST_CASE_FIXTURE(CountedFixture, "a look of long ago may miss anything") {
+  const EventId first = counted(Role::get, 2);
+  for (int i = 0; i < 20000; ++i) counted(i % 2 == 0 ? Role::put : Role::get, 2);
+  const Changes changes = since(first, 1);
+  CHECK(changes.front() < -1000000);
+  CHECK(changes.back() > 1000000);
+}
+
 }  // namespace refhist

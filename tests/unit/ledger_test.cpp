@@ -10,14 +10,16 @@ namespace {
 
 class Flying final : public Circumstances {
  public:
-  explicit Flying(std::vector<int> changes, bool inside_put, MemoryFate fate)
-      : changes_(std::move(changes)), inside_put_(inside_put), fate_(fate) {}
+  explicit Flying(std::vector<int> changes, bool inside_put, MemoryFate fate, std::vector<int> later = {})
+      : changes_(std::move(changes)), later_(std::move(later)), inside_put_(inside_put), fate_(fate) {}
   [[nodiscard]] std::vector<int> in_flight(ObjectId) const override { return changes_; }
+  [[nodiscard]] std::vector<int> after_the_look(ObjectId) const override { return later_; }
   [[nodiscard]] bool inside_put(ObjectId) const override { return inside_put_; }
   [[nodiscard]] MemoryFate memory_fate(FamilyId, Address) const override { return fate_; }
 
  private:
   std::vector<int> changes_;
+  std::vector<int> later_;
   bool inside_put_;
   MemoryFate fate_;
 };
@@ -50,7 +52,8 @@ class Fixture {
   Ledger ledger{history};
   FamilyTraits traits{false, true, 1, false};
   bool inside_put = false;  // of the events' thread
-  bool may_exist = false;   // what a constructor returns
+  std::vector<int> after_the_look;
+  bool may_exist = false;  // what a constructor returns
   MemoryFate fate = MemoryFate::unknown;
 
  private:
@@ -67,7 +70,7 @@ class Fixture {
   Outcome change(Role role, Count before, std::vector<int> in_flight) {
     Arrival arrival = make(role, kAddress);
     arrival.before = before;
-    const Flying around(std::move(in_flight), inside_put, fate);
+    const Flying around(std::move(in_flight), inside_put, fate, after_the_look);
     arrival.around = &around;
     return ledger.apply(arrival);
   }
@@ -507,6 +510,18 @@ TEST_CASE("an object whose counter reads 0 at birth may not be counted: a put is
   Fixture f;
   f.init(Fixture::kAddress, 0);
   CHECK(verdict_of(f.put(0)) == Verdict::undecidable);
+}
+
+TEST_CASE("what came after the look at the counter is no unobserved change") {
+  Fixture f;
+  f.init();
+  f.get(1);
+  f.after_the_look = {0, 1};  // the get
+  f.get(1);
+  CHECK_FALSE(f.newest().moved_unobserved);
+  CHECK(f.newest().ledger == 3);
+  f.get(1);  // the two of them
+  CHECK(f.newest().moved_unobserved);
 }
 
 }  // namespace refhist
