@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <tuple>
 
 #include "base/short_name.h"
 #include "base/system_path.h"
 #include "base/text.h"
 #include "reports/blind_spots.h"
 #include "reports/cycle_path.h"
+#include "reports/finding_list.h"
 #include "reports/fold_notes.h"
 
 namespace refhist {
@@ -39,19 +41,6 @@ std::string normalised(SessionState& state, EventId id) {
   return text;
 }
 
-void add(std::vector<ReportedFinding>& all, ReportedFinding finding) {
-  const auto same = std::find_if(all.begin(), all.end(), [&](const ReportedFinding& other) {
-    return other.fingerprint == finding.fingerprint;
-  });
-  if (same == all.end()) {
-    if (finding.alike.empty()) finding.alike.push_back(finding.object);
-    all.push_back(std::move(finding));
-    return;
-  }
-  if (finding.alike.empty()) finding.alike.push_back(finding.object);
-  same->alike.insert(same->alike.end(), finding.alike.begin(), finding.alike.end());
-}
-
 std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family,
                         std::initializer_list<EventId> events) {
   std::string text = fmt::format("{}|{}", verdict_name(verdict), state.family_name(family));
@@ -67,24 +56,47 @@ std::string fingerprint_of_doubt(const SessionState& state, Verdict verdict, Fam
   return hash_text(fmt::format("{}|{}|{}", verdict_name(verdict), state.family_name(family), cause));
 }
 
-void add_seen(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
+/// Of what was seen happening. A loop that goes on with a dead object makes millions of them at few places.
+class SeenFingerprints {
+ public:
+  explicit SeenFingerprints(SessionState& state) : state_(state) {}
+
+  std::string of(const Finding& seen) {
+    const Object& object = state_.history.object(seen.object);
+    if (seen.verdict == Verdict::undecidable)
+      return fingerprint_of_doubt(state_, seen.verdict, object.family, seen.why);
+    const Place place{seen.verdict, object.family, stack_of(object.born), stack_of(seen.event)};
+    std::string& known = known_[place];
+    if (known.empty()) known = fingerprint(state_, seen.verdict, object.family, {object.born, seen.event});
+    return known;
+  }
+
+ private:
+  using Place = std::tuple<Verdict, FamilyId, StackId, StackId>;
+  [[nodiscard]] StackId stack_of(EventId event) const {
+    return event.valid() ? state_.history.event(event).stack : StackId();
+  }
+
+  SessionState& state_;
+  std::map<Place, std::string> known_;
+};
+
+void add_seen(SessionState& state, const FindingFilter& filter, FindingList& all) {
   LeakFinder finder = state.leak_finder();
+  SeenFingerprints fingerprints(state);
   for (const Finding& seen : state.history.findings()) {
     const Object& object = state.history.object(seen.object);
     if (!filter.wants(state.family_name(object.family))) continue;
     ReportedFinding finding;
+    finding.fingerprint = fingerprints.of(seen);
+    if (all.add_alike(finding.fingerprint, seen.object)) continue;
     finding.verdict = seen.verdict;
     finding.object = seen.object;
     finding.event = seen.event;
     finding.why = seen.why;
     finding.references = {seen.event};
-    if (seen.verdict == Verdict::undecidable) {
-      finding.fingerprint = fingerprint_of_doubt(state, seen.verdict, object.family, seen.why);
-    } else {
-      finding.fingerprint = fingerprint(state, seen.verdict, object.family, {object.born, seen.event});
-      finding.suspects = finder.suspects_of(seen.object);
-    }
-    add(all, std::move(finding));
+    if (seen.verdict != Verdict::undecidable) finding.suspects = finder.suspects_of(seen.object);
+    all.add(std::move(finding));
   }
 }
 
@@ -96,7 +108,7 @@ std::string why_cut_off(const ProcessEnd& end) {
                          : "outstanding when the debugger killed the program or detached";
 }
 
-void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
+void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& all) {
   for (LeakGroup& group : state.leak_finder().find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     const bool reachable = group.reach_known && group.reach == Reach::reachable;
@@ -126,7 +138,7 @@ void add_leaks(SessionState& state, const FindingFilter& filter, std::vector<Rep
                               ? fingerprint_of_doubt(state, finding.verdict, group.family, finding.why)
                               : fingerprint(state, finding.verdict, group.family, {object.born, last});
     finding.alike = std::move(group.objects);
-    add(all, std::move(finding));
+    all.add(std::move(finding));
   }
 }
 
@@ -151,7 +163,7 @@ std::string unarmed_copies(const SessionState& state, FamilyId family, const Eve
                      more == 0 ? std::string() : fmt::format(" and {} more (refhist status --sites)", more));
 }
 
-void add_unobserved(SessionState& state, const FindingFilter& filter, std::vector<ReportedFinding>& all) {
+void add_unobserved(SessionState& state, const FindingFilter& filter, FindingList& all) {
   const History& history = state.history;
   for (const auto& [id, object] : history.objects()) {
     if (!object.moved_unobserved || !filter.wants(state.family_name(object.family))) continue;
@@ -170,7 +182,7 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, std::vecto
                               change.after.value_or(0), unarmed_copies(state, object.family, change));
     finding.fingerprint =
         fingerprint_of_doubt(state, Verdict::unobserved_change, object.family, "changed without a probe");
-    add(all, std::move(finding));
+    all.add(std::move(finding));
   }
 }
 
@@ -196,11 +208,11 @@ bool FindingFilter::wants(const std::string& family) const {
 }
 
 std::vector<ReportedFinding> collect_findings(SessionState& state, const FindingFilter& filter) {
-  std::vector<ReportedFinding> all;
+  FindingList all;
   add_seen(state, filter, all);
   add_leaks(state, filter, all);
   add_unobserved(state, filter, all);
-  return all;
+  return all.take();
 }
 
 bool same_birth(const SessionState& state, ObjectId one, ObjectId other) {

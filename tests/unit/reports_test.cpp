@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "history/history.h"
+#include "reports/findings.h"
 #include "reports/source_places.h"
 #include "reports/verdict_list.h"
 #include "reports/xml_text.h"
+#include "support/made_up_session.h"
 
 using namespace refhist;
 
@@ -120,4 +122,28 @@ TEST_CASE("births at one place have one origin") {
   CHECK(history.objects()[ObjectId(0U)].birth_origin == history.objects()[ObjectId(1U)].birth_origin);
   CHECK(history.log().origin_of(history.objects()[ObjectId(1U)].born) ==
         history.objects()[ObjectId(1U)].birth_origin);
+}
+
+TEST_CASE("a mistake that is made again and again is one finding, with each object once") {
+  MadeUpSession session({500, 20, 1U << 30U});
+  session.fill(1000, 4);
+  History& history = session.state.history;
+  const ObjectId first(std::size_t{0});
+  const ObjectId other(std::size_t{1});
+  for (int i = 0; i < 1000; ++i) {
+    for (const ObjectId id : {first, other}) {
+      Event put;
+      put.object = id;
+      put.site = history.event(history.object(id).last_event).site;
+      put.role = Role::put;
+      put.stack = history.event(history.object(first).last_event).stack;
+      history.add_finding({Verdict::over_put, id, history.add_event(put), "again"});
+    }
+  }
+  std::vector<ReportedFinding> over_puts = collect_findings(session.state, {});
+  std::erase_if(over_puts, [](const ReportedFinding& one) { return one.verdict != Verdict::over_put; });
+  std::size_t objects = 0;
+  for (const ReportedFinding& one : over_puts) objects += one.alike.size();
+  CHECK(over_puts.size() <= 2);  // by where the two were born
+  CHECK(objects == 2);
 }
