@@ -13,24 +13,20 @@ constexpr int kAnything = 1 << 30;
 EventId shortly_before(EventId first) { return EventId(first.value - std::min(first.value, kShortlyBefore)); }
 
 int change_of(const Event& event) { return event.failed || event.unobserved ? 0 : direction(event.role); }
-
-/// Which threads may have had a get, or a put, in flight.
-class Running {
- public:
-  void add(ThreadIndex thread, int change, bool last_only) {
-    for (const auto& [other, known] : changes_) {
-      if (other == thread && (last_only || known == change)) return;
-    }
-    changes_.emplace_back(thread, change);
-  }
-  void append_to(std::vector<int>& changes) const {
-    for (const auto& [thread, change] : changes_) changes.push_back(change);
-  }
-
- private:
-  std::vector<std::pair<ThreadIndex, int>> changes_;
-};
 }  // namespace
+
+void LateChanges::Running::add(ThreadIndex thread, int change, bool last_only) {
+  const bool known = std::any_of(changes_.begin(), changes_.end(), [&](const auto& one) {
+    return one.first == thread && (last_only || one.second == change);
+  });
+  if (!known) changes_.emplace_back(thread, change);
+}
+
+void LateChanges::Running::append_to(std::vector<int>& changes, ThreadIndex except) const {
+  for (const auto& [thread, change] : changes_) {
+    if (thread != except) changes.push_back(change);
+  }
+}
 
 std::vector<int> LateChanges::around(EventId first, ObjectId object, ThreadIndex thread) {
   if (known_.size() > kMostKnown) known_.clear();
@@ -39,9 +35,7 @@ std::vector<int> LateChanges::around(EventId first, ObjectId object, ThreadIndex
   std::vector<int> changes;
   if (known.puts != 0) changes.push_back(known.puts);
   if (known.gets != 0) changes.push_back(known.gets);
-  for (const auto& [other, change] : known.running) {
-    if (other != thread) changes.push_back(change);
-  }
+  known.running.append_to(changes, thread);
   return changes;
 }
 
@@ -56,9 +50,8 @@ void LateChanges::read(EventId first, ObjectId object, Known& known) const {
     if (change == 0) return true;
     if (entry.id >= first) {  // of the same thread: by a signal handler, which interrupts the record
       (change < 0 ? known.puts : known.gets) += change;
-    } else if (std::none_of(known.running.begin(), known.running.end(),
-                            [&](const auto& one) { return one.first == event.thread; })) {
-      known.running.emplace_back(event.thread, change);
+    } else {
+      known.running.add(event.thread, change, true);
     }
     return true;
   });
@@ -75,8 +68,11 @@ std::vector<int> LateChanges::since(EventId first, ObjectId object, ThreadIndex 
   bool before = false;  // the count that the window began with is known
   Running running;
   history_.read_back_while(object, [&](const EventLog::Entry& entry) {
-    if (entry.id < from && before) return !(whole = true);
-    if (++read > kMostRead) return whole = false;
+    const bool through = before && entry.id < from;
+    if (through || ++read > kMostRead) {
+      whole = through;
+      return false;
+    }
     if (!before && entry.event.after) {
       lowest = std::min(lowest, now - *entry.event.after);
       highest = std::max(highest, now - *entry.event.after);
@@ -84,13 +80,12 @@ std::vector<int> LateChanges::since(EventId first, ObjectId object, ThreadIndex 
     const bool inside = entry.id >= first;
     before = before || !inside;
     const int change = change_of(entry.event);
-    if (change != 0 && entry.event.thread != thread && entry.id >= from)
-      running.add(entry.event.thread, change, !inside);
+    if (change != 0 && entry.id >= from) running.add(entry.event.thread, change, !inside);
     return true;
   });
   if (!whole) return {-kAnything, kAnything};
   std::vector<int> changes{static_cast<int>(lowest), static_cast<int>(highest)};
-  running.append_to(changes);
+  running.append_to(changes, thread);
   return changes;
 }
 

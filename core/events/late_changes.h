@@ -27,11 +27,21 @@ class LateChanges {
   void forget() { known_.clear(); }
 
  private:
+  /// Changes that may have been in flight, at most one get and one put of each thread.
+  class Running {
+   public:
+    /// Read from the last change to the first. `last_only`: not where another one of its thread is known.
+    void add(ThreadIndex thread, int change, bool last_only);
+    void append_to(std::vector<int>& changes, ThreadIndex except) const;
+
+   private:
+    std::vector<std::pair<ThreadIndex, int>> changes_;
+  };
   struct Known {
     EventId newest;  // the last event of the object that has been read
     int gets = 0;
     int puts = 0;  // negative
-    std::vector<std::pair<ThreadIndex, int>> running;
+    Running running;
   };
   using Place = std::pair<EventId, ObjectId>;
   struct Hash {

@@ -5,7 +5,8 @@
 // therefore runs ahead of memory by the calls that are in flight: other threads that stand between the
 // entry and the change, and calls of the same thread that enclose this one (a destructor that takes a
 // reference inside the last put). A counter that differs from the ledger is an unobserved change only
-// when no subset of the calls in flight explains it.
+// when no subset of the calls in flight explains it, and no count that the object had since the thread's
+// event before this one: the look at the counter lies somewhere between the two.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,5 @@
 #include "reports/finding_list.h"
 
-#include <utility>
-
 namespace refhist {
 
 void FindingList::add_object(Kind& kind, ObjectId object) {
