@@ -390,6 +390,15 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   return suspects;
 }
 
+// The counter may be another object's: where others of the family ended unseen, this one may have, unless its
+// block is known to be handed out still.
+std::size_t LeakFinder::unseen_ends_like(const Object& object) const {
+  if (history_.log().contains(object.first_event) && history_.event(object.first_event).role == Role::alloc)
+    return 0;
+  const auto found = ended_unseen_.find(object.family);
+  return found == ended_unseen_.end() ? 0 : found->second;
+}
+
 std::string LeakFinder::why_unknown(const Object& object, const Count& counter) const {
   if (!object.base_known)
     return "the count is unknown: the counter cannot be read and the birth was not seen";
@@ -400,6 +409,10 @@ std::string LeakFinder::why_unknown(const Object& object, const Count& counter) 
         *counter, object.ledger);
   if (history_.lost() && !object.moved_unobserved)
     return "events were lost, and its counter was not read: it may have been put unseen";
+  if (const std::size_t ends = unseen_ends_like(object); ends != 0 && !object.moved_unobserved)
+    return fmt::format(
+        "the ends of {} of the family were not seen, and its memory may have been given back like theirs",
+        plural(ends, "object"));
   return "the count moved without an event: references were taken or given back unseen";
 }
 
@@ -486,11 +499,13 @@ const LeakFinder::Siblings& LeakFinder::siblings_of(Born& place) {
 
 std::vector<LeakFinder::Born> LeakFinder::born_places() {
   std::vector<Born> places;
+  ended_unseen_.clear();
   for (const auto& [id, object] : history_.objects()) {
     const Birthplace& where = births_.of(object);
     if (where.number >= places.size()) places.resize(where.number + 1);
     Born& place = places[where.number];
     place.place = &where;
+    if (object.superseded && object.state == ObjectState::unknown) ++ended_unseen_[object.family];
     if (is_outstanding(object)) {
       if (!lives_by_another(object)) place.outstanding.push_back(id);
     } else if (released_clean(id, object, blamed_)) {
@@ -512,7 +527,8 @@ void LeakFinder::add_groups(Born& place, const ReachByObject& reach, const std::
     const bool unseen = counted ? found->second.counter.has_value() : history_.lost();
     // Consequences of other leaks stand apart from cycles and from what only lost untracked blocks hold.
     const bool consequence = looked_at && (found->second.held_by_leak || held.contains(id));
-    alike[{profile(id), unseen || object.moved_unobserved || !object.base_known,
+    alike[{profile(id),
+           unseen || object.moved_unobserved || !object.base_known || unseen_ends_like(object) != 0,
            looked_at ? static_cast<int>(found->second.reach) : kNotLookedAt, consequence}]
         .push_back(id);
   }

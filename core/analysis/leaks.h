@@ -115,6 +115,8 @@ class LeakFinder {
   Siblings siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place);
   /// Its references are those of an object that lives: Family::part_of.
   [[nodiscard]] bool lives_by_another(const Object& object) const;
+  /// How many objects of its family ended unseen, where its own end may be one more.
+  [[nodiscard]] std::size_t unseen_ends_like(const Object& object) const;
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
@@ -150,7 +152,8 @@ class LeakFinder {
   Suspects suspects_;
   Birthplaces births_;
   std::map<FamilyId, std::map<std::size_t, std::vector<ObjectId>>>
-      released_;  // clean, by number of birthplace
+      released_;                                  // clean, by number of birthplace
+  std::map<FamilyId, std::size_t> ended_unseen_;  // objects: another one took their place
   bool summed_ = false;
   IdMap<ObjectId, std::uint64_t> sums_;
   std::unordered_map<std::uint64_t, Profile> by_sum_;

@@ -168,6 +168,10 @@ bool CPort::catch_raw_exit(bool on) {
 
 bool CPort::expect_halts() { return callbacks_.expect_halts != nullptr && callbacks_.expect_halts() != 0; }
 
+void CPort::let_end(long tid) {
+  if (callbacks_.let_end != nullptr) callbacks_.let_end(tid);
+}
+
 bool CPort::raw_exit_caught() { return can_catch_raw_exit() && callbacks_.raw_exit_caught() != 0; }
 
 Address CPort::evaluate(const std::string& expression) {

@@ -36,6 +36,7 @@ class CPort final : public DebuggerPort {
   bool catch_raw_exit(bool on) override;
   bool raw_exit_caught() override;
   bool expect_halts() override;
+  void let_end(long tid) override;
   std::optional<bool> is_hit_again(Address address) override;
   Address evaluate(const std::string& expression) override;
   void print(std::string_view text) override;

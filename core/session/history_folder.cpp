@@ -106,22 +106,26 @@ bool HistoryFolder::fold_oldest(bool last_ones) {
   return choice.died_before.valid() && fold(choice);
 }
 
-std::unordered_set<ObjectId> HistoryFolder::in_use() const {
-  std::unordered_set<ObjectId> used = state_.recorder.objects_in_calls();
-  for (const Finding& finding : state_.history.findings()) used.insert(finding.object);
-  return used;
+std::unordered_set<ObjectId> HistoryFolder::accused() const {
+  std::unordered_set<ObjectId> objects;
+  for (const Finding& finding : state_.history.findings()) objects.insert(finding.object);
+  return objects;
 }
 
 std::size_t HistoryFolder::mark(const Choice& choice) {
-  const std::unordered_set<ObjectId> used = in_use();
+  const std::unordered_set<ObjectId> wrong = accused();
+  std::unordered_set<ObjectId> used = state_.recorder.objects_in_calls();
+  used.insert(wrong.begin(), wrong.end());
   const EventId settled = state_.recorder.oldest_watched();  // what happens inside is counted at the return
   std::size_t marked = 0;
   for (const auto& [id, object] : state_.history.objects()) {
     Fold how = Fold::nothing;
     const bool clean = choice.clean && object.last_event < settled && released_clean(id, object, used);
     const bool in_time = !choice.died_before.valid() || end_of(object) < choice.died_before;
+    // Even in the middle of a call: what that watches is newer than `settled`, and no older event is needed. An object
+    // that many threads share is never out of calls.
     const bool sound = object.complete && object.base_known && !object.moved_unobserved &&
-                       object.state != ObjectState::unknown && !used.contains(id);
+                       object.state != ObjectState::unknown && !wrong.contains(id);
     if (clean && in_time && (object.superseded || choice.last_ones)) {
       how = Fold::gone;
     } else if (choice.early && sound && object.events > 2) {

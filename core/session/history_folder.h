@@ -35,7 +35,7 @@ class HistoryFolder {
   bool fold_oldest(bool last_ones);
   void note_moments();
   void forget_gone();
-  [[nodiscard]] std::unordered_set<ObjectId> in_use() const;
+  [[nodiscard]] std::unordered_set<ObjectId> accused() const;
 
   SessionState& state_;
   std::size_t look_again_ = 0;  // at so many events

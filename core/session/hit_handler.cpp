@@ -264,6 +264,7 @@ bool HitHandler::handle_raw_exit(DebuggerPort& port, long tid, bool whole_proces
   });
   if (!whole_process && others) return false;
   judge_exit(port, tid);
+  if (reason_.empty() && whole_process) port.let_end(tid);
   return !reason_.empty();
 }
 

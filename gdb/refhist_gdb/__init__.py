@@ -10,6 +10,7 @@
   breakpoints.py    breakpoints of ours: internal, one for each address
   exit_catch.py     the catchpoint of break-on-leak --raw-exit
   stop_signal.py    SIGSTOP, with which the core halts threads that GDB lets run
+  ending.py         the thread that ends the program waits for what stopped the others
   code_symbols.py   symbols of the code that the core puts into the program
   code_view.py      the program's own code in what GDB disassembles
   repeated_hits.py  one hit that GDB reports twice

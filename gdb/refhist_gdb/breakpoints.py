@@ -32,6 +32,7 @@ class Breakpoints:
         self._silent = silent
         self._placed = {}
         self._retired = {}
+        self._silenced = []
 
     def place(self, address):
         if address in self._placed:
@@ -73,6 +74,18 @@ class Breakpoints:
     def confine(self, inferior):
         for breakpoint in self._placed.values():
             breakpoint.confine(inferior)
+
+    def silence(self, standing_at):
+        """None but the one at `standing_at` stops a thread until `loud`."""
+        self._silenced = [breakpoint for address, breakpoint in self._placed.items() if address != standing_at and breakpoint.enabled]
+        for breakpoint in self._silenced:
+            breakpoint.enabled = False
+
+    def loud(self):
+        silenced, self._silenced = self._silenced, []
+        for breakpoint in silenced:
+            if breakpoint.is_valid():
+                breakpoint.enabled = True
 
     def delete_retired(self, standing_at=None):
         for address in [a for a in self._retired if a != standing_at]:

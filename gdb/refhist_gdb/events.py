@@ -174,6 +174,7 @@ class _Handlers:
 
     def stop(self, event):
         session = self._session
+        session.ending.is_over()
         session.breakpoints.delete_retired()
         session.watchpoints.delete_retired()
         if self._executed:

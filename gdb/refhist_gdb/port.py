@@ -211,6 +211,10 @@ class Port:
     def _expect_halts(self):
         self._session.stop_signal.swallow()
 
+    def _let_end(self, tid):
+        if is_native(self._session.inferior):
+            self._session.ending.begin(self._session.pid, tid, self._session.standing_at)
+
     # Code of ours in the program
 
     def _show_code(self, path, bias):

@@ -15,6 +15,7 @@ import gdb
 from . import abi
 from .breakpoints import Breakpoints
 from .code_symbols import CodeSymbols
+from .ending import Ending
 from .exit_catch import ExitCatch
 from . import front_end
 from .port import Port
@@ -36,6 +37,7 @@ class Session:
         self.watchpoints = Watchpoints(self.changed)
         self.exit_catch = ExitCatch(silent)
         self.stop_signal = StopSignal()
+        self.ending = Ending(self.breakpoints)
         self.code_symbols = CodeSymbols()
         self.port = Port(self)
         self.inferior = None  # the followed one, if a process was met
@@ -126,6 +128,7 @@ class Session:
         self.breakpoints.delete_all()
         self.watchpoints.delete_all()
         self.stop_signal.as_before()
+        self.ending.is_over()
         self.notify(notice, detail)
         self.code_symbols.forget()
 
@@ -159,7 +162,10 @@ class Session:
             self._inside = self.in_event = True
             # Python looks for Ctrl-C after calls only, so it cannot come between these two lines.
             entered = True
-            asked = self._rh_hit(self._handle, self.port.pointer, tid, address)
+            if not self.ending.is_of(tid):
+                asked = self._rh_hit(self._handle, self.port.pointer, tid, address)
+            if self.ending.is_of(tid) and self.ending.goes_round(address):
+                return False
         except KeyboardInterrupt:  # Ctrl-C for the program, which GDB had just stopped for us
             if not entered:
                 self._rh_hit(self._handle, self.port.pointer, gdb.selected_thread().ptid[1], address)

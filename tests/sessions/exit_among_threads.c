@@ -29,8 +29,6 @@ static void *runner(void *unused) {
   struct conn *volatile own = conn_new(2);
   conn_get(own);
   ready++;
-  // Calls that are followed would do as well, but debuggers are not sure of a process that exits while
-  // another thread hits a breakpoint.
   for (volatile unsigned turns = 0;; turns++) {
     if (turns % 1024 == 0) usleep(1);
   }

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 10
+#define RH_ABI_VERSION 11
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -90,6 +90,9 @@ typedef struct rh_port {
    * threads that the debugger lets run while it asks about another one, is on its way. Null where they do not
    * run. */
   int (*expect_halts)(void);
+  /* The thread, which stands where it was reported, ends the program as soon as it goes on. Others need not go on
+   * before. May be null. */
+  int (*let_end)(int64_t tid);
 } rh_port;
 
 int rh_abi_version(void);
