@@ -40,8 +40,9 @@ tests:
 	@tests/other_lldb.sh $(BUILD)/other-lldb
 	@tests/libcxx.sh $(BUILD)/libcxx
 	@tests/qt.sh $(BUILD)/qt
-	@$(configure) -DREFHIST_TESTS=ON
+	@$(configure) -DREFHIST_TESTS=ON -DREFHIST_CHECKED=$(abspath $(BUILD))/checked
 	@cmake --build $(BUILD) -j $(JOBS)
+	@tests/fuzz/build $(BUILD)/checked >/dev/null
 
 test: tests
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null

@@ -1,7 +1,5 @@
 // Damaged and hostile history files: whatever stands in one, reading it ends with an Error or with reports,
-// never with a crash. The input says what is changed in which good file (of REFHIST_FUZZ_BASE, A:B); with
-// libFuzzer it is found by coverage, without (REFHIST_FUZZ_REPLAY) the inputs of a folder are run once and
-// then N random ones.
+// never with a crash. The input says what is changed in which good file (of REFHIST_FUZZ_BASE, A:B).
 #include <fmt/core.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -10,15 +8,13 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "fuzz_input.h"
 #include "runner/no_debugger.h"
 #include "session/session.h"
 #include "store/page_codec.h"
@@ -28,39 +24,19 @@ namespace {
 
 using namespace refhist;
 
-std::vector<std::uint8_t> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 const std::vector<std::uint8_t>& base(std::size_t number) {
   static const std::vector<std::vector<std::uint8_t>> files = [] {
     const char* paths = std::getenv("REFHIST_FUZZ_BASE");
     if (paths == nullptr) std::abort();
     std::vector<std::vector<std::uint8_t>> read;
-    for (const std::string& path : split(paths, ':')) read.push_back(read_file(path));
+    for (const std::string& path : split(paths, ':')) {
+      read.push_back(bytes_of_file(path));
+      if (read.back().empty()) std::abort();
+    }
     return read;
   }();
   return files[number % files.size()];
 }
-
-/// Numbers out of the input; zeros behind its end.
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  [[nodiscard]] bool left() const { return at_ < size_; }
-  std::uint8_t byte() { return left() ? data_[at_++] : 0; }
-  std::uint64_t number(int bytes) {
-    std::uint64_t value = 0;
-    for (int i = 0; i < bytes; ++i) value |= std::uint64_t{byte()} << (8 * i);
-    return value;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-  std::size_t at_ = 0;
-};
 
 /// A writable file of somebody who means no good.
 class Vandal {
@@ -70,7 +46,7 @@ class Vandal {
   Vandal(const Vandal&) = delete;
   Vandal& operator=(const Vandal&) = delete;
 
-  void change(Input& input) {
+  void change(FuzzInput& input) {
     const std::uint8_t kind = input.byte() % 8;
     const Table& table = kTables[input.byte() % kTables.size()];
     const std::vector<std::string> columns = split(table.columns, ',');
@@ -109,7 +85,7 @@ class Vandal {
   void run(const std::string& sql) { sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr); }
 
   /// Of the events themselves, so that they still unpack.
-  void damage_page(Input& input) {
+  void damage_page(FuzzInput& input) {
     sqlite3_stmt* statement = nullptr;
     sqlite3_prepare_v2(database_, "SELECT data FROM event_pages LIMIT 1", -1, &statement, nullptr);
     std::vector<std::uint8_t> page;
@@ -137,7 +113,7 @@ class Vandal {
   sqlite3* database_ = nullptr;
 };
 
-void write_damaged(const std::string& path, Input& input) {
+void write_damaged(const std::string& path, FuzzInput& input) {
   const std::uint8_t which = input.byte();
   std::vector<std::uint8_t> bytes = base(which / 4);
   const bool raw = which % 4 == 0;
@@ -214,31 +190,10 @@ std::string scratch_path() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Input input(data, size);
+  FuzzInput input(data, size);
   write_damaged(scratch_path(), input);
   read_all(scratch_path());
   unlink(scratch_path().c_str());
   unlink((scratch_path() + ".again").c_str());
   return 0;
 }
-
-#ifdef REFHIST_FUZZ_REPLAY
-int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
-    const std::vector<std::uint8_t> input = read_file(entry.path().string());
-    LLVMFuzzerTestOneInput(input.data(), input.size());
-    ++count;
-  }
-  std::mt19937_64 random(1);
-  const int more = std::atoi(argv[2]);
-  for (int i = 0; i < more; ++i) {
-    std::vector<std::uint8_t> input(8 + random() % 60);
-    for (std::uint8_t& byte : input) byte = static_cast<std::uint8_t>(random());
-    LLVMFuzzerTestOneInput(input.data(), input.size());
-  }
-  fmt::print("{} kept inputs and {} random ones: no crash\n", count, more);
-  return count == 0 ? 1 : 0;
-}
-#endif
