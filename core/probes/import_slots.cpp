@@ -37,7 +37,7 @@ std::unordered_map<Address, std::string> read_import_slots(const std::string& pa
   elf_version(EV_CURRENT);
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return slots;
-  if (Elf* elf = elf_begin(file, ELF_C_READ_MMAP, nullptr)) {
+  if (Elf* elf = elf_begin(file, ELF_C_READ, nullptr)) {
     for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
       GElf_Shdr header;
       if (gelf_getshdr(section, &header) != nullptr && header.sh_type == SHT_RELA) {

@@ -85,7 +85,9 @@ std::deque<DebugUnit>& DebugUnits::all() {
 
 void DebugUnits::list(Dwarf* dwarf) {
   Dwarf_CU* cu = nullptr;
-  while (dwarf_get_units(dwarf, cu, &cu, nullptr, nullptr, nullptr, nullptr) == 0) units_.emplace_back(cu);
+  while (dwarf_get_units(dwarf, cu, &cu, nullptr, nullptr, nullptr, nullptr) == 0) {
+    if (DebugUnit unit(cu); unit.is_readable()) units_.push_back(std::move(unit));
+  }
 }
 
 const std::string& DebugUnits::missing() {

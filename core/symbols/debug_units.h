@@ -16,6 +16,8 @@ namespace refhist {
 class DebugUnit {
  public:
   explicit DebugUnit(Dwarf_CU* cu);
+  /// False where the file is damaged: nothing of it can be asked for.
+  [[nodiscard]] bool is_readable() const { return skeleton_.addr != nullptr; }
 
   /// The unit's own entry: the skeleton of a split unit, which has the code ranges and the line table.
   [[nodiscard]] const Dwarf_Die& skeleton() const { return skeleton_; }

@@ -1,6 +1,8 @@
-// The file stays mapped, so opening even a huge one costs a few pages. Its descriptor stays open only where
-// libdw needs it (to find alternative and split debug files beside this one): a process can have hundreds
-// of modules, and the debugger has descriptors of its own to hold.
+// The file stays mapped, so opening even a huge one costs a few pages. But whoever makes a mapped file
+// shorter ends the debugger (SIGBUS), and a compiler or `cp` does so with the program that is being debugged:
+// what lies outside of the system's folders is read as a whole, as long as it is not huge. Its descriptor
+// stays open only where libdw needs it (to find alternative and split debug files beside this one): a process
+// can have hundreds of modules, and the debugger has descriptors of its own to hold.
 #include "symbols/elf_file.h"
 
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system_path.h"
 
 namespace refhist {
 
@@ -25,6 +28,16 @@ std::string hex(const unsigned char* bytes, std::size_t size) {
     text += kDigits[bytes[i] & 15];
   }
   return text;
+}
+
+constexpr off_t kMostRead = 256 << 20;  // bytes
+
+Elf* begin_file(int file, const std::string& path, off_t size) {
+  if (is_system_path(path) || size > kMostRead) return elf_begin(file, ELF_C_READ_MMAP, nullptr);
+  Elf* elf = elf_begin(file, ELF_C_READ, nullptr);
+  std::size_t read = 0;
+  elf_rawfile(elf, &read);
+  return elf;
 }
 
 std::size_t align4(std::size_t n) { return (n + 3) & ~std::size_t{3}; }
@@ -67,7 +80,7 @@ ElfFile::ElfFile(std::string path, std::vector<std::uint8_t> image)
       close(fd_);
       fail("{}: not a regular file", path_);
     }
-    elf_ = elf_begin(fd_, ELF_C_READ_MMAP, nullptr);
+    elf_ = begin_file(fd_, path_, status.st_size);
   } else {
     elf_ = elf_memory(reinterpret_cast<char*>(image_.data()), image_.size());
   }

@@ -13,8 +13,10 @@
 #include "base/printable.h"
 #include "base/replaced_file.h"
 #include "base/text.h"
+#include "fixture_program.h"
 #include "history/object_table.h"
 #include "reports/source_places.h"
+#include "symbols/module.h"
 
 using namespace refhist;
 
@@ -70,6 +72,21 @@ TEST_CASE("only a regular file is read, and nothing is waited for") {
   CHECK_THROWS_AS(InputFile{folder.file("none")}, Error);
   CHECK_THROWS_AS(InputFile(folder.file("text")).text(2), Error);
   CHECK(InputFile("/proc/self/environ").text().empty());
+}
+
+TEST_CASE("a program that is made shorter while it is read ends nobody") {
+  const Folder folder;
+  const std::string program = folder.file("program");
+  std::filesystem::copy_file(test::build_fixture("../../data/discover_program.c", "-g -O2"), program);
+  const auto own = Module::open(program);
+  REQUIRE_FALSE(own->functions().empty());
+  const FunctionSymbol function = own->functions().front();
+  std::filesystem::resize_file(program, 100);
+  own->source_frames(function.address);
+  own->inlined_functions();
+  own->type_size("int");
+  own->unwind_rule(function.address);
+  CHECK(own->functions_named(function.name).front().address == function.address);
 }
 
 TEST_CASE("a replaced file follows no link") {
