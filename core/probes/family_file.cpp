@@ -319,10 +319,6 @@ class Reader {
   std::string origin_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Behind the string that begins at `begin`: its closing quotes, or the end of the line where it may have
 /// only one.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {

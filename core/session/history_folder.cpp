@@ -106,14 +106,8 @@ bool HistoryFolder::fold_oldest(bool last_ones) {
   return choice.died_before.valid() && fold(choice);
 }
 
-std::unordered_set<ObjectId> HistoryFolder::accused() const {
-  std::unordered_set<ObjectId> objects;
-  for (const Finding& finding : state_.history.findings()) objects.insert(finding.object);
-  return objects;
-}
-
 std::size_t HistoryFolder::mark(const Choice& choice) {
-  const std::unordered_set<ObjectId> wrong = accused();
+  const std::unordered_set<ObjectId> wrong = blamed_objects(state_.history);
   std::unordered_set<ObjectId> used = state_.recorder.objects_in_calls();
   used.insert(wrong.begin(), wrong.end());
   const EventId settled = state_.recorder.oldest_watched();  // what happens inside is counted at the return
@@ -122,8 +116,8 @@ std::size_t HistoryFolder::mark(const Choice& choice) {
     Fold how = Fold::nothing;
     const bool clean = choice.clean && object.last_event < settled && released_clean(id, object, used);
     const bool in_time = !choice.died_before.valid() || end_of(object) < choice.died_before;
-    // Even in the middle of a call: what that watches is newer than `settled`, and no older event is needed. An object
-    // that many threads share is never out of calls.
+    // Even in the middle of a call: what that watches is newer than `settled`, and no older event is needed.
+    // An object that many threads share is never out of calls.
     const bool sound = object.complete && object.base_known && !object.moved_unobserved &&
                        object.state != ObjectState::unknown && !wrong.contains(id);
     if (clean && in_time && (object.superseded || choice.last_ones)) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_set>
 
 #include "session/session_state.h"
 
@@ -35,7 +34,6 @@ class HistoryFolder {
   bool fold_oldest(bool last_ones);
   void note_moments();
   void forget_gone();
-  [[nodiscard]] std::unordered_set<ObjectId> accused() const;
 
   SessionState& state_;
   std::size_t look_again_ = 0;  // at so many events

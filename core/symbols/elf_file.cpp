@@ -35,8 +35,7 @@ constexpr off_t kMostRead = 256 << 20;  // bytes
 Elf* begin_file(int file, const std::string& path, off_t size) {
   if (is_system_path(path) || size > kMostRead) return elf_begin(file, ELF_C_READ_MMAP, nullptr);
   Elf* elf = elf_begin(file, ELF_C_READ, nullptr);
-  std::size_t read = 0;
-  elf_rawfile(elf, &read);
+  if (elf_kind(elf) == ELF_K_ELF) elf_rawfile(elf, nullptr);
   return elf;
 }
 

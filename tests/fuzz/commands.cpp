@@ -44,15 +44,24 @@ rh_port port_without_process() {
   return port;
 }
 
-const std::filesystem::path& scratch() {
-  static const std::filesystem::path folder = [] {
-    const std::filesystem::path path = fmt::format("/dev/shm/refhist-fuzz-commands-{}", getpid());
-    std::filesystem::create_directory(path);
-    std::filesystem::current_path(path);
-    return path;
-  }();
-  return folder;
-}
+/// The current folder as long as it lives.
+class Scratch {
+ public:
+  Scratch() {
+    std::filesystem::create_directory(path_);
+    std::filesystem::current_path(path_);
+  }
+  ~Scratch() { std::filesystem::remove_all(path_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  void clear() const {
+    for (const auto& entry : std::filesystem::directory_iterator(path_))
+      std::filesystem::remove_all(entry.path());
+  }
+
+ private:
+  std::filesystem::path path_ = fmt::format("/dev/shm/refhist-fuzz-commands-{}", getpid());
+};
 
 void type(rh_session* session, const rh_port& port, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
@@ -80,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const char* base = std::getenv("REFHIST_FUZZ_BASE");
   if (base == nullptr) std::abort();
   static const std::string open = "open " + std::filesystem::absolute(split(base, ':').front()).string();
-  (void)scratch();
+  static const Scratch scratch;
   const rh_port port = port_without_process();
   for (const bool with_history : {false, true}) {
     rh_session* session = rh_session_new("");
@@ -88,7 +97,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     type(session, port, lines);
     rh_session_free(session);
   }
-  for (const auto& entry : std::filesystem::directory_iterator(scratch()))
-    std::filesystem::remove_all(entry.path());
+  scratch.clear();
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -33,9 +34,12 @@ class FuzzInput {
   std::size_t at_ = 0;
 };
 
+/// Of a file that the fuzzer cannot do without.
 inline std::vector<std::uint8_t> bytes_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (bytes.empty()) std::abort();
+  return bytes;
 }
 
 }  // namespace refhist

@@ -29,10 +29,7 @@ const std::vector<std::uint8_t>& base(std::size_t number) {
     const char* paths = std::getenv("REFHIST_FUZZ_BASE");
     if (paths == nullptr) std::abort();
     std::vector<std::vector<std::uint8_t>> read;
-    for (const std::string& path : split(paths, ':')) {
-      read.push_back(bytes_of_file(path));
-      if (read.back().empty()) std::abort();
-    }
+    for (const std::string& path : split(paths, ':')) read.push_back(bytes_of_file(path));
     return read;
   }();
   return files[number % files.size()];
