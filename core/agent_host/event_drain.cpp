@@ -27,6 +27,7 @@ constexpr std::size_t kMostWaiting = 1U << 22U;      // records
 constexpr std::chrono::milliseconds kNameHolds{1};   // asking for a name takes as long as a thousand records
 constexpr std::chrono::milliseconds kPatience{500};  // less than that of the program
 constexpr std::chrono::seconds kStuck{1};            // with a full ring
+constexpr unsigned kMostLooks = 16;                  // of one take; a damaged record may be of any time
 constexpr std::int32_t kMostTid = 1 << 22;           // the kernel's own limit
 // Time stamps. A thread's store that it has begun a record reaches us later than that by less than this.
 constexpr std::uint64_t kStoreDelay = 1U << 18U;
@@ -225,6 +226,7 @@ bool EventDrain::drain_slot(unsigned index) {
     if (!copy_record(index, next, record)) continue;
     if (batch == nullptr || batch->size() == kBatch) batch = &batch_for(index);
     batch->add(record);
+    oldest_found_ = std::min(oldest_found_, record.time);
     if (next < unfinished.end) batch->note_late(record, unfinished.told);
     ++events;
   }
@@ -293,12 +295,23 @@ void EventDrain::note_unfinished(EventId next) {
   }
 }
 
+// A record of one ring may reach us after the look at that ring, and one that a thread has written after it
+// before the look at the next ring. Stores arrive in the order in which they were made, so a look that finds
+// nothing so old ends it: whatever came before a record that was found is found.
+void EventDrain::drain_older_than(std::uint64_t time) {
+  for (unsigned looks = 0; looks < kMostLooks; ++looks) {
+    oldest_found_ = time;
+    drain_all();
+    if (oldest_found_ >= time) return;
+  }
+}
+
 // Some of the rings have been looked at when others get a record that is newer than what they get next: it
 // waits. Of a thread that stands still none is newer, whatever its processor's clock says.
 std::vector<RecordBatch> EventDrain::take(EventId next) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t now = __rdtsc();
-  drain_all();
+  drain_older_than(now);
   note_unfinished(next);
   std::vector<RecordBatch> taken = split(now);
   if (batches_.empty() || any_runs(batches_)) return taken;

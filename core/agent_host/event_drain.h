@@ -59,6 +59,7 @@ class EventDrain {
   void run();
   bool holds_back();
   bool drain_all();
+  void drain_older_than(std::uint64_t time);
   std::uint64_t settled_before(std::uint64_t now);
   std::vector<RecordBatch> split(std::uint64_t horizon);
   [[nodiscard]] bool any_runs(const std::vector<RecordBatch>& batches) const;
@@ -90,6 +91,7 @@ class EventDrain {
       open_{};               // place in `batches_` of the slot's last one, from 1
   std::size_t waiting_ = 0;  // records in `batches_`
   std::uint64_t taken_ = 0;  // records, ever
+  std::uint64_t oldest_found_ = 0;
   RecordCheck check_;
   /// What we know of a slot ourselves: the program can write there.
   struct Ring {

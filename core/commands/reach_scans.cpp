@@ -8,6 +8,7 @@
 
 #include "analysis/end_calls.h"
 #include "base/error.h"
+#include "base/process_file.h"
 #include "base/text.h"
 #include "commands/long_work.h"
 #include "events/program_access.h"
@@ -135,7 +136,8 @@ std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port)
   std::vector<long> known;
   for (const ThreadInfo& thread : port.threads()) known.push_back(thread.tid);
   auto halt = std::make_unique<ThreadHalt>(state.process.pid, known);
-  if (halt->signal_on_its_way() && port.expect_halts()) state.halted_by_signal = true;
+  if (halt->signal_on_its_way() && port.expect_halts())
+    state.halted = std::make_unique<OpenFile>(open_process(static_cast<pid_t>(state.process.pid)));
   if (halt->any()) state.agent.replay();
   return halt;
 }

@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 
 #include "base/close_files.h"
 #include "base/folder_entries.h"
+#include "base/process_file.h"
 #include "guard/guarded_program.h"
 #include "guard/mended_code.h"
 
@@ -104,7 +104,7 @@ int main(int count, char** words) {
   using namespace refhist::guard;
   if (count < 6) return 2;
   const auto number = [&](int place) { return std::atoi(words[place]); };
-  const auto debugger = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));
+  const auto debugger = refhist::open_process(getppid());
   become_nobodys_child();
   std::set<unsigned> kept{static_cast<unsigned>(debugger)};
   for (int i = 2; i < 6; ++i) kept.insert(static_cast<unsigned>(number(i)));

@@ -1,6 +1,5 @@
 #include "guard/guarded_program.h"
 
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "base/folder_entries.h"
+#include "base/process_file.h"
 #include "base/task_status.h"
 
 namespace refhist::guard {
@@ -23,8 +23,6 @@ long tracer_of(pid_t pid) {
   return thread == 0 ? 0 : std::atol(task_status(thread, "Tgid").c_str());
 }
 
-int open_pidfd(long pid) { return pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
-
 bool awaits_stop(long pid, long tid) {
   constexpr unsigned long long kStop = 1ULL << (SIGSTOP - 1);
   const auto pending = [&](const char* name) {
@@ -35,7 +33,7 @@ bool awaits_stop(long pid, long tid) {
 }  // namespace
 
 GuardedProgram::GuardedProgram(pid_t pid)
-    : pid_(pid), pidfd_(open_pidfd(pid)), tracer_pidfd_(open_pidfd(tracer_of(pid))) {}
+    : pid_(pid), pidfd_(open_process(pid)), tracer_pidfd_(open_process(static_cast<pid_t>(tracer_of(pid)))) {}
 
 bool GuardedProgram::traced() const { return tracer_of(pid_) != 0; }
 
@@ -46,19 +44,15 @@ bool GuardedProgram::stops() const {
   });
 }
 
-void GuardedProgram::send(int pidfd, int signal) {
-  if (pidfd >= 0) syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0);
-}
+void GuardedProgram::halt_tracer() { signal_process(tracer_pidfd_, SIGSTOP); }
 
-void GuardedProgram::halt_tracer() { send(tracer_pidfd_, SIGSTOP); }
-
-void GuardedProgram::release_tracer() { send(tracer_pidfd_, SIGCONT); }
+void GuardedProgram::release_tracer() { signal_process(tracer_pidfd_, SIGCONT); }
 
 void GuardedProgram::go_on() {
   constexpr int kLooks = 20;  // a signal on its way takes a moment to take effect
   constexpr timespec kMoment{0, 5'000'000};
   for (int i = 0; i < kLooks && !traced(); ++i) {
-    if (stops()) send(pidfd_, SIGCONT);
+    if (stops()) signal_process(pidfd_, SIGCONT);
     nanosleep(&kMoment, nullptr);
   }
 }

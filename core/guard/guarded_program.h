@@ -23,7 +23,6 @@ class GuardedProgram {
 
  private:
   [[nodiscard]] bool stops() const;
-  static void send(int pidfd, int signal);
 
   pid_t pid_;
   int pidfd_;

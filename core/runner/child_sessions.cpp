@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -15,8 +16,8 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/process_file.h"
 #include "base/replaced_file.h"
-#include "runner/process_file.h"
 
 namespace refhist {
 
@@ -31,13 +32,6 @@ std::uint64_t free_memory() {
     if (line.starts_with("MemAvailable:")) return std::strtoull(line.c_str() + 13, nullptr, 10) << 10;
   }
   return UINT64_MAX;
-}
-
-/// -1: it had ended before it could be looked at.
-bool has_ended(int process) {
-  if (process < 0) return true;
-  pollfd file{process, POLLIN, 0};
-  return poll(&file, 1, 0) == 1;
 }
 
 }  // namespace
@@ -93,10 +87,11 @@ void ChildSessions::hear(const std::string& line) {
     watches_.push_back(std::make_unique<ExecWatch>(child, pipe_path_));
     return;
   }
-  if (what == "attached") {
+  if (what == "attached" || what == "ending") {
     words >> child.pid;
     for (ChildSession& session : all_) {
-      if (session.child.pid == child.pid && session.debugger) session.attached = true;
+      if (session.child.pid == child.pid && session.debugger)
+        (what == "attached" ? session.attached : session.let_go) = true;
     }
     return;
   }
@@ -135,7 +130,7 @@ void ChildSessions::begin(const WaitingChild& child) {
   session.log = script_.child_log(child.pid, name + ".log");
   if (!ending_.empty()) {
     session.cut_short = ending_;
-    return kill_process(session.process);
+    return signal_process(session.process, SIGKILL);
   }
   try {
     if (const std::uint64_t free = free_memory(); free < kFreeMemory)
@@ -144,17 +139,18 @@ void ChildSessions::begin(const WaitingChild& child) {
     session.debugger.emplace(script_.command(name + ".txt"), script_.environment({}), session.log);
   } catch (const Error& error) {
     session.cut_short = fmt::format("it was not followed: {}", error.what());
-    if (!put_code_back(child)) kill_process(session.process);
+    if (!put_code_back(child, session.process)) signal_process(session.process, SIGKILL);
   }
 }
 
 void ChildSessions::finish(ChildSession& session) {
   session.debugger.reset();
-  if (session.attached) return kill_process(session.process);  // of a debugger that died
-  session.ended_waiting = has_ended(session.process);
+  if (session.let_go) return;
+  if (session.attached) return signal_process(session.process, SIGKILL);  // of a debugger that died
+  session.ended_waiting = process_has_ended(session.process);
   if (session.ended_waiting) return;
-  const bool goes_on = put_code_back(session.child);
-  if (!goes_on) kill_process(session.process);
+  const bool goes_on = put_code_back(session.child, session.process);
+  if (!goes_on) signal_process(session.process, SIGKILL);
   if (session.cut_short.empty())
     session.cut_short = fmt::format("{} could not attach to it: {}", script_.debugger(),
                                     goes_on ? "it went on unseen" : "it was ended");
@@ -166,7 +162,7 @@ void ChildSessions::end_programs(const std::string& why) {
   for (ChildSession& session : all_) {
     if (!session.debugger) continue;
     session.cut_short = why;
-    kill_process(session.process);
+    signal_process(session.process, SIGKILL);
   }
 }
 

@@ -26,6 +26,7 @@ struct ChildSession {
   std::string log;        ///< path
   int process = -1;       ///< pidfd: means the child even when the number means another process
   bool attached = false;
+  bool let_go = false;         ///< at its exit
   bool ended_waiting = false;  ///< it was ended before it did anything
   std::optional<DebuggerProcess> debugger;
 };

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "runner/process_file.h"
+#include "base/process_file.h"
 
 namespace refhist {
 

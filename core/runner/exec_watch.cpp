@@ -9,10 +9,11 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 
 #include "base/error.h"
-#include "runner/process_file.h"
+#include "base/process_file.h"
 
 namespace refhist {
 
@@ -55,7 +56,7 @@ ExecWatch::~ExecWatch() {
 }
 
 void ExecWatch::end_child() const {
-  if (!ended_) kill_process(process_);
+  if (!ended_) signal_process(process_, SIGKILL);
 }
 
 void ExecWatch::watch() {
@@ -70,7 +71,7 @@ void ExecWatch::watch() {
       tell(pipe_, fmt::format("child {} {} {:x} {}\n", child.parent, child.pid, child.pc, child.code));
     }
   } catch (const Error& error) {
-    put_code_back(child_);
+    put_code_back(child_, process_);
     ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
     tell(pipe_, fmt::format("refused {} {} {}\n", child_.parent, child_.pid, error.what()));
   }
@@ -85,7 +86,8 @@ bool ExecWatch::wait_for_program() const {
     if (!WIFSTOPPED(status)) return false;
     const int event = status >> kEventShift;
     if (event == PTRACE_EVENT_EXEC) return true;
-    if (waits && !put_code_back(child_)) fail("its code cannot be written: {}", std::strerror(errno));
+    if (waits && !put_code_back(child_, process_))
+      fail("its code cannot be written: {}", std::strerror(errno));
     waits = false;
     go_on(pid, event == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
   }

@@ -8,13 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/process_file.h"
 #include "runner/launch_message.h"
-#include "runner/process_file.h"
 
 extern char** environ;
 
@@ -73,7 +74,7 @@ LaunchServer::~LaunchServer() {
   unlink(path_.c_str());
 }
 
-void LaunchServer::kill_program() const { kill_process(process_); }
+void LaunchServer::kill_program() const { signal_process(process_, SIGKILL); }
 
 void LaunchServer::serve() { connection_ >= 0 ? hear() : accept_shell(); }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/process_file.h"
 #include "port/code_memory.h"
 
 namespace refhist {
@@ -19,11 +20,12 @@ constexpr std::array<std::uint8_t, 2> kJumpToItself{0xeb, 0xfe};
 
 }  // namespace
 
-bool put_code_back(const WaitingChild& child) {
+bool put_code_back(const WaitingChild& child, int process) {
   std::vector<std::uint8_t> code;
   for (std::size_t i = 0; i + 1 < child.code.size(); i += 2)
     code.push_back(static_cast<std::uint8_t>(std::stoi(child.code.substr(i, 2), nullptr, 16)));
   const CodeMemory memory(child.pid);
+  if (process_has_ended(process)) return false;  // the number may have meant another one when it was opened
   return memory.holds(child.pc, kJumpToItself) && memory.write(child.pc, code);
 }
 

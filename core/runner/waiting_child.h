@@ -14,8 +14,9 @@ struct WaitingChild {
   std::string code;  ///< what was there, in hex
 };
 
-/// Lets it go on. False when its memory cannot be written, or when nothing waits there.
-bool put_code_back(const WaitingChild& child);
+/// Lets it go on. `process`: its pidfd. False when it has ended, its memory cannot be written, or nothing
+/// waits there.
+bool put_code_back(const WaitingChild& child, int process);
 
 /// Makes a stopped process wait at its pc, in memory of its own. Throws Error.
 WaitingChild make_wait(long pid, long parent, Address pc);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/printable.h"
+#include "base/process_file.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/long_work.h"
@@ -219,8 +220,8 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
   state_.end = end;
   settle_scan_at_exit(state_);
   // One that is let go of with such a signal on its way would stand still for ever.
-  if (end.detached && state_.halted_by_signal) kill(static_cast<pid_t>(state_.process.pid), SIGCONT);
-  state_.halted_by_signal = false;
+  if (end.detached && state_.halted) signal_process(state_.halted->number(), SIGCONT);
+  state_.halted.reset();
   watches_.forget();
   hits_.tell_missed(port);
   tracker_.process_gone();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "analysis/frame_namer.h"
 #include "analysis/leaks.h"
 #include "analysis/managed_objects.h"
+#include "base/open_file.h"
 #include "events/recorder.h"
 #include "history/history.h"
 #include "port/debugger_port.h"
@@ -95,8 +97,9 @@ struct SessionState {
   std::optional<OpenedFile> opened;
   std::string cut_short;  ///< why a session that was to run to its end did not; empty when it did
   bool tracer_here = false;
-  bool halted_by_signal = false;  ///< a SIGSTOP of ours is on its way to a thread of the process
-  bool alive = false;             ///< a process is there and planned for
+  std::unique_ptr<OpenFile>
+      halted;          ///< the process (pidfd), where a SIGSTOP of ours is on its way to a thread of it
+  bool alive = false;  ///< a process is there and planned for
   bool recording = true;
   bool keep_history = false;  ///< a new run does not begin a new history
   Keep keep = Keep::all;

@@ -11,11 +11,16 @@ refhist-run is told in lines of text, through a named pipe:
   left PARENT CHILD REASON      it needs no debugger of its own
   refused PARENT CHILD REASON   the child runs on unseen
   attached CHILD                it is followed, and its code put back
+  ending CHILD                  nobody holds it any more: it is about to end
+
+A program that waits for its child by a pidfd wakes when the child has ended, also when a debugger has yet to hear of
+that, and waitid tells it nothing then. So a child is let go of right before it exits, and before a signal ends it.
 """
 
 import ctypes
 import os
 import re
+import signal
 import time
 
 import gdb
@@ -28,6 +33,8 @@ _JUMP_TO_ITSELF = b"\xeb\xfe"
 _KCMP, _KCMP_VM = 312, 1  # the system call's number on x86-64
 _CAP_SYS_PTRACE = 19
 _SECONDS_TO_LET_GO = 10  # that the parent's GDB has
+# Those by which a program is ended by others or by its own fault; SIGKILL shows itself to nobody.
+_ENDING = "SIGABRT SIGBUS SIGFPE SIGHUP SIGILL SIGINT SIGPIPE SIGQUIT SIGSEGV SIGSYS SIGTERM".split()
 
 
 def follow(pipe, command):
@@ -40,6 +47,9 @@ def attach(pipe, child, pc, code):
     _wait_until_let_go(child)
     gdb.execute(f"attach {child}")
     _write_code(child, pc, bytes.fromhex(code))
+    refhist_gdb.loaded().lets_go_at_exit = True
+    for name in _ENDING:
+        gdb.execute(f"handle {name} stop print pass", to_string=True)
     _tell(pipe, f"attached {child}")
 
 
@@ -48,17 +58,25 @@ class _Parent:
         self._session, self._pipe = session, pipe
         self._catches = {_catch(kind): kind for kind in ("fork", "vfork")}
         self._caught = None  # the number of the catchpoint that the program stands at
+        self._signal = None  # the name of the one that it has stopped for
         gdb.events.stop.connect(self._stopped)
 
     def _stopped(self, event):
         numbers = [breakpoint.number for breakpoint in getattr(event, "breakpoints", ())]
         self._caught = next((number for number in numbers if number in self._catches), None)
+        self._signal = getattr(event, "stop_signal", None)
 
     def go_on(self, command):
         while command:
-            self._caught = None
+            self._caught = self._signal = None
             gdb.execute(command)
             if gdb.selected_thread() is None:
+                command = None
+            elif self._signal in _ENDING and not _ends(self._signal):
+                gdb.execute(f"handle {self._signal} nostop", to_string=True)
+                command = "continue"
+            elif self._session.ends_as is not None or self._signal in _ENDING:
+                self._let_go()
                 command = None
             elif self._caught is not None:
                 self._hand_over(self._catches[self._caught])
@@ -82,6 +100,14 @@ class _Parent:
         _tell(self._pipe, f"{'child' if kind == 'fork' else 'vchild'} {parent} {child} {pc:x} {code.hex()}")
         if kind == "fork":
             self._session.notify(abi.NOTICE_HANDED_OVER, child)
+
+    def _let_go(self):
+        pid = gdb.selected_inferior().pid
+        if self._session.ends_as is None:
+            self._session.ends_as = abi.NOTICE_SIGNALLED, signal.Signals[self._signal]
+        self._session.notify(abi.NOTICE_LEAVING)
+        gdb.execute("detach")
+        _tell(self._pipe, f"ending {pid}")
 
     def _child(self):
         """GDB 13 tells its number in a text only: "fork, process 1234"."""
@@ -108,6 +134,14 @@ def _may_attach():
         return True  # this kernel has no such rule
     effective = _status(os.getpid(), "CapEff")
     return bool(int(effective, 16) >> _CAP_SYS_PTRACE & 1)
+
+
+def _ends(name):
+    """Whether this signal ends the selected thread's process: nobody catches or ignores it. One of the thread's own fault does
+    so also when it is blocked."""
+    pid, tid, _ = gdb.selected_thread().ptid
+    bit = 1 << signal.Signals[name] - 1
+    return not any(int(_status(f"{pid}/task/{tid}", key), 16) & bit for key in ("SigCgt", "SigIgn"))
 
 
 def _wait_until_let_go(child):

@@ -137,7 +137,9 @@ class _Handlers:
             session.front_end.tell("refhist: the program executed last could not be followed: nothing of it is known\n")
         self._link_map.remove()
         killed_by = gdb.convenience_variable("_exitsignal")
-        if hasattr(event, "exit_code"):
+        if session.ends_as is not None:
+            session.lost_process(*session.ends_as)
+        elif hasattr(event, "exit_code"):
             session.lost_process(abi.NOTICE_EXITED, event.exit_code)
         elif killed_by is not None:
             session.lost_process(abi.NOTICE_SIGNALLED, int(killed_by))
@@ -183,7 +185,8 @@ class _Handlers:
         if session.pid == 0 and session.tracking:
             session.meet_process()
         if session.pid and gdb.selected_inferior() == session.inferior:
-            session.notify(abi.NOTICE_STOPPED, _signal_number(event))
+            # One that ends a child tells nothing that it would not tell where no debugger stops for it.
+            session.notify(abi.NOTICE_STOPPED, 0 if session.lets_go_at_exit else _signal_number(event))
         session.code_symbols.stopped(event)
         reason, session.stop_reason = session.stop_reason, ""
         if reason:

@@ -212,7 +212,9 @@ class Port:
         self._session.stop_signal.swallow()
 
     def _let_end(self, tid):
-        if is_native(self._session.inferior):
+        if self._session.lets_go_at_exit:
+            self._session.ends_as = abi.NOTICE_EXITED, int(gdb.newest_frame().read_register("rdi")) & 0xFF
+        elif is_native(self._session.inferior):
             self._session.ending.begin(self._session.pid, tid, self._session.standing_at)
 
     # Code of ours in the program

@@ -45,6 +45,8 @@ class Session:
         self.modules_left = False  # modules went away and the core has not been told yet
         self.standing_at = None  # address of the breakpoint whose hit is being handled
         self.in_event = False  # GDB has stopped the program for an event, though the user sees it running
+        self.lets_go_at_exit = False  # the process goes on by itself from there
+        self.ends_as = None  # how a process ends that is let go of right before: a notice, and its detail
         self._inside = False  # the core is at work: it must not be entered again
         self.stop_reason = ""  # why the program was stopped on our account, until that is shown
         self._errors_told = set()
@@ -166,6 +168,8 @@ class Session:
                 asked = self._rh_hit(self._handle, self.port.pointer, tid, address)
             if self.ending.is_of(tid) and self.ending.goes_round(address):
                 return False
+            if self.ends_as is not None:
+                return True
         except KeyboardInterrupt:  # Ctrl-C for the program, which GDB had just stopped for us
             if not entered:
                 self._rh_hit(self._handle, self.port.pointer, gdb.selected_thread().ptid[1], address)
@@ -217,7 +221,7 @@ class Session:
             self.in_event = False
         if asked:
             self.stop_reason = self._text(self._library.rh_stop_reason(self._handle))
-        return asked != 0
+        return asked != 0 or self.ends_as is not None
 
     # Around calls into the core
 

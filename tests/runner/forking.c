@@ -1,14 +1,16 @@
 // A program that forks in the ways that suites of tests do. Each process prints "gets PID N" at its end: how
 // often it took a reference.
-//   forking clean|leak|put-inherited|grandchild|exec|crash|orphan|killed|vm|handler N
+//   forking clean|leak|put-inherited|grandchild|exec|crash|orphan|killed|vm|handler|pidfd N
 //   forking inside: what "exec" executes
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +78,8 @@ static int be_child(const char *how, int number, struct conn *inherited, char *s
     return 8;
   } else if (strcmp(how, "crash") == 0) {
     if (number == 1) raise(SIGSEGV);
+  } else if (strcmp(how, "pidfd") == 0) {
+    if (number == 1) raise(SIGTERM);
   } else if (strcmp(how, "orphan") == 0) {
     usleep(700 * 1000);
     lose(number);
@@ -104,6 +108,17 @@ static pid_t start_child(const char *how, int number, struct conn *inherited, ch
   return pid;
 }
 
+/// As GLib does: nothing but the child's own end makes the file readable. Returns 1 where waitid does
+/// not tell of it then.
+static int wait_by_file(pid_t pid, int code, int status) {
+  struct pollfd file = {(int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0};
+  poll(&file, 1, -1);
+  siginfo_t ended = {0};
+  const int failed = waitid(P_PIDFD, (id_t)file.fd, &ended, WEXITED | WNOHANG);
+  close(file.fd);
+  return failed != 0 || ended.si_pid != pid || ended.si_code != code || ended.si_status != status;
+}
+
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "inside") == 0) {
     lose(1);
@@ -113,10 +128,14 @@ int main(int argc, char **argv) {
   const int count = atoi(argv[2]);
   if (strcmp(argv[1], "handler") == 0) signal(SIGCHLD, on_child);
   struct conn *inherited = conn_new(100);
-  for (int i = 0; i < count; i++) start_child(argv[1], i, inherited, argv[0]);
-  if (strcmp(argv[1], "orphan") == 0) return finish(0);
+  const int by_file = strcmp(argv[1], "pidfd") == 0;
   int bad = 0;
-  for (int ended = 0; ended < count;) {
+  for (int i = 0; i < count; i++) {
+    const pid_t pid = start_child(argv[1], i, inherited, argv[0]);
+    if (by_file) bad += i == 1 ? wait_by_file(pid, CLD_KILLED, SIGTERM) : wait_by_file(pid, CLD_EXITED, i);
+  }
+  if (strcmp(argv[1], "orphan") == 0) return finish(0);
+  for (int ended = by_file ? count : 0; ended < count;) {
     int status = 0;
     // A child that a debugger stops by a signal would be seen here.
     const pid_t pid = waitpid(-1, &status, WUNTRACED | WCONTINUED);

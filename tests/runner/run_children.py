@@ -125,6 +125,16 @@ def test_parent_sees_no_stop(r):
     expect_whole(session, 3)
 
 
+def test_parent_that_waits_by_a_file(r):
+    """A pidfd is readable when the child has ended, which a debugger need not have heard of yet: waitid tells nothing then."""
+    done, session, _ = forking(r, "pidfd", "5")
+    equal(session["program"]["exit_status"], 0, f"status ({done.stderr})")
+    expect_whole(session, 5)
+    programs = [child["program"] for child in session["children"]]
+    equal([program["exit_status"] for program in programs if program["signal"] is None], [0, 2, 3, 4], "statuses")
+    equal([program["signal"] for program in programs if program["signal"] is not None], [signal.SIGTERM], "signals")
+
+
 def test_child_in_its_parents_memory(r):
     _, session, _ = forking(r, "vm", "1")
     equal((session["children"], session["complete"]), ([], True), "session")

@@ -8,7 +8,7 @@ import signal
 import tempfile
 import time
 
-from harness.checks import SessionFailure, agent_only, check, equal
+from harness.checks import IN_AGENT, SessionFailure, agent_only, check, equal, only_where
 from harness.shapes import objects, role_totals
 
 MOMENTS = int(os.environ.get("REFHIST_TEST_MOMENTS", "10"))
@@ -60,6 +60,19 @@ def kill_debugger(d):
     os.kill(d.terminal.pid, signal.SIGKILL)
     d.terminal.read_to_end()
     d.terminal.wait()
+
+
+def kill_server(d):
+    """lldb-server, which is what traces the program; LLDB itself lives on."""
+    with open(f"/proc/{d.terminal.pid}/task/{d.terminal.pid}/children", encoding="ascii") as children:
+        servers = [int(pid) for pid in children.read().split()]
+    for pid in servers:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as name:
+            if name.read().startswith("lldb-server"):
+                os.kill(pid, signal.SIGKILL)
+                d.quit()
+                return
+    check(False, f"LLDB has a server: {servers}")
 
 
 def guards_of(process):
@@ -131,28 +144,37 @@ def another(d, name):
     return type(d)(case)
 
 
-def kill_at_some_moment(d, chance):
+def kill_at_some_moment(d, chance, kill):
     process = attach(d)
     let_agent_in(d)
     d.cont_in_background()
     time.sleep(chance.random() * 0.1)
-    kill_debugger(d)
+    kill(d)
     expect_own_end(d, process)
 
 
-@agent_only("a program that comes to a breakpoint at every moment has hit one when the debugger dies, mostly")
-def test_moments(d):
+def expect_own_end_at_moments(d, moments, kill):
     chance = random.Random(os.environ.get("REFHIST_TEST_SEED"))
     failed = []
-    for i in range(MOMENTS):
+    for i in range(moments):
         one = another(d, f"moment{i}")
         try:
-            kill_at_some_moment(one, chance)
+            kill_at_some_moment(one, chance, kill)
         except SessionFailure as error:
             failed.append(str(error))
         finally:
             one.destroy()
-    equal(failed, [], f"moments of {MOMENTS} at which the program did not go on")
+    equal(failed, [], f"moments of {moments} at which the program did not go on")
+
+
+@agent_only("a program that comes to a breakpoint at every moment has hit one when the debugger dies, mostly")
+def test_moments(d):
+    expect_own_end_at_moments(d, MOMENTS, kill_debugger)
+
+
+@only_where(lambda name: IN_AGENT and name == "lldb", "GDB traces the program itself; at breakpoints every moment is one at a hit")
+def test_moments_of_the_server(d):
+    expect_own_end_at_moments(d, MOMENTS, kill_server)
 
 
 def test_tracked_again(d):

@@ -142,6 +142,7 @@ constexpr rh_port kPort = {"ptrace",
                            [](std::uint64_t, std::uint64_t, rh_sink, void*) { return 0; },
                            [](std::uint64_t) { return 0; },
                            [](std::uint64_t) { return 0; },
+                           nullptr,
                            nullptr};
 
 struct Reply {
