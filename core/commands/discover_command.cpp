@@ -58,13 +58,30 @@ void name_counters(const std::vector<std::shared_ptr<const Module>>& modules,
   }
 }
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = length_of_character(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+/// One with names that TOML cannot hold is a comment: the others of the file can be read.
+std::string as_toml(const Family& family) {
+  const std::string text = to_toml(family);
+  if (is_utf8(text)) return text;
+  return "# its names are no UTF-8, which TOML has no way to write\n# " +
+         replace_all(std::string(trim(text)), "\n", "\n# ") + "\n";
+}
+
 std::string as_toml(const std::vector<Proposal>& proposals) {
   std::string text = "schema = 1\n";
   std::string module;
   for (const Proposal& proposal : proposals) {
     if (proposal.module != module) text += fmt::format("\n# {}\n", one_line(proposal.module));
     module = proposal.module;
-    text += fmt::format("\n# {}\n{}", one_line(proposal.why), to_toml(proposal.family));
+    text += fmt::format("\n# {}\n{}", one_line(proposal.why), as_toml(proposal.family));
   }
   return text;
 }

@@ -35,9 +35,6 @@ std::string in_python(const std::string& text) {
   return "'" + replace_all(replace_all(text, "\\", "\\\\"), "'", "\\'") + "'";
 }
 
-/// LLDB evaluates what stands between backticks of a line of commands, also within quotes.
-std::string in_lldb(const std::string& lines) { return replace_all(lines, "`", "\\`"); }
-
 /// LLDB's command for signals that are the program's own business.
 std::string pass_all_signals() {
   std::string line = "process handle --stop false --notify false --pass true";
@@ -99,12 +96,12 @@ std::string DebuggerScript::lldb_text(const std::string& orders) const {
   // Older ones have no such setting, and fetch nothing by themselves.
   const char* const fetch_nothing =
       choice_.lldb_version >= 19 ? "settings set symbols.auto-download off\n" : "";
-  return in_lldb(fmt::format(
+  return fmt::format(
       "settings set auto-confirm true\nsettings set target.process.stop-on-exec true\n"
       "{}{}plugin load \"{}\"\ntarget create \"{}\"\n{}process launch\n{}"
       "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
       fetch_nothing, options_.aslr ? "settings set target.disable-aslr false\n" : "", choice_.extension,
-      shell_, before_launch ? signals : "", before_launch ? "" : signals, orders, kLldbGoOn));
+      shell_, before_launch ? signals : "", before_launch ? "" : signals, orders, kLldbGoOn);
 }
 
 std::string DebuggerScript::child_log(long child, const std::string& otherwise) const {
@@ -113,14 +110,14 @@ std::string DebuggerScript::child_log(long child, const std::string& otherwise) 
 
 std::vector<std::string> DebuggerScript::command(const std::string& script) const {
   if (choice_.name == "gdb") return {choice_.path, "-nx", "-q", "-batch", "-x", script};
-  // LLDB itself puts the name of -s between quotes, in a line of commands.
-  if (script.find_first_of("'`") != std::string::npos)
+  // LLDB itself puts the name of -s between quotes that a quote in it ends.
+  if (script.find('\'') != std::string::npos)
     return {choice_.path,
             "--no-lldbinit",
             "--no-use-colors",
             "-b",
             "-o",
-            in_lldb("command source -s 0 " + quoted_word(script))};
+            "command source -s 0 " + quoted_word(script)};
   return {choice_.path, "--no-lldbinit", "--no-use-colors", "-b", "-s", script};
 }
 

@@ -44,7 +44,8 @@ class Vandal {
   Vandal& operator=(const Vandal&) = delete;
 
   void change(FuzzInput& input) {
-    const std::uint8_t kind = input.byte() % 8;
+    const std::uint8_t kind = input.byte();
+    if (kind >= kAmounts) return kind % 2 == 0 ? multiply(input) : deepen(input);
     const Table& table = kTables[input.byte() % kTables.size()];
     const std::vector<std::string> columns = split(table.columns, ',');
     const std::string declared(trim(columns[input.byte() % columns.size()]));
@@ -54,7 +55,7 @@ class Vandal {
         fmt::format("WHERE rowid=(SELECT rowid FROM {} LIMIT 1 OFFSET {})", table.name, row);
     const std::string meta = fmt::format("WHERE key=(SELECT key FROM meta LIMIT 1 OFFSET {})", row);
     const std::string& which = table.name == "meta" ? meta : where;
-    switch (kind) {
+    switch (kind % 8) {
       case 0:
         return run(fmt::format("UPDATE {} SET {}={} {}", table.name, column,
                                static_cast<std::int64_t>(input.number(8)), which));
@@ -79,6 +80,34 @@ class Vandal {
   }
 
  private:
+  static constexpr std::uint8_t kAmounts = 224;  // kinds from here on change how much there is, not what
+
+  /// The rows of a table once more, and again, under numbers of their own.
+  void multiply(FuzzInput& input) {
+    const Table& table = kTables[1 + input.byte() % (kTables.size() - 1)];  // not `meta`, which has names
+    std::string others;
+    const std::vector<std::string> columns = split(table.columns, ',');
+    const auto name = [&](std::size_t i) {
+      const std::string_view declared = trim(columns[i]);
+      return std::string(declared.substr(0, declared.find(' ')));
+    };
+    for (std::size_t i = 1; i < columns.size(); ++i) others += ", " + name(i);
+    for (int times = input.byte() % 8; times >= 0; --times)
+      run(fmt::format("INSERT INTO {0} SELECT {1} + 1 + (SELECT max({1}) FROM {0}){2} FROM {0} LIMIT 4096",
+                      table.name, name(0), others));
+  }
+
+  /// One of the origins has a stack of so many frames.
+  void deepen(FuzzInput& input) {
+    const std::uint64_t depth = 1 + input.number(2);
+    run(
+        fmt::format("WITH RECURSIVE steps(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM steps WHERE i < {}), "
+                    "old(most) AS (SELECT max(id) FROM stacks) "
+                    "INSERT INTO stacks SELECT most + i, most + i - 1, {}, 0 FROM steps, old",
+                    depth, input.byte()));
+    run(fmt::format("UPDATE origins SET stack=(SELECT max(id) FROM stacks) WHERE id={}", input.byte()));
+  }
+
   void run(const std::string& sql) { sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr); }
 
   /// Of the events themselves, so that they still unpack.
