@@ -22,9 +22,22 @@ const CallPath& CallPaths::of(const Event& event) {
   const std::vector<NamedFrame> frames = owners_.outwards(event);
   for (std::size_t i = 1; i < frames.size(); ++i) add(frames[i].function, frames[i]);
   path.by_library = namer_.by_library(event);
-  const bool counts = event.role == Role::get || event.role == Role::try_get || gives_back(event);
-  if (counts && namer_.calls_itself(event)) path.held = ways_.held(owner.frame, gives_back(event));
+  if (counts_itself(event)) {
+    path.held = ways_.held(owner.frame, gives_back(event));
+    const SlotNames::Name& place = ways_.kept_in(owner.frame, gives_back(event));
+    if (!place.holder.empty()) path.slot = {number_of(place.holder), number_of(place.member)};
+  }
   return path;
+}
+
+bool CallPaths::counts_itself(const Event& event) {
+  const bool counts = event.role == Role::get || event.role == Role::try_get || gives_back(event);
+  return counts && namer_.calls_itself(event);
+}
+
+const std::string& CallPaths::kept_in(const Event& event) {
+  static const std::string kNowhere;
+  return counts_itself(event) ? ways_.kept_in(owners_.of(event).frame, gives_back(event)).text : kNowhere;
 }
 
 namespace {

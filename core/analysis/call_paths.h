@@ -23,6 +23,13 @@ struct CallPath {
   std::vector<Step> steps;  ///< never empty; the owner's comes first
   bool by_library = false;  ///< the owner has not called the probe itself, but some library's function
   Held held = Held::unknown;
+  /// Numbers of SlotNames::Name's; `member` 0: whichever.
+  struct Slot {
+    std::uint32_t holder = 0;
+    std::uint32_t member = 0;
+    bool operator==(const Slot&) const = default;
+  };
+  std::optional<Slot> slot;  ///< where it is kept in memory that is known
 };
 
 class CallPaths {
@@ -30,6 +37,8 @@ class CallPaths {
   CallPaths(FrameNamer& namer, Owners& owners, WaysOut& ways) : namer_(namer), owners_(owners), ways_(ways) {}
   /// Valid as long as this object.
   const CallPath& of(const Event& event);
+  /// WaysOut::kept_in, of an event that takes or gives back.
+  const std::string& kept_in(const Event& event);
   [[nodiscard]] std::uint32_t number_of(const std::string& function);
   [[nodiscard]] const std::string& name_of(std::uint32_t function) const { return names_[function]; }
   /// How the one that gives back stands to the one that took. With `same_call`, as far as stacks tell, both
@@ -44,12 +53,15 @@ class CallPaths {
   [[nodiscard]] static std::optional<Relation> relation(const CallPath& get, const CallPath& put);
 
  private:
+  /// Its owner has called the probe itself, for one that exists.
+  [[nodiscard]] bool counts_itself(const Event& event);
+
   FrameNamer& namer_;
   Owners& owners_;
   WaysOut& ways_;
   std::unordered_map<std::uint64_t, CallPath> known_;  // by site and stack
-  std::unordered_map<std::string, std::uint32_t> numbers_;
-  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> numbers_{{"", 0}};
+  std::vector<std::string> names_{""};
 };
 
 }  // namespace refhist

@@ -30,6 +30,9 @@ constexpr double kHanded = 0.3;
 constexpr double kAlike = 0.3;
 constexpr double kAny = 0.05;
 constexpr double kOtherWay = 0.6;      // one by a library's function, the other one not
+constexpr double kOtherSlot = 0.1;     // kept in one member, and given back from another one
+constexpr double kSomeSlot = 0.8;      // one of an array's, or that member
+constexpr double kNoSlot = 0.7;        // of one of both it is not known in which
 constexpr double kOtherHolder = 0.15;  // kept in memory and given back out of a variable, or the other way
 
 /// A constructor may leave it to others to take the first one, or make several.
@@ -68,7 +71,8 @@ void EventPairs::take_out_told_twice(const Object& object, bool born_here, std::
 
 // What a call of a function gives back before anything else happens to the object, as main loops do a
 // thousand times.
-void EventPairs::take_out_at_once(std::vector<std::pair<EventId, Event>>& events) {
+std::size_t EventPairs::take_out_at_once(std::vector<std::pair<EventId, Event>>& events) {
+  const std::size_t all = events.size();
   std::vector<std::pair<EventId, Event>> left;
   for (auto& one : events) {
     const Event& event = one.second;
@@ -83,6 +87,7 @@ void EventPairs::take_out_at_once(std::vector<std::pair<EventId, Event>>& events
     }
   }
   events = std::move(left);
+  return (all - events.size()) / 2;
 }
 
 std::optional<EventPairs::Life> EventPairs::life_of(ObjectId id) {
@@ -93,9 +98,9 @@ std::optional<EventPairs::Life> EventPairs::life_of(ObjectId id) {
     if (acquires(entry.event) || gives_back(entry.event)) events.emplace_back(entry.id, entry.event);
   });
   std::reverse(events.begin(), events.end());
-  if (events.size() > kMostPaired) take_out_at_once(events);
-  if (events.size() > kMostPaired || history_.before_seen(id) > 1) return std::nullopt;
   Life life;
+  if (events.size() > kMostPaired) life.at_once = take_out_at_once(events);
+  if (events.size() > kMostPaired || history_.before_seen(id) > 1) return std::nullopt;
   for (std::int64_t i = history_.before_seen(id); i > 0; --i)
     life.gets.push_back({0, EventId(), Event(), &before_seen_, kind_of(before_seen_, Role::init)});
   bool born_here = false;
@@ -128,6 +133,13 @@ double EventPairs::same_holder(const Call& get, const Call& put,
                                const std::optional<CallPaths::Relation>& relation) {
   const Held kept = get.path->held;
   const Held given = put.path->held;
+  if (kept == Held::memory && given == Held::memory) {
+    const auto& to = get.path->slot;
+    const auto& from = put.path->slot;
+    if (!to || !from) return to || from ? kNoSlot : 1;
+    if (to->holder != from->holder) return kOtherSlot;
+    return to->member == from->member ? 1 : to->member == 0 || from->member == 0 ? kSomeSlot : kOtherSlot;
+  }
   if (kept == Held::unknown || given == Held::unknown) return 1;
   const bool had_before = given == Held::argument && relation && relation->same_call && relation->put == 0;
   if (given == Held::argument && !had_before) return 1;
@@ -193,6 +205,7 @@ std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life)
 
 EventPairs::Model EventPairs::learn(const std::vector<std::pair<Life, double>>& lives, const Model& before) {
   Model model;
+  model.lives = lives.size();
   for (const auto& [life, weight] : lives) {
     const std::vector<std::size_t> answers = match(before, life);
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -243,12 +256,36 @@ void EventPairs::leave_last_of_equals(const Life& life, std::vector<std::size_t>
   }
 }
 
+std::vector<std::size_t> EventPairs::answers_of(const Model& model, const Life& life) {
+  std::vector<std::size_t> answers = match(model, life);
+  leave_last_of_equals(life, answers);
+  return answers;
+}
+
+std::optional<EventPairs::References> EventPairs::references(ObjectId id) {
+  const auto life = life_of(id);
+  if (!life) return std::nullopt;
+  const Model& model = model_of(pairs_.subject_of(id));
+  const std::vector<std::size_t> answers = answers_of(model, *life);
+  References references;
+  references.at_once = life->at_once;
+  references.learned_from = model.lives;
+  for (const Call& get : life->gets) references.all.push_back({get.id, EventId()});
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const EventId put = life->puts[i].id;
+    if (answers[i] < life->gets.size()) {
+      references.all[answers[i]].given_back = put;
+    } else {
+      references.given_back.push_back(put);
+    }
+  }
+  return references;
+}
+
 std::optional<EventPairs::Unpaired> EventPairs::unpaired(ObjectId id) {
   const auto life = life_of(id);
   if (!life || life->gets.empty()) return std::nullopt;
-  const Model& model = model_of(pairs_.subject_of(id));
-  std::vector<std::size_t> answers = match(model, *life);
-  leave_last_of_equals(*life, answers);
+  const std::vector<std::size_t> answers = answers_of(model_of(pairs_.subject_of(id)), *life);
   std::vector<bool> answered(life->gets.size());
   Unpaired left;
   for (std::size_t i = 0; i < answers.size(); ++i) {

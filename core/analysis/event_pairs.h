@@ -39,6 +39,21 @@ class EventPairs {
   };
   /// Nothing when the object has too many events, or some that are only counted.
   std::optional<Unpaired> unpaired(ObjectId id);
+  /// A reference, and what became of it.
+  struct Reference {
+    EventId taken;       ///< invalid: from before the object was first seen
+    EventId given_back;  ///< invalid: nothing has given it back
+  };
+  struct References {
+    std::vector<Reference> all;       ///< in the order in which they were taken
+    std::vector<EventId> given_back;  ///< puts of references that nobody had taken
+    std::size_t at_once = 0;       ///< left out: given back by the next event, in the same call of a function
+    std::size_t learned_from = 0;  ///< objects of the family
+  };
+  /// As `unpaired`.
+  std::optional<References> references(ObjectId id);
+  /// WaysOut::kept_in, of an event that takes or gives back.
+  const std::string& kept_in(const Event& event) { return paths_.kept_in(event); }
   /// Whether, and how far out on its stack, what was taken so is usually given back by a function that called
   /// for it.
   struct Holder {
@@ -62,6 +77,7 @@ class EventPairs {
   struct Life {
     std::vector<Call> gets;
     std::vector<Call> puts;
+    std::size_t at_once = 0;  ///< References
   };
   /// CallPaths::Relation in the same call, or by which kind of call.
   struct Partner {
@@ -83,13 +99,15 @@ class EventPairs {
     std::map<bool, double> roles;
     std::map<std::pair<bool, Partner>, double> role_partners;
     std::map<std::pair<bool, std::uint32_t>, double> role_kinds;
+    std::size_t lives = 0;
   };
   std::optional<Life> life_of(ObjectId id);
-  void take_out_at_once(std::vector<std::pair<EventId, Event>>& events);
+  std::size_t take_out_at_once(std::vector<std::pair<EventId, Event>>& events);
   static void take_out_told_twice(const Object& object, bool born_here, std::size_t born, Life& life);
   std::uint32_t kind_of(const CallPath& path, Role role);
   /// Of each put, its get; none where it is no less than gets.size().
   std::vector<std::size_t> match(const Model& model, const Life& life);
+  std::vector<std::size_t> answers_of(const Model& model, const Life& life);
   static void leave_last_of_equals(const Life& life, std::vector<std::size_t>& answers);
   double cost(const Model& model, const Call& get, const Call& put);
   static double same_holder(const Call& get, const Call& put,
@@ -104,7 +122,7 @@ class EventPairs {
   ReferencePairs& pairs_;
   CallPaths paths_;
   Sample sample_;
-  CallPath before_seen_{{{paths_.number_of({}), 0, false, false}}, false, Held::unknown};
+  CallPath before_seen_{{{paths_.number_of({}), 0, false, false}}, false, Held::unknown, {}};
   std::map<std::tuple<std::uint32_t, bool, bool>, std::uint32_t> kinds_;
   std::vector<std::uint32_t> functions_;  // by kind
   std::set<std::uint32_t> births_;        // of the kinds

@@ -62,8 +62,10 @@ void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState
   }
   const ZydisDecodedOperand& to = instruction.operands[0];
   if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || to.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
-  if (!values_.is_stack(state.address_of(to, instruction.next())))
-    step.stored = state.read(instruction.operands[1], instruction.next());
+  const Value address = state.address_of(to, instruction.next());
+  if (values_.is_stack(address)) return;
+  step.stored = state.read(instruction.operands[1], instruction.next());
+  step.stored_at = address;
 }
 
 // What a counter belongs to that is changed in place.
@@ -395,15 +397,19 @@ Held FunctionWays::held(Address at, bool gives_back) {
   return gives_back ? from_where() : kept_where(at);
 }
 
-Held FunctionWays::from_where() const {
+Held FunctionWays::from_where() {
   if (!reference_.known() || reference_.offset != 0 || values_.is_stack(reference_)) return Held::unknown;
   if (results_.contains(reference_.place)) return Held::local;
   const Value address = values_.loaded_from(reference_);
-  if (address.known()) return values_.is_stack(address) ? Held::local : Held::memory;
+  if (address.known() && values_.is_stack(address)) return Held::local;
+  if (address.known()) {
+    slot_ = slot_at(address);
+    return Held::memory;
+  }
   return values_.root_argument(reference_) != 0 ? Held::argument : Held::unknown;
 }
 
-Held FunctionWays::kept_where(Address at) const {
+Held FunctionWays::kept_where(Address at) {
   if (!reference_.known()) return Held::unknown;
   const auto is_it = [&](const Value& value) {
     if (!value.known()) return false;
@@ -417,9 +423,37 @@ Held FunctionWays::kept_where(Address at) const {
       passed |= !step.gives && std::any_of(step.passed.begin(), step.passed.end(), is_it);
       continue;
     }
+    slot_ = slot_at(step.stored_at);
     return Held::memory;
   }
   return passed ? Held::unknown : Held::local;
+}
+
+Slot FunctionWays::slot_at(const Value& address) const {
+  const Value root = values_.root(address);
+  if (!root.known()) return {};
+  Slot slot;
+  slot.steps = values_.path(address);
+  slot.exact = address.exact;
+  const auto result = results_.find(root.place);
+  if (result != results_.end()) {
+    slot.from = Slot::From::result;
+    slot.behind = result->second;
+  } else if (values_.is_constant({root.place, 0})) {
+    slot.from = Slot::From::global;
+  } else if (slot.argument = values_.root_argument(root); slot.argument != 0) {
+    slot.from = Slot::From::argument;
+  }
+  return slot;
+}
+
+std::optional<Address> FunctionWays::called_before(Address behind) const {
+  for (const auto& [at, step] : steps_) {
+    DecodedInstruction instruction;
+    if (step.end == behind && read_instruction(*code_.module, at, instruction) && instruction.is_call())
+      return instruction.branch_target();
+  }
+  return std::nullopt;
 }
 
 }  // namespace refhist

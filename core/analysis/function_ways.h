@@ -23,6 +23,18 @@ enum class Held : std::uint8_t {
   memory,    ///< in an object, a container or a global variable
 };
 
+/// How the function's code comes to the place in memory where a pointer lies.
+struct Slot {
+  enum class From : std::uint8_t { unknown, argument, result, global };
+  From from = From::unknown;
+  unsigned argument = 0;  ///< 1-based
+  Address behind = 0;     ///< of a result: where its call returns to
+  /// From there to the place, one for each step: {16} is 16 bytes behind it, {16, 8} 8 bytes behind what is
+  /// found there. Of a global variable the first one is an address in the file.
+  std::vector<std::int64_t> steps;
+  bool exact = true;  ///< false: an unknown index was added
+};
+
 /// A way on which nothing is given back.
 struct LostWay {
   Address branch = 0;            ///< the last instruction from which a put could still be reached
@@ -61,6 +73,10 @@ class FunctionWays {
   /// Of the instruction at `at`, or the call that returns there: where what it gives back came from, or, of
   /// one that takes, where it is kept. From the beginning of the function.
   Held held(Address at, bool gives_back);
+  /// Of what `held` has found to lie in memory.
+  [[nodiscard]] const Slot& slot() const { return slot_; }
+  /// What a call that returns there enters; nothing for one through a pointer.
+  [[nodiscard]] std::optional<Address> called_before(Address behind) const;
   /// All instructions that were read.
   [[nodiscard]] std::vector<Address> instructions() const;
   /// Behind the call that what is given back is the result of, or the instruction that loads it.
@@ -88,6 +104,7 @@ class FunctionWays {
     Value returned;
     std::vector<Value> passed;  ///< to a call
     Value stored;               ///< to memory other than the stack
+    Value stored_at;
   };
   struct Waiting {
     Address at = 0;
@@ -101,8 +118,9 @@ class FunctionWays {
   [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
   [[nodiscard]] bool passes_on(const Step& step) const;
   static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
-  [[nodiscard]] Held from_where() const;
-  [[nodiscard]] Held kept_where(Address at) const;
+  Held from_where();
+  Held kept_where(Address at);
+  [[nodiscard]] Slot slot_at(const Value& address) const;
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
   Value compared(const DecodedInstruction& instruction, MachineState& state) const;
   [[nodiscard]] static bool compares_with_none(const DecodedInstruction& instruction);
@@ -130,6 +148,7 @@ class FunctionWays {
   ValueTable values_;
   FunctionFacts facts_;
   Value reference_;
+  Slot slot_;
   bool one_reference_ = true;           // every put gives it back
   std::map<PlaceId, Address> results_;  // of calls, by where they return to
   std::map<PlaceId, Obtained> loads_;

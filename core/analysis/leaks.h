@@ -62,6 +62,8 @@ class LeakFinder {
   /// For an object that was put too often or used after its end: the puts that none of its clean siblings
   /// had.
   std::vector<Suspect> suspects_of(ObjectId id);
+  /// Which of its puts answers which get.
+  [[nodiscard]] EventPairs& pairs() { return event_pairs_; }
 
  private:
   using PlaceCounts = std::map<std::string, int>;  // function of the owner frame -> how often

@@ -168,15 +168,29 @@ FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
           held.passed};
 }
 
-Held WaysOut::held(const NamedFrame& frame, bool put) {
-  const auto [entry, added] = held_.try_emplace({frame.pc, put}, Held::unknown);
-  if (!added) return entry->second;
+WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, bool put) {
+  const auto [entry, added] = kept_.try_emplace({frame.pc, put});
+  Kept& kept = entry->second;
+  if (!added) return kept;
   const std::vector<Here> copies = copies_of(frame);
-  if (copies.empty() || !copies.front().contains(frame)) return Held::unknown;
+  if (copies.empty() || !copies.front().contains(frame)) return kept;
   const Here& here = copies.front();
-  FunctionWays::Code code{
-      &here.loaded->module->code(), here.ranges, here.begin, false, here.inlined, false, {}};
-  return entry->second = FunctionWays(std::move(code)).held(in_file(frame, *here.loaded), put);
+  kept.module = &here.loaded->module->code();
+  kept.function = here.begin;
+  FunctionWays ways({kept.module, here.ranges, here.begin, false, here.inlined, false, {}});
+  kept.held = ways.held(in_file(frame, *here.loaded), put);
+  kept.slot = ways.slot();
+  if (kept.slot.from == Slot::From::result) kept.called = ways.called_before(kept.slot.behind);
+  return kept;
+}
+
+const SlotNames::Name& WaysOut::kept_in(const NamedFrame& frame, bool put) {
+  Kept& kept = kept_of(frame, put);
+  if (!kept.name)
+    kept.name = kept.held == Held::memory
+                    ? slot_names_.name(kept.slot, *kept.module, kept.function, kept.called)
+                    : SlotNames::Name();
+  return *kept.name;
 }
 
 void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,

@@ -14,6 +14,7 @@
 #include "analysis/frame_namer.h"
 #include "analysis/function_ways.h"
 #include "analysis/jump_statement.h"
+#include "analysis/slot_names.h"
 #include "sites/site_table.h"
 
 namespace refhist {
@@ -31,7 +32,9 @@ class WaysOut {
     bool in_hand = false;  ///< a call had returned the reference before
   };
   /// Of the call of a get or put that the frame makes itself.
-  Held held(const NamedFrame& frame, bool put);
+  Held held(const NamedFrame& frame, bool put) { return kept_of(frame, put).held; }
+  /// The place where such a pointer lies; empty when it lies in no memory, or nothing is known.
+  const SlotNames::Name& kept_in(const NamedFrame& frame, bool put);
   /// A function that has a reference.
   struct Holding {
     FamilyId family;
@@ -85,7 +88,17 @@ class WaysOut {
   const SiteTable& sites_;
   CodeGraph& graph_;
   JumpStatements statements_;
-  std::map<std::pair<Address, bool>, Held> held_;
+  struct Kept {
+    Held held = Held::unknown;
+    Slot slot;
+    const Module* module = nullptr;
+    Address function = 0;                 ///< where it begins
+    std::optional<Address> called;        ///< what `slot` is a result of
+    std::optional<SlotNames::Name> name;  ///< once asked for
+  };
+  Kept& kept_of(const NamedFrame& frame, bool put);
+  std::map<std::pair<Address, bool>, Kept> kept_;
+  SlotNames slot_names_{graph_};
   /// From their beginning, by function, and how many of its puts were known then.
   std::map<std::tuple<FamilyId, std::string, std::size_t>, std::vector<Place>> known_;
   std::map<std::pair<const Module*, Address>, std::set<FamilyId>>

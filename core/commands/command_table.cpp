@@ -108,6 +108,8 @@ std::vector<Command> report_commands() {
         {"--generation", "N", "the Nth object that lived at this address"},
         {"--all", "", "every object that lived at this address"},
         {"--at", "N", "the object as it stood when event #N had happened"},
+        {"--references", "",
+         "each reference from where it was taken to where it was given back, as far as that can be told"},
         {"--events", "N|all",
          "list N events at most, the first and the last ones; those between are counted by place (10000)"},
         kJson},

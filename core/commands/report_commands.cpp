@@ -15,6 +15,7 @@
 #include "reports/history_report.h"
 #include "reports/json_report.h"
 #include "reports/leak_report.h"
+#include "reports/reference_report.h"
 #include "reports/status_report.h"
 
 namespace refhist {
@@ -173,8 +174,14 @@ void run_history(CommandContext& context) {
   const std::size_t most = most_events(context.arguments);
   look_at_managed(context.state, context.port);
   const std::vector<ObjectId> chosen = choose(context, objects_at(context, address), address);
+  const bool references = context.arguments.has("--references");
+  if (references && moment.valid()) fail("--references is of the whole life: leave --at out");
   if (context.arguments.has("--json")) {
-    context.text = objects_json(context.state, chosen, most, moment);
+    context.text = objects_json(context.state, chosen, {most, moment, references});
+    return;
+  }
+  if (references) {
+    for (const ObjectId id : chosen) context.text += reference_report(context.state, id);
     return;
   }
   const std::vector<ReportedFinding> findings = collect_findings(context.state, FindingFilter{{}, true});
@@ -206,7 +213,7 @@ void run_objects(CommandContext& context) {
     if (wanted && filter.wants(context.state.family_name(object.family))) chosen.push_back(id);
   }
   if (context.arguments.has("--json")) {
-    context.text = objects_json(context.state, chosen, kListedEvents);
+    context.text = objects_json(context.state, chosen, {kListedEvents, {}, false});
     return;
   }
   for (const ObjectId id : chosen) {

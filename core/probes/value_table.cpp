@@ -53,14 +53,15 @@ Value ValueTable::loaded_from(const Value& value) const {
   return value.known() ? places_[value.place.index()].address : Value{};
 }
 
-unsigned ValueTable::root_argument(const Value& value) const {
+Value ValueTable::root(const Value& value) const {
   Value at = value;
-  while (at.known()) {
-    const Place& place = places_[at.place.index()];
-    if (place.argument != 0) return place.argument;
-    at = place.address;
-  }
-  return 0;
+  while (at.known() && places_[at.place.index()].address.known()) at = places_[at.place.index()].address;
+  return at;
+}
+
+unsigned ValueTable::root_argument(const Value& value) const {
+  const Value at = root(value);
+  return at.known() ? places_[at.place.index()].argument : 0;
 }
 
 std::vector<std::int64_t> ValueTable::path(const Value& value) const {

@@ -46,7 +46,9 @@ class ValueTable {
 
   /// The argument (1-based) that the value is reached from; 0 when none.
   [[nodiscard]] unsigned root_argument(const Value& value) const;
-  /// Offsets from the argument to the value, one for each step: {8} is argument + 8, {8, 0} what is found
+  /// What the value is reached from: an argument, the stack, a constant or a result.
+  [[nodiscard]] Value root(const Value& value) const;
+  /// Offsets from the root to the value, one for each step: {8} is argument + 8, {8, 0} what is found
   /// there.
   [[nodiscard]] std::vector<std::int64_t> path(const Value& value) const;
 

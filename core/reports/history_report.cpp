@@ -74,6 +74,25 @@ struct Columns {
   std::size_t thread_name = 18;
 };
 
+}  // namespace
+
+std::string call_text(SessionState& state, const Event& event) {
+  std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
+  const bool own = event.role != Role::alloc && event.role != Role::free;
+  if (const std::string operation = own ? state.namer.operation(event) : std::string(); !operation.empty())
+    function = operation;
+  if (!event.site.valid()) function = "changed without a probe";
+  std::string text = short_name(function);
+  if (event.stack.valid()) {
+    text += fmt::format(" <- {}", FrameNamer::text(state.namer.owner(event)));
+    const std::string lost = state.namer.lost_owner(event);
+    if (!lost.empty()) text += fmt::format(" through {}", lost);
+  }
+  return text;
+}
+
+namespace {
+
 std::string event_line(SessionState& state, EventId id, const Columns& width) {
   const Event& event = state.history.event(id);
   const double seconds = static_cast<double>(event.time_ns) / 1e9;
@@ -84,18 +103,8 @@ std::string event_line(SessionState& state, EventId id, const Columns& width) {
                                                     : "the count moved without a probe";
     return fmt::format("{} {:<8} {:<9} {}", begin, "unseen", count_text(event), why);
   }
-  std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
-  const bool own = event.role != Role::alloc && event.role != Role::free;
-  if (const std::string operation = own ? state.namer.operation(event) : std::string(); !operation.empty())
-    function = operation;
-  if (!event.site.valid()) function = "changed without a probe";
-  std::string line =
-      fmt::format("{} {:<8} {:<9} {}", begin, role_name(event.role), count_text(event), short_name(function));
-  if (event.stack.valid()) {
-    line += fmt::format(" <- {}", FrameNamer::text(state.namer.owner(event)));
-    const std::string lost = state.namer.lost_owner(event);
-    if (!lost.empty()) line += fmt::format(" through {}", lost);
-  }
+  std::string line = fmt::format("{} {:<8} {:<9} {}", begin, role_name(event.role), count_text(event),
+                                 call_text(state, event));
   if (event.during_death) line += " (inside its last put)";
   return line;
 }
@@ -154,6 +163,13 @@ std::string reference_lines(SessionState& state, const std::vector<EventId>& eve
   return text;
 }
 
+/// Where the pointer lies by which the reference is taken or given back, as the code has it.
+static std::string kept_text(const SessionState& state, LeakFinder& finder, EventId id) {
+  const Event& event = state.history.event(id);
+  const std::string& place = finder.pairs().kept_in(event);
+  return place.empty() ? "" : (gives_back(event) ? ", from " : ", kept in ") + place;
+}
+
 /// The events, and between those of the beginning and those of the end what is counted only.
 static std::string event_lines(SessionState& state, ObjectId id, const History::SomeEvents& events,
                                Stacks stacks) {
@@ -165,6 +181,7 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
   const std::size_t all = events.listed.size() + events.others.count();
   const std::size_t digits = std::max<std::size_t>(2, fmt::formatted_size("{}", all));
   std::string text;
+  LeakFinder finder = state.leak_finder();
   const Columns width(state.history);
   for (std::size_t i = 0; i < events.listed.size(); ++i) {
     const EventId event = events.listed[i];
@@ -177,7 +194,8 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
     // Behind folded events nobody knows which one it is.
     const std::size_t number = (behind ? all - events.listed.size() : 0) + i + 1;
     const std::string ordinal = folded_life ? std::string() : fmt::format("{}", number);
-    text += fmt::format("{:>{}}  {}\n", ordinal, digits + 1, event_line(state, event, width));
+    text += fmt::format("{:>{}}  {}{}\n", ordinal, digits + 1, event_line(state, event, width),
+                        kept_text(state, finder, event));
     text += stack_lines(state, event, stacks, std::string(digits + 10, ' '));
   }
   text += others;

@@ -28,6 +28,8 @@ struct HistoryReportOptions {
 std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
                            const HistoryReportOptions& options);
 
+/// "json_object_get <- conn_open (client.c:40)".
+std::string call_text(SessionState& state, const Event& event);
 /// "#12  0.003s  thread 1 "main"  get  1 -> 2  json_object_get  conn_open (client.c:40)".
 std::string event_line(SessionState& state, EventId id);
 /// The events without those at the same place with the same stack as one before; how many there are of each.

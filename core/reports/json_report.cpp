@@ -12,6 +12,7 @@
 #include "reports/fold_notes.h"
 #include "reports/leak_report.h"
 #include "reports/listed_leaks.h"
+#include "reports/reference_report.h"
 
 namespace refhist {
 
@@ -281,12 +282,15 @@ Json modules_json(const std::vector<UnreadModule>& modules) {
 
 }  // namespace
 
-std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, std::size_t most,
-                         EventId moment) {
+std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects,
+                         const ObjectsJsonOptions& options) {
   const DocumentLimit limit(state);
   Json array = Json::array();
-  for (const ObjectId id : objects)
-    array.push_back(moment.valid() ? past_json(state, id, moment, most) : life_json(state, id, most));
+  for (const ObjectId id : objects) {
+    array.push_back(options.moment.valid() ? past_json(state, id, options.moment, options.most)
+                                           : life_json(state, id, options.most));
+    if (options.references) array.back()["references"] = references_of_json(state, id);
+  }
   return finish({{"schema", kJsonSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
 }
 

@@ -10,10 +10,13 @@
 
 namespace refhist {
 
-/// `most`: events of each that are listed. `moment`: as they stood when all events before this one had
-/// happened; invalid: as they are.
-std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects, std::size_t most,
-                         EventId moment = {});
+struct ObjectsJsonOptions {
+  std::size_t most;  ///< events of each that are listed
+  EventId moment;    ///< as they stood when all events before this one had happened; invalid: as they are
+  bool references = false;  ///< of each, its references as well
+};
+std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects,
+                         const ObjectsJsonOptions& options);
 std::string check_json(const Check& check);
 /// The whole session: the program, what was armed, the findings; its last key says whether it is complete.
 std::string session_json(const Check& check);

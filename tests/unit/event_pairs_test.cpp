@@ -14,7 +14,7 @@ constexpr std::uint32_t kOpen = 3;
 constexpr std::uint32_t kFinish = 4;
 
 /// Steps from the innermost outwards: function, and where it is in it.
-CallPath path(std::vector<CallPath::Step> steps) { return {std::move(steps), false, Held::unknown}; }
+CallPath path(std::vector<CallPath::Step> steps) { return {std::move(steps), false, Held::unknown, {}}; }
 
 bool same_call(const CallPath& get, const CallPath& put, std::size_t get_depth, std::size_t put_depth) {
   const auto relation = CallPaths::relation(get, put);
