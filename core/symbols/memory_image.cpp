@@ -123,8 +123,11 @@ class ImageReader {
     if (!buckets || !first || !filter || *buckets > kMostSymbols) return 0;
     const Address bucket = table + 16 + Address{8} * *filter;
     std::uint32_t last = 0;
-    for (std::uint32_t i = 0; i < *buckets; ++i)
-      last = std::max(last, value_at<std::uint32_t>(bucket + Address{4} * i).value_or(0));
+    for (std::uint32_t i = 0; i < *buckets; ++i) {
+      const auto begin = value_at<std::uint32_t>(bucket + Address{4} * i);
+      if (!begin) return 0;  // so many do not lie in the image
+      last = std::max(last, *begin);
+    }
     if (last < *first) return *first;
     const Address chain = bucket + Address{4} * *buckets;
     while (last < kMostSymbols) {

@@ -64,8 +64,10 @@ def kill_debugger(d):
 
 def kill_server(d):
     """lldb-server, which is what traces the program; LLDB itself lives on."""
-    with open(f"/proc/{d.terminal.pid}/task/{d.terminal.pid}/children", encoding="ascii") as children:
-        servers = [int(pid) for pid in children.read().split()]
+    servers = []
+    for path in glob.glob(f"/proc/{d.terminal.pid}/task/*/children"):  # whichever thread has started it
+        with open(path, encoding="ascii") as children:
+            servers += [int(pid) for pid in children.read().split()]
     for pid in servers:
         with open(f"/proc/{pid}/comm", encoding="utf-8") as name:
             if name.read().startswith("lldb-server"):

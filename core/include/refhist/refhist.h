@@ -90,8 +90,8 @@ typedef struct rh_port {
    * threads that the debugger lets run while it asks about another one, is on its way. Null where they do not
    * run. */
   int (*expect_halts)(void);
-  /* The thread, which stands where it was reported, ends the program as soon as it goes on. Others need not go on
-   * before. May be null. */
+  /* The thread, which stands where it was reported, ends the program as soon as it goes on. Others need not
+   * go on before. May be null. */
   int (*let_end)(int64_t tid);
 } rh_port;
 
