@@ -256,17 +256,12 @@ void EventPairs::leave_last_of_equals(const Life& life, std::vector<std::size_t>
   }
 }
 
-std::vector<std::size_t> EventPairs::answers_of(const Model& model, const Life& life) {
-  std::vector<std::size_t> answers = match(model, life);
-  leave_last_of_equals(life, answers);
-  return answers;
-}
-
 std::optional<EventPairs::References> EventPairs::references(ObjectId id) {
   const auto life = life_of(id);
   if (!life) return std::nullopt;
   const Model& model = model_of(pairs_.subject_of(id));
-  const std::vector<std::size_t> answers = answers_of(model, *life);
+  std::vector<std::size_t> answers = match(model, *life);
+  leave_last_of_equals(*life, answers);
   References references;
   references.at_once = life->at_once;
   references.learned_from = model.lives;
@@ -283,24 +278,16 @@ std::optional<EventPairs::References> EventPairs::references(ObjectId id) {
 }
 
 std::optional<EventPairs::Unpaired> EventPairs::unpaired(ObjectId id) {
-  const auto life = life_of(id);
-  if (!life || life->gets.empty()) return std::nullopt;
-  const std::vector<std::size_t> answers = answers_of(model_of(pairs_.subject_of(id)), *life);
-  std::vector<bool> answered(life->gets.size());
+  auto known = references(id);
+  if (!known || known->all.empty()) return std::nullopt;
   Unpaired left;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (answers[i] < life->gets.size()) {
-      answered[answers[i]] = true;
+  left.given_back = std::move(known->given_back);
+  for (const Reference& reference : known->all) {
+    if (reference.given_back.valid()) continue;
+    if (reference.taken.valid()) {
+      left.taken.push_back(reference.taken);
     } else {
-      left.given_back.push_back(life->puts[i].id);
-    }
-  }
-  for (std::size_t i = 0; i < answered.size(); ++i) {
-    if (answered[i]) continue;
-    if (life->gets[i].order == 0) {
       ++left.before_seen;
-    } else {
-      left.taken.push_back(life->gets[i].id);
     }
   }
   return left;

@@ -107,7 +107,6 @@ class EventPairs {
   std::uint32_t kind_of(const CallPath& path, Role role);
   /// Of each put, its get; none where it is no less than gets.size().
   std::vector<std::size_t> match(const Model& model, const Life& life);
-  std::vector<std::size_t> answers_of(const Model& model, const Life& life);
   static void leave_last_of_equals(const Life& life, std::vector<std::size_t>& answers);
   double cost(const Model& model, const Call& get, const Call& put);
   static double same_holder(const Call& get, const Call& put,

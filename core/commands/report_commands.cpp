@@ -180,8 +180,10 @@ void run_history(CommandContext& context) {
     context.text = objects_json(context.state, chosen, {most, moment, references});
     return;
   }
+  LeakFinder finder = context.state.leak_finder();
+  EventPairs& pairs = finder.pairs();
   if (references) {
-    for (const ObjectId id : chosen) context.text += reference_report(context.state, id);
+    for (const ObjectId id : chosen) context.text += reference_report(context.state, pairs, id);
     return;
   }
   const std::vector<ReportedFinding> findings = collect_findings(context.state, FindingFilter{{}, true});
@@ -192,7 +194,7 @@ void run_history(CommandContext& context) {
     if (inside && (!managed || managed->address != address)) {
       context.text += fmt::format("{:#x} is {} bytes into\n", address, address - object.address);
     }
-    context.text += history_report(context.state, id, findings,
+    context.text += history_report(context.state, pairs, id, findings,
                                    HistoryReportOptions{stacks_of(context.arguments), moment, most});
   }
   const std::size_t others = context.state.history.all_at(address).size();

@@ -111,6 +111,12 @@ std::string event_line(SessionState& state, EventId id, const Columns& width) {
 
 }  // namespace
 
+std::string kept_text(const SessionState& state, EventPairs& pairs, EventId id) {
+  const Event& event = state.history.event(id);
+  const std::string& place = pairs.kept_in(event);
+  return place.empty() ? "" : (gives_back(event) ? ", from " : ", kept in ") + place;
+}
+
 std::string event_line(SessionState& state, EventId id) {
   return event_line(state, id, Columns(state.history));
 }
@@ -163,16 +169,9 @@ std::string reference_lines(SessionState& state, const std::vector<EventId>& eve
   return text;
 }
 
-/// Where the pointer lies by which the reference is taken or given back, as the code has it.
-static std::string kept_text(const SessionState& state, LeakFinder& finder, EventId id) {
-  const Event& event = state.history.event(id);
-  const std::string& place = finder.pairs().kept_in(event);
-  return place.empty() ? "" : (gives_back(event) ? ", from " : ", kept in ") + place;
-}
-
 /// The events, and between those of the beginning and those of the end what is counted only.
-static std::string event_lines(SessionState& state, ObjectId id, const History::SomeEvents& events,
-                               Stacks stacks) {
+static std::string event_lines(SessionState& state, EventPairs& pairs, ObjectId id,
+                               const History::SomeEvents& events, Stacks stacks) {
   std::string others = events.others.count() == 0
                            ? std::string()
                            : counted_event_lines(state, id, events.others, "not listed (--events all)", "  ");
@@ -181,7 +180,6 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
   const std::size_t all = events.listed.size() + events.others.count();
   const std::size_t digits = std::max<std::size_t>(2, fmt::formatted_size("{}", all));
   std::string text;
-  LeakFinder finder = state.leak_finder();
   const Columns width(state.history);
   for (std::size_t i = 0; i < events.listed.size(); ++i) {
     const EventId event = events.listed[i];
@@ -195,7 +193,7 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
     const std::size_t number = (behind ? all - events.listed.size() : 0) + i + 1;
     const std::string ordinal = folded_life ? std::string() : fmt::format("{}", number);
     text += fmt::format("{:>{}}  {}{}\n", ordinal, digits + 1, event_line(state, event, width),
-                        kept_text(state, finder, event));
+                        kept_text(state, pairs, event));
     text += stack_lines(state, event, stacks, std::string(digits + 10, ' '));
   }
   text += others;
@@ -204,7 +202,8 @@ static std::string event_lines(SessionState& state, ObjectId id, const History::
 }
 
 /// The object at an earlier moment: what is known of it since then is not told.
-static std::string past_report(SessionState& state, ObjectId id, const HistoryReportOptions& options) {
+static std::string past_report(SessionState& state, EventPairs& pairs, ObjectId id,
+                               const HistoryReportOptions& options) {
   const Object& object = state.history.object(id);
   const Lifetime life = lifetime_of(object);
   const std::uint32_t last = options.moment.value - 1;
@@ -217,19 +216,20 @@ static std::string past_report(SessionState& state, ObjectId id, const HistoryRe
   const History::SomeEvents so_far = state.history.some_events_of(id, options.most, options.moment);
   text += fmt::format("; {} of {} so far\n", so_far.listed.size() + so_far.others.count(),
                       plural(object.events, "event"));
-  return text + event_lines(state, id, so_far, options.stacks);
+  return text + event_lines(state, pairs, id, so_far, options.stacks);
 }
 
-std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
+std::string history_report(SessionState& state, EventPairs& pairs, ObjectId id,
+                           const std::vector<ReportedFinding>& findings,
                            const HistoryReportOptions& options) {
-  if (options.moment.valid()) return past_report(state, id, options);
+  if (options.moment.valid()) return past_report(state, pairs, id, options);
   const Object& object = state.history.object(id);
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(object));
   if (object.size != 0) text += fmt::format(", {} bytes", object.size);
   if (!object.complete) text += "; incomplete";
   if (!object.complete && state.history.note(id).empty()) text += ": it lived before it was first seen";
   text += "\n";
-  text += event_lines(state, id, state.history.some_events_of(id, options.most), options.stacks);
+  text += event_lines(state, pairs, id, state.history.some_events_of(id, options.most), options.stacks);
   if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));
   text += outstanding_line(state.history, id);
   for (const ReportedFinding& finding : findings) {

@@ -24,12 +24,16 @@ struct HistoryReportOptions {
   std::size_t most = kListedEvents;
 };
 
-/// `findings`: all of the session, reachable objects included; the object's own are told.
-std::string history_report(SessionState& state, ObjectId id, const std::vector<ReportedFinding>& findings,
-                           const HistoryReportOptions& options);
+/// `findings`: all of the session, reachable objects included; the object's own are told. `pairs`: of
+/// the session; what it has read of code and stacks for one object serves the others.
+std::string history_report(SessionState& state, EventPairs& pairs, ObjectId id,
+                           const std::vector<ReportedFinding>& findings, const HistoryReportOptions& options);
 
 /// "json_object_get <- conn_open (client.c:40)".
 std::string call_text(SessionState& state, const Event& event);
+/// ", kept in conn->reply" or ", from conn->reply": where the code has the pointer by which the reference is
+/// taken or given back; empty when that is not known.
+std::string kept_text(const SessionState& state, EventPairs& pairs, EventId id);
 /// "#12  0.003s  thread 1 "main"  get  1 -> 2  json_object_get  conn_open (client.c:40)".
 std::string event_line(SessionState& state, EventId id);
 /// The events without those at the same place with the same stack as one before; how many there are of each.

@@ -285,11 +285,12 @@ Json modules_json(const std::vector<UnreadModule>& modules) {
 std::string objects_json(SessionState& state, const std::vector<ObjectId>& objects,
                          const ObjectsJsonOptions& options) {
   const DocumentLimit limit(state);
+  LeakFinder finder = state.leak_finder();
   Json array = Json::array();
   for (const ObjectId id : objects) {
     array.push_back(options.moment.valid() ? past_json(state, id, options.moment, options.most)
                                            : life_json(state, id, options.most));
-    if (options.references) array.back()["references"] = references_of_json(state, id);
+    if (options.references) array.back()["references"] = references_of_json(state, finder.pairs(), id);
   }
   return finish({{"schema", kJsonSchema}, {"objects", std::move(array)}, {"notes", caveats(state)}});
 }

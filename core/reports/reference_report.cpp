@@ -12,19 +12,10 @@ namespace refhist {
 
 namespace {
 
-std::string step_text(SessionState& state, EventId id) {
-  return fmt::format("#{} {}", id.value, call_text(state, state.history.event(id)));
-}
-
-std::string taken_text(SessionState& state, EventPairs& pairs, EventId id) {
+std::string step_text(SessionState& state, EventPairs& pairs, EventId id) {
   if (!id.valid()) return "from before the object was first seen";
-  const std::string& place = pairs.kept_in(state.history.event(id));
-  return step_text(state, id) + (place.empty() ? "" : ", kept in " + place);
-}
-
-std::string given_back_text(SessionState& state, EventPairs& pairs, EventId id) {
-  const std::string& place = pairs.kept_in(state.history.event(id));
-  return step_text(state, id) + (place.empty() ? "" : ", from " + place);
+  return fmt::format("#{} {}{}", id.value, call_text(state, state.history.event(id)),
+                     kept_text(state, pairs, id));
 }
 
 std::string basis_text(const EventPairs::References& references) {
@@ -42,10 +33,8 @@ nlohmann::ordered_json number_json(EventId id) {
 
 }  // namespace
 
-std::string reference_report(SessionState& state, ObjectId id) {
+std::string reference_report(SessionState& state, EventPairs& pairs, ObjectId id) {
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(state.history.object(id)));
-  LeakFinder finder = state.leak_finder();
-  EventPairs& pairs = finder.pairs();
   const auto references = pairs.references(id);
   if (!references) return text + "\nits gets and puts are too many to be paired, or only counted\n";
   const auto open = static_cast<std::size_t>(
@@ -53,22 +42,20 @@ std::string reference_report(SessionState& state, ObjectId id) {
                     [](const EventPairs::Reference& reference) { return !reference.given_back.valid(); }));
   text += fmt::format("; {}, {} not given back\n", plural(references->all.size(), "reference"), open);
   for (const EventPairs::Reference& reference : references->all) {
-    text += fmt::format("  {}\n", taken_text(state, pairs, reference.taken));
+    text += fmt::format("  {}\n", step_text(state, pairs, reference.taken));
     text += reference.given_back.valid()
-                ? fmt::format("      given back: {}\n", given_back_text(state, pairs, reference.given_back))
+                ? fmt::format("      given back: {}\n", step_text(state, pairs, reference.given_back))
                 : std::string("      not given back\n");
   }
   for (const EventId put : references->given_back)
-    text += fmt::format("  nobody had taken what this gives back: {}\n", given_back_text(state, pairs, put));
+    text += fmt::format("  nobody had taken what this gives back: {}\n", step_text(state, pairs, put));
   if (references->at_once != 0)
     text += fmt::format("  and {} that the function which took it gave back at once\n",
                         plural(references->at_once, "reference"));
   return text + basis_text(*references);
 }
 
-nlohmann::ordered_json references_of_json(SessionState& state, ObjectId id) {
-  LeakFinder finder = state.leak_finder();
-  EventPairs& pairs = finder.pairs();
+nlohmann::ordered_json references_of_json(const SessionState& state, EventPairs& pairs, ObjectId id) {
   const auto references = pairs.references(id);
   if (!references) return nullptr;
   nlohmann::ordered_json all = nlohmann::ordered_json::array();

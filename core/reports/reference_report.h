@@ -8,8 +8,9 @@
 
 namespace refhist {
 
-std::string reference_report(SessionState& state, ObjectId id);
+/// `pairs`: of the session; what it has learned of one object serves the others.
+std::string reference_report(SessionState& state, EventPairs& pairs, ObjectId id);
 /// The same; null where the events are too many to be paired, or only counted.
-nlohmann::ordered_json references_of_json(SessionState& state, ObjectId id);
+nlohmann::ordered_json references_of_json(const SessionState& state, EventPairs& pairs, ObjectId id);
 
 }  // namespace refhist

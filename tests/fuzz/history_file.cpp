@@ -35,6 +35,12 @@ const std::vector<std::uint8_t>& base(std::size_t number) {
   return files[number % files.size()];
 }
 
+/// "bias" of " bias INTEGER", as kTables declares it.
+std::string column_name(std::string_view declared) {
+  declared = trim(declared);
+  return std::string(declared.substr(0, declared.find(' ')));
+}
+
 /// A writable file of somebody who means no good.
 class Vandal {
  public:
@@ -48,8 +54,7 @@ class Vandal {
     if (kind >= kAmounts) return kind % 2 == 0 ? multiply(input) : deepen(input);
     const Table& table = kTables[input.byte() % kTables.size()];
     const std::vector<std::string> columns = split(table.columns, ',');
-    const std::string declared(trim(columns[input.byte() % columns.size()]));
-    const std::string column = declared.substr(0, declared.find(' '));
+    const std::string column = column_name(columns[input.byte() % columns.size()]);
     const std::uint64_t row = input.byte();
     const std::string where =
         fmt::format("WHERE rowid=(SELECT rowid FROM {} LIMIT 1 OFFSET {})", table.name, row);
@@ -87,14 +92,10 @@ class Vandal {
     const Table& table = kTables[1 + input.byte() % (kTables.size() - 1)];  // not `meta`, which has names
     std::string others;
     const std::vector<std::string> columns = split(table.columns, ',');
-    const auto name = [&](std::size_t i) {
-      const std::string_view declared = trim(columns[i]);
-      return std::string(declared.substr(0, declared.find(' ')));
-    };
-    for (std::size_t i = 1; i < columns.size(); ++i) others += ", " + name(i);
+    for (std::size_t i = 1; i < columns.size(); ++i) others += ", " + column_name(columns[i]);
     for (int times = input.byte() % 8; times >= 0; --times)
       run(fmt::format("INSERT INTO {0} SELECT {1} + 1 + (SELECT max({1}) FROM {0}){2} FROM {0} LIMIT 4096",
-                      table.name, name(0), others));
+                      table.name, column_name(columns.front()), others));
   }
 
   /// One of the origins has a stack of so many frames.
