@@ -86,6 +86,10 @@ class Vandal {
 
  private:
   static constexpr std::uint8_t kAmounts = 224;  // kinds from here on change how much there is, not what
+  /// Enough for what grows with the square, or calls itself once a row, to be seen; more makes an input slow
+  /// and finds nothing.
+  static constexpr int kMostRows = 512;
+  static constexpr std::uint64_t kDeepest = 1 << 14;
 
   /// The rows of a table once more, and again, under numbers of their own.
   void multiply(FuzzInput& input) {
@@ -94,13 +98,13 @@ class Vandal {
     const std::vector<std::string> columns = split(table.columns, ',');
     for (std::size_t i = 1; i < columns.size(); ++i) others += ", " + column_name(columns[i]);
     for (int times = input.byte() % 8; times >= 0; --times)
-      run(fmt::format("INSERT INTO {0} SELECT {1} + 1 + (SELECT max({1}) FROM {0}){2} FROM {0} LIMIT 4096",
-                      table.name, column_name(columns.front()), others));
+      run(fmt::format("INSERT INTO {0} SELECT {1} + 1 + (SELECT max({1}) FROM {0}){2} FROM {0} LIMIT {3}",
+                      table.name, column_name(columns.front()), others, kMostRows));
   }
 
   /// One of the origins has a stack of so many frames.
   void deepen(FuzzInput& input) {
-    const std::uint64_t depth = 1 + input.number(2);
+    const std::uint64_t depth = 1 + input.number(2) % kDeepest;
     run(
         fmt::format("WITH RECURSIVE steps(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM steps WHERE i < {}), "
                     "old(most) AS (SELECT max(id) FROM stacks) "
