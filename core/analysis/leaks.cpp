@@ -49,10 +49,12 @@ bool released_clean(ObjectId id, const Object& object, const std::unordered_set<
 
 LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
                        const std::vector<TrackedFamily>& families, FrameNamer& namer,
-                       const FoldedPlaces& folded, ManagedObjects& managed)
+                       const FoldedPlaces& folded, ManagedObjects& managed,
+                       const std::vector<ConfirmedPlace>& confirmed)
     : history_(history),
       families_(families),
       folded_(folded),
+      confirmed_(confirmed),
       managed_(managed),
       blamed_(blamed_objects(history)),
       owners_(namer),
@@ -363,6 +365,44 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   if (!group.suspects.empty()) group.why.clear();
 }
 
+void LeakFinder::add_confirmed(LeakGroup& group) const {
+  for (const ConfirmedPlace& place : confirmed_) {
+    if (std::find(group.objects.begin(), group.objects.end(), place.object) == group.objects.end()) continue;
+    std::vector<Suspect> suspects{place.suspect};
+    Suspects::add(suspects, std::move(group.suspects));
+    group.suspects = std::move(suspects);
+    return;
+  }
+}
+
+EventId LeakFinder::kept_call(ObjectId id, const LostCall& lost, const std::string& function) {
+  if (const EventId own = kept_call_of(id, lost, function); own.valid()) return own;
+  const Object& object = history_.object(id);
+  for (const auto& [other, weight] : released_like({object.family, births_.of(object).number})) {
+    if (const EventId found = kept_call_of(other, lost, function); found.valid()) return found;
+  }
+  return {};
+}
+
+// Both in one call of the function.
+EventId LeakFinder::kept_call_of(ObjectId id, const LostCall& lost, const std::string& function) {
+  const auto references = event_pairs_.references(id);
+  if (!references) return {};
+  const auto in_function = [&](EventId event) {
+    const std::vector<NamedFrame> frames = owners_.outwards(history_.event(event));
+    return std::any_of(frames.begin(), frames.end(),
+                       [&](const NamedFrame& frame) { return frame.function == function; });
+  };
+  for (const EventPairs::Reference& reference : references->all) {
+    if (!reference.taken.valid() || !reference.given_back.valid() || reference.taken == lost.taken) continue;
+    const Event taken = history_.event(reference.taken);
+    if (taken.thread == history_.event(reference.given_back).thread && in_function(reference.taken) &&
+        in_function(reference.given_back))
+      return reference.taken;
+  }
+  return {};
+}
+
 std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Object& object = history_.object(id);
   const Birthplace& place = births_.of(object);
@@ -570,6 +610,7 @@ std::vector<LeakGroup> LeakFinder::find(const ReachByObject& reach) {
   for (Born& place : places) {
     if (!place.outstanding.empty()) add_groups(place, reach, held, groups);
   }
+  for (LeakGroup& group : groups) add_confirmed(group);
   std::stable_sort(groups.begin(), groups.end(), [](const LeakGroup& a, const LeakGroup& b) {
     return std::tuple(a.reach, a.consequence, b.objects.size(), a.objects.front()) <
            std::tuple(b.reach, b.consequence, a.objects.size(), b.objects.front());

@@ -50,10 +50,18 @@ bool released_clean(ObjectId id, const Object& object, const std::unordered_set<
 
 using ReachByObject = std::map<ObjectId, ReachOfObject>;
 
+/// What a second run has shown.
+struct ConfirmedPlace {
+  ObjectId object;
+  Suspect suspect;
+};
+
 class LeakFinder {
  public:
+  /// `confirmed`: told before any other suspect of the object.
   LeakFinder(const History& history, const SiteTable& sites, const std::vector<TrackedFamily>& families,
-             FrameNamer& namer, const FoldedPlaces& folded, ManagedObjects& managed);
+             FrameNamer& namer, const FoldedPlaces& folded, ManagedObjects& managed,
+             const std::vector<ConfirmedPlace>& confirmed);
   LeakFinder(const LeakFinder&) = delete;
   LeakFinder& operator=(const LeakFinder&) = delete;
 
@@ -62,6 +70,11 @@ class LeakFinder {
   /// For an object that was put too often or used after its end: the puts that none of its clean siblings
   /// had.
   std::vector<Suspect> suspects_of(ObjectId id);
+  /// Suspects::lost_call.
+  std::optional<LostCall> lost_call(ObjectId id) { return suspects_.lost_call(id); }
+  /// An event of this object, or of one that was released clean, in another call of the function, which gave
+  /// back what it took there; invalid when there is none.
+  EventId kept_call(ObjectId id, const LostCall& lost, const std::string& function);
   /// Which of its puts answers which get.
   [[nodiscard]] EventPairs& pairs() { return event_pairs_; }
 
@@ -112,6 +125,8 @@ class LeakFinder {
   std::unordered_set<ObjectId> only_held(std::vector<Born>& places, const ReachByObject& reach);
   void add_groups(Born& place, const ReachByObject& reach, const std::unordered_set<ObjectId>& held,
                   std::vector<LeakGroup>& groups);
+  void add_confirmed(LeakGroup& group) const;
+  EventId kept_call_of(ObjectId id, const LostCall& lost, const std::string& function);
   void name_cycle(LeakGroup& group, const ReachOfObject& reached);
   /// `clean`: those of them that have not been folded.
   Siblings siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place);
@@ -139,6 +154,7 @@ class LeakFinder {
   const History& history_;
   const std::vector<TrackedFamily>& families_;
   const FoldedPlaces& folded_;
+  const std::vector<ConfirmedPlace>& confirmed_;
   ManagedObjects& managed_;
   using Places = std::map<std::pair<std::uint32_t, std::string>, std::vector<NamedFrame>>;
   static void add_place(Places& places, FamilyId family, const Owner& owner);

@@ -122,7 +122,7 @@ void Suspects::add_lost_reference(EventId id, std::vector<Suspect>& suspects) {
   add_lost_reference(id, history_.event(id), suspects);
 }
 
-void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects) {
+Suspects::LostReference Suspects::lost_reference(EventId id, const Event& taken) {
   const std::string& function = owners_.of(taken).place;
   LostReference lost{id,
                      taken,
@@ -135,11 +135,38 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
       lost.partners = std::move(partners);
   }
   lost.usual = usual_end(function, lost.partners);
+  return lost;
+}
+
+std::optional<LostCall> Suspects::lost_call(ObjectId id) {
+  const auto left = event_pairs_.unpaired(id);
+  if (!left) return std::nullopt;
+  std::optional<LostCall> best;
+  for (const EventId taken : left->taken) {
+    if (!taken.valid()) continue;
+    const LostReference lost = lost_reference(taken, history_.event(taken));
+    const auto holder = held_at(lost);
+    auto depth = holder.value_or(0);
+    while (depth < lost.frames.size() &&
+           (lost.frames[depth].file.empty() || lost.frames[depth].function.empty()))
+      ++depth;
+    if (depth == lost.frames.size() || (best && !holder)) continue;
+    best = LostCall{taken, lost.frames[depth].function, {}};
+    for (std::size_t i = depth + 1; i < lost.frames.size(); ++i) {
+      if (!lost.frames[i].function.empty()) best->outer.push_back(lost.frames[i].function);
+    }
+    if (holder) break;
+  }
+  return best;
+}
+
+void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects) {
+  const LostReference lost = lost_reference(id, taken);
   if (taken_twice(lost)) {
     add(suspects, {{in_source(taken), "missing put", "candidate",
                     fmt::format("{} took two references here, one after the other, and one of them was not "
                                 "given back",
-                                short_name(function))}});
+                                short_name(lost.function))}});
   }
   if (const auto depth = held_at(lost)) {
     add_held(lost, *depth, suspects);

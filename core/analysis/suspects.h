@@ -21,10 +21,20 @@ namespace refhist {
 struct Suspect {
   NamedFrame frame;        ///< function, file and line of the call that is missing or too many
   std::string what;        ///< "missing put", "extra put", "missing get", "extra get"
-  std::string confidence;  ///< "named" or "candidate"
+  std::string confidence;  ///< "candidate"; "confirmed": a second run has shown it
   std::string why;         ///< one sentence with the counts
+  /// The lines that the call went through which lost the reference; of confirmed ones only.
+  std::vector<NamedFrame> way = {};
   /// "missing put in serve (session.c:18): ..."
   [[nodiscard]] std::string text() const;
+};
+
+/// The call of a function in which a reference was lost.
+struct LostCall {
+  EventId taken;  ///< the reference
+  std::string
+      function;  ///< that should have given it back, or else that took it: it stands on the event's stack
+  std::vector<std::string> outer;  ///< the functions that called for it, innermost first
 };
 
 class Suspects {
@@ -59,6 +69,9 @@ class Suspects {
   /// Whether a reference to it was lost that a function on the stack of its get usually gives back: then no
   /// other object has it.
   bool lost_by_holder(ObjectId id);
+  /// Of an object that holds a reference too many: where the function that should have given it back had it
+  /// in hand.
+  std::optional<LostCall> lost_call(ObjectId id);
   /// Of one that was put too often: the likeliest first.
   std::vector<Suspect> of_deficit(ObjectId id, const Counts& taken, const Counts& given_back);
 
@@ -93,6 +106,7 @@ class Suspects {
     [[nodiscard]] bool on_stack(const std::string& name) const;
     [[nodiscard]] const NamedFrame* holder() const;
   };
+  LostReference lost_reference(EventId id, const Event& taken);
   /// How far out on the stack of its get a function stands that should have given it back.
   std::optional<std::size_t> held_at(const LostReference& lost);
   std::optional<std::size_t> handed_to(const LostReference& lost);

@@ -97,14 +97,20 @@ void run_break_on_imbalance(CommandContext& context);
 void run_break_on_put_to_zero(CommandContext& context);
 void run_break_on_count(CommandContext& context);
 void run_break_on_event(CommandContext& context);
+void run_follow(CommandContext& context);
+void run_explain(CommandContext& context);
 /// Throws Error when there is no such setting, or it cannot have that value.
 void apply_setting(SessionState& state, const std::string& name, const std::string& value);
+/// Words for `refhist set` that have another session record the same.
+std::vector<std::string> recording_settings(const SessionState& state);
 /// Words that may follow these behind `refhist set`: the names of settings, or the values of one.
 std::vector<std::string> setting_words(const std::vector<std::string>& before);
 void run_set(CommandContext& context);
 void run_show(CommandContext& context);
 void run_help(CommandContext& context);
 
+/// A number, or the value of an expression. Throws Error.
+Address address_named(CommandContext& context, const std::string& expression);
 /// The objects that the words of the command mean: an address, or an expression. Throws Error.
 std::vector<ObjectId> objects_named(CommandContext& context);
 

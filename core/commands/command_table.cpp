@@ -133,6 +133,16 @@ std::vector<Command> report_commands() {
          "lines VERDICT:PATTERN, as LeakSanitizer has them: what is not to be listed"},
         kJson},
        run_leaks},
+      {"explain",
+       "[ADDR|EXPR|FINGERPRINT]",
+       "run the program again, and show the way by which a leaked reference was lost",
+       "The second run is in a debugger of its own: this session stays as it is. It follows the call that "
+       "should\n"
+       "have given the reference back, line by line, and beside it one that did. Without a word: the largest "
+       "leaks.\n"
+       "A place that both ways show is a confirmed suspect from then on. The program must do the same again.",
+       {{"--timeout", "S", "give up after so many seconds (default 120)"}, kJson},
+       run_explain},
       {"snapshot",
        "[NAME]",
        "mark this moment of the history, for diff",
@@ -240,6 +250,23 @@ std::vector<Command> rule_commands() {
            {{"--number", "N", "which of the object's events: 1 is the first line of its history"},
             {"--generation", "N", "which of the objects that live at this address (default: each)"}}),
        run_break_on_event},
+      {"follow",
+       "[list | delete N | disable N | enable N | #NUMBER] [OPTIONS]",
+       "run again, and tell the lines that one call goes through: from an event of an object until it "
+       "returns",
+       "#NUMBER is an event as a history prints it: the next run follows the function that took or gave back "
+       "there.\n"
+       "The program does not stop. refhist explain chooses the events by itself.",
+       {{"--family", "GLOB", "only objects of these families; may be given again"},
+        {"--object", "ADDR|EXPR", "the object at this address"},
+        {"--number", "N", "which of the object's events: 1 is the first line of its history"},
+        {"--generation", "N", "which of the objects that live at this address (default: each)"},
+        {"--in", "FUNCTION", "another function on the event's stack"},
+        {"--pointer", "", "go on behind its return: wherever the pointer goes, until nobody has it"},
+        {"--sum", "HEX", "only if this history has led to the event, as refhist explain asks"},
+        {"--save", "FILE", "write the lines into the file, as JSON"},
+        kJson},
+       run_follow},
       {"set", "NAME VALUE", "change a setting (refhist show lists them)", "", {}, run_set},
       {"show", "[NAME]", "the settings and what they do", "", {}, run_show},
       {"help", "[VERB]", "what a verb does", "", {}, run_help},

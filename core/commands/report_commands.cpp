@@ -27,29 +27,6 @@ bool looks_like_number(const std::string& text) {
          text.front() >= '0' && text.front() <= '9';
 }
 
-Address address_of(CommandContext& context, const std::string& expression) {
-  if (looks_like_number(expression)) {
-    std::size_t used = 0;
-    try {
-      const Address address = std::stoull(expression, &used, 0);
-      if (used == expression.size()) return address;
-    } catch (const std::exception&) {
-      fail("{} is no address", expression);
-    }
-  }
-  try {
-    return context.port.evaluate(expression);
-  } catch (const Error& error) {
-    const auto near = expression.find_first_of(" (*&$>") == std::string::npos
-                          ? nearest(expression, verb_names())
-                          : std::nullopt;
-    if (near)
-      fail("{} is neither a verb nor an expression (did you mean refhist {}?): {}", expression, *near,
-           error.what());
-    throw;
-  }
-}
-
 /// Behind the event that --at names; invalid without.
 EventId moment_of(const CommandContext& context) {
   if (!context.arguments.has("--at")) return {};
@@ -143,12 +120,35 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
 
 }  // namespace
 
+Address address_named(CommandContext& context, const std::string& expression) {
+  if (looks_like_number(expression)) {
+    std::size_t used = 0;
+    try {
+      const Address address = std::stoull(expression, &used, 0);
+      if (used == expression.size()) return address;
+    } catch (const std::exception&) {
+      fail("{} is no address", expression);
+    }
+  }
+  try {
+    return context.port.evaluate(expression);
+  } catch (const Error& error) {
+    const auto near = expression.find_first_of(" (*&$>") == std::string::npos
+                          ? nearest(expression, verb_names())
+                          : std::nullopt;
+    if (near)
+      fail("{} is neither a verb nor an expression (did you mean refhist {}?): {}", expression, *near,
+           error.what());
+    throw;
+  }
+}
+
 FindingFilter finding_filter(const Arguments& arguments) {
   return FindingFilter{arguments.all("--family"), arguments.has("--reachable")};
 }
 
 std::vector<ObjectId> objects_named(CommandContext& context) {
-  const Address address = address_of(context, join(context.arguments.words(), " "));
+  const Address address = address_named(context, join(context.arguments.words(), " "));
   look_at_managed(context.state, context.port);
   return choose(context, objects_at(context, address), address);
 }
@@ -169,7 +169,7 @@ std::size_t folded_at(const History& history, Address address) {
 void run_history(CommandContext& context) {
   if (context.arguments.words().empty()) fail("which object? refhist ADDR|EXPR");
   const std::string expression = join(context.arguments.words(), " ");
-  const Address address = address_of(context, expression);
+  const Address address = address_named(context, expression);
   const EventId moment = moment_of(context);
   const std::size_t most = most_events(context.arguments);
   look_at_managed(context.state, context.port);

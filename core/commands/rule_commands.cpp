@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/user_path.h"
 #include "commands/command.h"
 #include "reports/json_report.h"
 
@@ -85,13 +86,14 @@ void read_own_options(const Arguments& arguments, StopRule& rule) {
     rule.above = arguments.number("--above", 0);
     if (rule.above < 1) fail("--above needs 1 or more, not {}", rule.above);
   }
-  if (rule.kind == RuleKind::event) {
+  if (rule.names_event()) {
     rule.number_of_event = arguments.number("--number", 0);
     rule.generation = arguments.number("--generation", 0);
     if (!rule.object || rule.number_of_event < 1)
       fail(
-          "break-on-event needs #NUMBER as a history prints it, or --object ADDR and --number N: "
-          "the Nth line of that object's history");
+          "{} needs #NUMBER as a history prints it, or --object ADDR and --number N: "
+          "the Nth line of that object's history",
+          rule_verb(rule.kind));
     if (rule.generation < 0) fail("--generation needs 1 or more, not {}", rule.generation);
   }
   if (rule.kind != RuleKind::leak && rule.kind != RuleKind::imbalance && !rule.after.empty())
@@ -113,18 +115,21 @@ void read_event(const CommandContext& context, const std::string& word, StopRule
   if (history.folded_events(object) != nullptr)
     fail("some events of the object of {} have been folded: which one it is of them is not known any more",
          word);
-  std::int64_t behind = 0;
-  history.read_back(object, [&](const EventLog::Entry& entry) { behind += entry.id > id ? 1 : 0; });
   rule.object = history.object(object).address;
   rule.generation = history.object(object).generation;
-  rule.number_of_event = static_cast<std::int64_t>(history.object(object).events) - behind;
+  rule.number_of_event = number_in_history(context.state, id);
   rule.families = {context.state.family_name(history.object(object).family)};
+  if (rule.follow) {
+    rule.follow->expect = history_sum(context.state, object, id);
+    if (rule.follow->function.empty())
+      rule.follow->function = context.state.namer.owner(history.event(id)).function;
+  }
 }
 
 void run_rule(CommandContext& context, RuleKind kind) {
   const Arguments& arguments = context.arguments;
-  const bool names_event =
-      kind == RuleKind::event && arguments.words().size() == 1 && arguments.words().front().starts_with('#');
+  const bool names_event = (kind == RuleKind::event || kind == RuleKind::follow) &&
+                           arguments.words().size() == 1 && arguments.words().front().starts_with('#');
   if (!arguments.words().empty() && !names_event) return change_rule(context, arguments.words(), kind);
   if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
   StopRule rule;
@@ -135,7 +140,7 @@ void run_rule(CommandContext& context, RuleKind kind) {
     const bool known = is_glob(glob) || std::find(names.begin(), names.end(), glob) != names.end();
     if (!known && !names.empty()) fail("{} is not tracked{}", glob, suggestion(glob, names));
   }
-  if (arguments.has("--object")) rule.object = context.port.evaluate(arguments.value("--object"));
+  if (arguments.has("--object")) rule.object = address_named(context, arguments.value("--object"));
   rule.after = arguments.value("--after");
   rule.reachable = arguments.has("--reachable");
   rule.raw_exit = arguments.has("--raw-exit");
@@ -144,11 +149,16 @@ void run_rule(CommandContext& context, RuleKind kind) {
   rule.expect = arguments.number("--expect", 0);
   if (arguments.has("--expect") && rule.after.empty())
     fail("--expect needs --after FN: it is the net change of one call");
+  if (kind == RuleKind::follow)
+    rule.follow = FollowOrder{arguments.value("--in"), arguments.has("--pointer"), arguments.value("--sum"),
+                              user_path(arguments.value("--save"))};
   if (names_event) {
     read_event(context, arguments.words().front(), rule);
   } else {
     read_own_options(arguments, rule);
   }
+  if (rule.follow && rule.follow->function.empty())
+    fail("follow needs --in FUNCTION: the function on the event's stack whose call is followed");
   const StopRule& added = context.state.rules.add(rule);
   context.text = fmt::format("rule {}: {}\n", added.number, added.describe());
   if (added.raw_exit) return watch_raw_exit(context, added.number);
@@ -183,6 +193,11 @@ void run_break_on_count(CommandContext& context) {
 
 void run_break_on_event(CommandContext& context) {
   run_rule(context, RuleKind::event);
+  context.tracker.suit_rules(context.port);
+}
+
+void run_follow(CommandContext& context) {
+  run_rule(context, RuleKind::follow);
   context.tracker.suit_rules(context.port);
 }
 

@@ -158,6 +158,13 @@ std::vector<std::string> setting_words(const std::vector<std::string>& before) {
   return words;
 }
 
+std::vector<std::string> recording_settings(const SessionState& state) {
+  std::vector<std::string> words;
+  for (const char* name : {"allocators", "backend", "stacks"})
+    words.push_back(fmt::format("{} {}", name, find_setting(name).get(state)));
+  return words;
+}
+
 void run_set(CommandContext& context) {
   context.arguments.expect_words(2, "set");
   const auto& words = context.arguments.words();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/user_path.h"
 #include "commands/auto_track.h"
 #include "commands/command.h"
 #include "probes/family_file.h"
@@ -106,6 +107,23 @@ void set_recording(CommandContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// The same order for another debugger, which stands in another folder.
+std::string order_of(const Arguments& arguments) {
+  std::string order;
+  for (const std::string& word : arguments.words()) order += quoted_word(word) + " ";
+  for (const OptionSpec& option : find_command("track")->options) {
+    for (const std::string& value : arguments.all(option.name)) {
+      const bool path = option.name == "--probes";
+      order += option.name + " " + quoted_word(path ? user_path(value) : value) + " ";
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
 void run_track(CommandContext& context) {
   const Arguments& arguments = context.arguments;
   std::vector<Family> families;
@@ -148,6 +166,7 @@ void run_track(CommandContext& context) {
   }
   if (automatic) context.text += track_auto(context);
   context.text += notes;
+  context.state.orders.push_back(order_of(arguments));
 }
 
 namespace {
@@ -181,6 +200,7 @@ void run_untrack(CommandContext& context) {
     arguments.expect_words(0, "untrack --all");
     if (!context.state.tracks_any()) fail("nothing is tracked");
     words = {"*"};
+    context.state.orders.clear();
   }
   if (words.empty())
     fail("untrack what? refhist untrack FAMILY, or --all; refhist status lists the families");

@@ -20,7 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kJsonSchema = "refhist/1";
 constexpr std::size_t kMostOfFinding = 1'000;  // events of its object, and references: half from each end
 
 std::string hex(Address address) { return fmt::format("{:#x}", address); }
@@ -155,9 +154,14 @@ Json past_json(SessionState& state, ObjectId id, EventId moment, std::size_t mos
 }
 
 Json suspect_json(const Suspect& suspect) {
-  return {{"function", suspect.frame.function}, {"file", suspect.frame.file},
-          {"line", suspect.frame.line},         {"what", suspect.what},
-          {"confidence", suspect.confidence},   {"why", suspect.why}};
+  Json json{{"function", suspect.frame.function}, {"file", suspect.frame.file},
+            {"line", suspect.frame.line},         {"what", suspect.what},
+            {"confidence", suspect.confidence},   {"why", suspect.why}};
+  if (suspect.way.empty()) return json;
+  Json way = Json::array();
+  for (const NamedFrame& step : suspect.way) way.push_back({{"file", step.file}, {"line", step.line}});
+  json["way"] = std::move(way);
+  return json;
 }
 
 Json finding_json(SessionState& state, const ReportedFinding& finding) {

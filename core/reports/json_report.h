@@ -10,6 +10,8 @@
 
 namespace refhist {
 
+inline constexpr const char* kJsonSchema = "refhist/1";
+
 struct ObjectsJsonOptions {
   std::size_t most;  ///< events of each that are listed
   EventId moment;    ///< as they stood when all events before this one had happened; invalid: as they are

@@ -99,6 +99,17 @@ Json flow_json(SessionState& state, const ReportedFinding& finding, const Source
   return steps;
 }
 
+/// The way by which the reference was lost, where a second run has shown it.
+Json way_json(const ReportedFinding& finding, const SourcePlaces& places) {
+  Json steps = Json::array();
+  if (finding.suspects.empty()) return steps;
+  for (const NamedFrame& step : finding.suspects.front().way) {
+    if (steps.size() == kMostSteps) break;
+    steps.push_back({{"location", location_json(step, places)}});
+  }
+  return steps;
+}
+
 std::string message(SessionState& state, const ReportedFinding& finding) {
   std::string text = finding_title(state, finding);
   if (const std::size_t objects = finding.alike.size() + finding.elsewhere; objects > 1)
@@ -120,9 +131,11 @@ Json result_json(const Check& check, const ReportedFinding& finding, const Sourc
               {"message", {{"text", message(state, finding)}}},
               {"locations", Json::array({location_json(finding_place(state, finding), places)})},
               {"partialFingerprints", {{"refhist/1", finding.fingerprint}}}};
-  Json flow = flow_json(state, finding, places);
-  if (!flow.empty())
-    result["codeFlows"] = Json::array({{{"threadFlows", Json::array({{{"locations", std::move(flow)}}})}}});
+  Json flows = Json::array();
+  for (Json& flow : std::vector<Json>{way_json(finding, places), flow_json(state, finding, places)}) {
+    if (!flow.empty()) flows.push_back({{"threadFlows", Json::array({{{"locations", std::move(flow)}}})}});
+  }
+  if (!flows.empty()) result["codeFlows"] = std::move(flows);
   Json stacks = Json::array();
   for (const auto& [id, times] : apart(state, finding.references)) {
     if (stacks.size() == kMostSteps) break;

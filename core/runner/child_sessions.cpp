@@ -136,7 +136,8 @@ void ChildSessions::begin(const WaitingChild& child) {
     if (const std::uint64_t free = free_memory(); free < kFreeMemory)
       fail("{} debuggers run, and only {} MiB of memory are free", running(), free >> 20);
     replace_file(name + ".txt", script_.child_text(child, session.history));
-    session.debugger.emplace(script_.command(name + ".txt"), script_.environment({}), session.log);
+    session.debugger.emplace(script_.command(name + ".txt"), script_.environment({}),
+                             StartedProcess::Files{.errors = session.log});
   } catch (const Error& error) {
     session.cut_short = fmt::format("it was not followed: {}", error.what());
     if (!put_code_back(child, session.process)) signal_process(session.process, SIGKILL);

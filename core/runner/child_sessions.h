@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/debugger_process.h"
+#include "base/started_process.h"
 #include "runner/debugger_script.h"
 #include "runner/exec_watch.h"
 #include "runner/waiting_child.h"
@@ -28,7 +28,7 @@ struct ChildSession {
   bool attached = false;
   bool let_go = false;         ///< at its exit
   bool ended_waiting = false;  ///< it was ended before it did anything
-  std::optional<DebuggerProcess> debugger;
+  std::optional<StartedProcess> debugger;
 };
 
 class ChildSessions {

@@ -56,6 +56,7 @@ std::string DebuggerScript::orders(const std::string& history) const {
   std::string text = fmt::format("refhist set autosave {}\n", quoted_word(history));
   for (const std::string& setting : options_.settings) text += fmt::format("refhist set {}\n", setting);
   for (const std::string& words : options_.tracked) text += fmt::format("refhist track {}\n", words);
+  for (const std::string& words : options_.followed) text += fmt::format("refhist follow {}\n", words);
   return text;
 }
 

@@ -17,6 +17,7 @@ class Histories {
   explicit Histories(const RunSession& session);
 
   [[nodiscard]] const SessionState& program() const { return program_; }
+  SessionState& program() { return program_; }
   /// The program and the children that were followed. They live as long as this.
   [[nodiscard]] const std::vector<CheckedProcess>& processes() const { return processes_; }
 

@@ -5,12 +5,16 @@
 
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 
 #include "base/printable.h"
 #include "base/replaced_file.h"
+#include "base/scratch_folder.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "explain/explanation.h"
+#include "explain/second_run.h"
 #include "reports/baseline.h"
 #include "reports/check.h"
 #include "reports/check_report.h"
@@ -24,7 +28,6 @@
 #include "runner/histories.h"
 #include "runner/refused_order.h"
 #include "runner/run_session.h"
-#include "runner/scratch_folder.h"
 
 namespace {
 
@@ -94,16 +97,61 @@ void refuse_bad_files(const RunOptions& options) {
   options.update_baseline ? expect_replaceable(options.baseline) : void(Baseline::read(options.baseline));
 }
 
+/// What refhist-run was given, for a second run.
+ProgramIdentity program_of(const RunOptions& options) {
+  namespace fs = std::filesystem;
+  ProgramIdentity program{find_program(options.program.front()), options.program, 0};
+  std::error_code error;
+  const fs::path input = fs::read_symlink("/proc/self/fd/0", error);
+  if (!error && fs::is_regular_file(input, error)) program.input = input.string();
+  return program;
+}
+
+/// Those that say what is recorded, and not what is kept of it.
+std::vector<std::string> recording_settings(const RunOptions& options) {
+  std::vector<std::string> settings = options.settings;
+  std::erase_if(settings, [](const std::string& setting) {
+    return !setting.starts_with("allocators ") && !setting.starts_with("backend ") &&
+           !setting.starts_with("stacks ");
+  });
+  return settings;
+}
+
+/// Runs the program again for its leaks. Returns what is to be shown.
+std::string explain_leaks(Histories& histories, const RunSession& session, const RunOptions& options) {
+  constexpr std::size_t kMost = 8;
+  SessionState& state = histories.program();
+  const std::vector<ObjectId> objects = explainable(state, kMost);
+  if (objects.empty()) return {};
+  std::error_code error;
+  const SecondRun second{std::filesystem::read_symlink("/proc/self/exe", error).string(),
+                         session.debugger(),
+                         recording_settings(options),
+                         options.tracked,
+                         program_of(options),
+                         options.explain_seconds};
+  try {
+    std::string text;
+    for (const Explanation& explanation :
+         explain(state, objects, [&](const std::vector<std::string>& follow) { second.run(follow); }))
+      text += explanation.text(state);
+    return text;
+  } catch (const Error& failed) {
+    return fmt::format("refhist-run: nothing is explained: {}\n", failed.what());
+  }
+}
+
 int run(const RunOptions& options, const Inherited& inherited) {
   refuse_bad_files(options);
   const ScratchFolder scratch;
   RunSession session(options, find_own_files(), inherited, scratch.path());
   session.run();
   if (const auto refused = refused_order(session.script(), session.log())) throw UsageError(*refused);
-  const Histories histories(session);
+  Histories histories(session);
+  const std::string explained = options.explain ? explain_leaks(histories, session, options) : std::string();
   const Check check = judge(histories, session, options);
   if (!options.quiet) {
-    const std::string report = printable(check_report(check));
+    const std::string report = printable(check_report(check) + explained);
     show(wants_colour(STDERR_FILENO) ? coloured(report) : report);
   }
   save_histories(session, options.save);

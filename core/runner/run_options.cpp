@@ -20,14 +20,14 @@ struct Option {
   std::function<void(RunOptions&, const std::string&)> take;
 };
 
-double seconds(const std::string& text) {
+double seconds(const char* option, const std::string& text) {
   try {
     std::size_t used = 0;
     const double value = std::stod(text, &used);
     if (used == text.size() && value > 0) return value;
   } catch (const std::exception&) {
   }
-  throw UsageError(fmt::format("--timeout takes a number of seconds, not {}", text));
+  throw UsageError(fmt::format("{} takes a number of seconds, not {}", option, text));
 }
 
 void set_debugger(RunOptions& options, const std::string& value) {
@@ -88,7 +88,18 @@ std::vector<Option> run_table() {
       switch_option("--aslr", "leave address space randomisation on; addresses then differ from run to run",
                     &RunOptions::aslr),
       {"--timeout", "S", "end the program after so many seconds; the session has failed then",
-       [](RunOptions& options, const std::string& value) { options.timeout_seconds = seconds(value); }},
+       [](RunOptions& options, const std::string& value) {
+         options.timeout_seconds = seconds("--timeout", value);
+       }},
+      switch_option("--explain",
+                    "run a program that leaks again, and show the way by which the reference was lost",
+                    &RunOptions::explain),
+      {"--explain-timeout", "S", "give the second run up after so many seconds (default 120)",
+       [](RunOptions& options, const std::string& value) {
+         options.explain_seconds = seconds("--explain-timeout", value);
+       }},
+      {"--follow", "WORDS", "as for `refhist follow`: the lines that a call goes through; may be given again",
+       [](RunOptions& options, const std::string& value) { options.followed.push_back(value); }},
   };
 }
 
@@ -146,6 +157,8 @@ Option find_option(const std::string& name) {
 
 void check_consistent(const RunOptions& options) {
   if (options.help || options.version) return;
+  if (options.explain && options.aslr)
+    throw UsageError("--explain compares addresses of two runs: leave --aslr out");
   if (options.program.empty()) throw UsageError("which program? refhist-run [OPTIONS] -- PROGRAM [ARGS]");
   if (options.update_baseline && options.baseline.empty())
     throw UsageError("--update-baseline needs --baseline FILE: which file shall have the findings?");

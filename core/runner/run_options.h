@@ -31,6 +31,9 @@ struct RunOptions {
   std::string source_root;
   std::string log;  ///< file for what the debugger prints; empty: thrown away
   std::optional<double> timeout_seconds;
+  std::vector<std::string> followed;  ///< words for `refhist follow`, one entry for each command
+  bool explain = false;               ///< leaks are run again
+  double explain_seconds = 120;
   bool children = false;  ///< processes that the program makes are followed
   bool aslr = false;      ///< addresses are random, as without a debugger
   bool propagate_exit = false;

@@ -72,7 +72,8 @@ RunSession::RunSession(const RunOptions& options, const OwnFiles& files, const I
 void RunSession::run() {
   replace_file(script(), script_.text(runs_as(program_), history_));
   const Signals signals;
-  debugger_.emplace(script_.command(script()), script_.environment(server_.path()), log_);
+  debugger_.emplace(script_.command(script()), script_.environment(server_.path()),
+                    StartedProcess::Files{.errors = log_});
   wait_for_end();
   if (!server_.why_not().empty()) why_cut_short_ = fmt::format("{}: {}", program_, server_.why_not());
 }

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "base/started_process.h"
 #include "runner/child_sessions.h"
-#include "runner/debugger_process.h"
 #include "runner/debugger_script.h"
 #include "runner/launch_server.h"
 
@@ -52,7 +52,7 @@ class RunSession {
   std::string history_;
   std::string log_;
   std::optional<ChildSessions> children_;
-  std::optional<DebuggerProcess> debugger_;
+  std::optional<StartedProcess> debugger_;
   double seconds_ = 0;  // since the debugger was started
   std::optional<double> kill_at_;
   std::string why_cut_short_;

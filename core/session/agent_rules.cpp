@@ -23,7 +23,8 @@ void add_watch(AgentWatch& watch, const StopRule& rule) {
       watch.flags |= agent::kWatchCount;
       break;
     }
-    case RuleKind::event: {
+    case RuleKind::event:
+    case RuleKind::follow: {
       const bool other = watch.each != 0 && watch.each != *rule.object;
       watch.each = other ? agent::kEveryObject : *rule.object;
       watch.flags |= agent::kWatchEach;
@@ -42,10 +43,10 @@ AgentWatch watch_for(const StopRules& rules, const Family& family) {
   for (const StopRule& rule : rules.all()) {
     if (!rule.enabled || rule.kind == RuleKind::leak || !rule.after.empty()) continue;
     // Memory that is given back may hold objects of any family.
-    const bool about_memory = rule.kind == RuleKind::imbalance || rule.kind == RuleKind::event;
+    const bool about_memory = rule.kind == RuleKind::imbalance || rule.names_event();
     if (family.allocator ? !about_memory : !rule.wants_family(family.name)) continue;
     add_watch(watch, rule);
-    if (rule.kind == RuleKind::event) continue;
+    if (rule.names_event()) continue;
     every_object = every_object || !rule.object || (watch.only != 0 && watch.only != *rule.object);
     watch.only = rule.object.value_or(0);
   }

@@ -42,7 +42,6 @@ bool CounterWatches::remove(DebuggerPort& port, ObjectId id) {
 }
 
 void CounterWatches::changed(DebuggerPort& port, long tid, Address counter) {
-  state_.agent.replay();
   const auto found = std::find_if(watches_.begin(), watches_.end(),
                                   [&](const Watch& watch) { return watch.counter == counter; });
   if (found == watches_.end() || !state_.recording) return;

@@ -58,8 +58,16 @@ HitHandler::HitHandler(SessionState& state, Tracker& tracker) : state_(state), t
 
 void HitHandler::stop_for(StopRule& rule, const std::string& what) {
   ++rule.hits;
+  if (rule.kind == RuleKind::follow) return follow(rule);
   if (!reason_.empty()) return;  // the first reason is told; the others count their hit
   reason_ = fmt::format("refhist: {} (rule {}: {})", what, rule.number, rule.describe());
+}
+
+void HitHandler::follow(const StopRule& rule) {
+  if (port_ == nullptr) return;
+  const ProgramAccess access(*port_, state_.process, state_.tracer_here);
+  if (here_) return follower_.begin(access, tid_, *here_, rule);
+  follower_.refuse(*port_, rule, "the program stood in code of refhist's when the event came");
 }
 
 void HitHandler::stop_for(const Firings& firings) {
@@ -117,7 +125,7 @@ Firings HitHandler::judge(const Recorded& recorded, long tid) {
       if (raised && event.after && *event.after > rule.above)
         fires(rule, fmt::format("count above {}: {}, count {} -> {}, {}", rule.above, name,
                                 count_text(event.before), *event.after, place(recorded, tid)));
-    } else if (rule.kind == RuleKind::event) {
+    } else if (rule.names_event()) {
       const auto told = std::int64_t{object.events};
       const bool here = rule.number_of_event <= told && rule.number_of_event > told - told_together(object);
       if (here && (rule.generation == 0 || rule.generation == object.generation))
@@ -441,6 +449,17 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
 
 bool HitHandler::handle(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun) {
   reason_.clear();
+  here_.reset();
+  tid_ = tid;
+  struct Now {
+    DebuggerPort*& port;
+    Now(DebuggerPort*& kept, DebuggerPort* now) : port(kept) { port = now; }
+    ~Now() { port = nullptr; }
+  } const now(port_, &port);
+  return handle_there(port, tid, pc, begun);
+}
+
+bool HitHandler::handle_there(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun) {
   check_process(port, tid);
   tracker_.settle_fork(port);
   state_.agent.replay();
@@ -454,6 +473,8 @@ bool HitHandler::handle(DebuggerPort& port, long tid, Address pc, const Tracker:
   }
   (*registers)[kRip] = pc;
   if (repeated_.is_repeated(access, tid, *registers)) return false;
+  here_ = registers;
+  follower_.passed(access, tid, *registers);
   if (arrive(port, tid, *registers)) return !reason_.empty();
   if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
   tracker_.bring_agent(port, tid);

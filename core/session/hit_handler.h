@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "events/repeated_hits.h"
+#include "session/activation_follower.h"
 #include "session/asked_calls.h"
 #include "session/session_state.h"
 #include "session/tracker.h"
@@ -32,6 +33,12 @@ class HitHandler {
   void tell_missed(DebuggerPort& port);
   /// The user sees a stop; `signal` is fatal or 0. With break-on-leak, the leaks are told at a fatal signal.
   void judge_stop(DebuggerPort& port, int signal);
+  /// A watched word has changed. False when it is none of the followed pointers.
+  bool changed(DebuggerPort& port, long tid, Address word) {
+    return follower_.changed(ProgramAccess(port, state_.process, state_.tracer_here), tid, word);
+  }
+  /// After the last hit.
+  void process_gone(DebuggerPort& port) { follower_.process_gone(port); }
 
  private:
   void check_process(DebuggerPort& port, long tid);
@@ -52,6 +59,8 @@ class HitHandler {
   void seen_by_breakpoint(const Recorded& recorded, long tid);
   /// `begun`: at the user's stop, and nobody else will tell of the call.
   bool handle(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun);
+  bool handle_there(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun);
+  void follow(const StopRule& rule);
   void record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
               bool begun);
   /// Once, where breakpoints that nobody asked for slow the program down.
@@ -73,7 +82,11 @@ class HitHandler {
   SessionState& state_;
   Tracker& tracker_;
   AskedCalls calls_;
-  std::vector<long> arrived_;  // threads, since the last stop that the user has seen
+  ActivationFollower follower_{state_};
+  DebuggerPort* port_ = nullptr;   // of the hit that is looked at
+  long tid_ = 0;                   // its thread
+  std::optional<Registers> here_;  // where it stands in the program's own code
+  std::vector<long> arrived_;      // threads, since the last stop that the user has seen
   RepeatedHits repeated_;
   std::string reason_;
   std::unordered_set<long> known_threads_;  ///< of `known_process_`: they need no second look whose they are

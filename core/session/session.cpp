@@ -169,7 +169,8 @@ bool Session::Impl::hit(DebuggerPort& port, long tid, Address pc) {
 void Session::Impl::changed(DebuggerPort& port, long tid, Address address) {
   const std::lock_guard lock(mutex_);
   try {
-    watches_.changed(port, tid, address);
+    state_.agent.replay();
+    if (!hits_.changed(port, tid, address)) watches_.changed(port, tid, address);
   } catch (const std::exception& error) {
     state_.lose_hit();
   }
@@ -224,6 +225,7 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
   state_.halted.reset();
   watches_.forget();
   hits_.tell_missed(port);
+  hits_.process_gone(port);
   tracker_.process_gone();
   autosave(port);
 }

@@ -43,6 +43,9 @@ struct ProgramIdentity {
   std::string executable;
   std::vector<std::string> arguments;  ///< argv, the program's name first; empty when unknown
   long pid = 0;
+  std::string folder = {};                    ///< its working directory when it began; empty when unknown
+  std::vector<std::string> environment = {};  ///< "NAME=VALUE" each, as it began
+  std::string input = {};                     ///< file that its standard input was; empty when it was none
 };
 
 /// Whose histories are kept whole.
@@ -95,7 +98,8 @@ struct SessionState {
   ProcessInfo process;
   ProgramIdentity program;
   std::optional<OpenedFile> opened;
-  std::string cut_short;  ///< why a session that was to run to its end did not; empty when it did
+  std::string cut_short;            ///< why a session that was to run to its end did not; empty when it did
+  std::vector<std::string> orders;  ///< words for `refhist track`, one entry for each that was given
   bool tracer_here = false;
   std::unique_ptr<OpenFile>
       halted;          ///< the process (pidfd), where a SIGSTOP of ours is on its way to a thread of it
@@ -112,6 +116,7 @@ struct SessionState {
   unsigned runs = 0;
   ProcessEnd end;
   ReachScan scan;
+  std::vector<ConfirmedPlace> confirmed;  ///< by refhist explain
   std::vector<Snapshot> snapshots;
   std::vector<std::string> warnings;  ///< said by every report: what was lost, refused, or is doubtful
   std::uint64_t lost_hits = 0;        ///< that no event was made of
@@ -144,7 +149,9 @@ struct SessionState {
   [[nodiscard]] std::size_t memory() const {
     return history.bytes() + folded.bytes() + recorder.allocations().memory();
   }
-  [[nodiscard]] LeakFinder leak_finder() { return {history, sites, families, namer, folded, managed}; }
+  [[nodiscard]] LeakFinder leak_finder() {
+    return {history, sites, families, namer, folded, managed, confirmed};
+  }
   [[nodiscard]] std::string family_name(FamilyId id) const { return families[id.index()].family.name; }
   FamilyCatalog& shipped() {
     if (!catalog) catalog.emplace(families_folder);

@@ -21,6 +21,8 @@ std::string_view rule_verb(RuleKind kind) {
       return "break-on-count";
     case RuleKind::event:
       return "break-on-event";
+    case RuleKind::follow:
+      return "follow";
   }
   return {};
 }
@@ -35,12 +37,13 @@ std::string StopRule::describe() const {
   for (const std::string& family : families) text += fmt::format(" --family {}", family);
   if (object) text += fmt::format(" --object {:#x}", *object);
   if (kind == RuleKind::count) text += fmt::format(" --above {}", above);
-  if (kind == RuleKind::event) text += fmt::format(" --number {}", number_of_event);
+  if (names_event()) text += fmt::format(" --number {}", number_of_event);
   if (generation != 0) text += fmt::format(" --generation {}", generation);
   if (!after.empty()) text += fmt::format(" --after {}", after);
   if (expect != 0) text += fmt::format(" --expect {}", expect);
   if (reachable) text += " --reachable";
   if (raw_exit) text += " --raw-exit";
+  if (follow) text += fmt::format(" --in {}", follow->function);
   return text;
 }
 

@@ -523,6 +523,7 @@ void Tracker::begin_late(DebuggerPort& port) {
 }
 
 void Tracker::forget_history() {
+  state_.confirmed.clear();
   state_.history.clear();
   state_.agent.forget_history();
   close_history(state_);

@@ -43,6 +43,7 @@ struct LineRow {
   Address address = 0;
   unsigned line = 0;
   std::uint64_t file = 0;      ///< its number in the table
+  bool statement = false;      ///< a statement begins here
   bool ends_prologue = false;  ///< as the compiler says; only some do
   bool ends_sequence = false;  ///< the code before ends here, and this says nothing of what is here
 };

@@ -92,6 +92,7 @@ std::vector<LineRow> SourceFinder::rows(const FileRange& range, Address of) {
     Dwarf_Files* files = nullptr;
     std::size_t file = 0;
     if (dwarf_line_file(line, &files, &file) == 0) row.file = file;
+    dwarf_linebeginstatement(line, &row.statement);
     dwarf_lineprologueend(line, &row.ends_prologue);
     dwarf_lineendsequence(line, &row.ends_sequence);
     rows.push_back(row);

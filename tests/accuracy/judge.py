@@ -42,10 +42,10 @@ class Run:
 
 
 def run(runner, debugger, tracking, program, cwd=None, env=None):
-    """`program` is a list of words."""
+    """`runner` and `program` are lists of words."""
     with tempfile.TemporaryDirectory(prefix="refhist-accuracy-") as folder:
         report = os.path.join(folder, "report.json")
-        command = [runner, "--debugger", debugger, *tracking, "--json", report, "--", *program]
+        command = [*runner, "--debugger", debugger, *tracking, "--json", report, "--", *program]
         begin = time.monotonic()
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT,

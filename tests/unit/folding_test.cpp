@@ -55,7 +55,8 @@ void tell_growth(SessionState& state, Lines& lines) {
 enum class Tell { suspects_too, no_suspects };
 
 void tell_leaks(SessionState& state, Tell what, Lines& lines) {
-  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded, state.managed);
+  LeakFinder finder(state.history, state.sites, state.families, state.namer, state.folded, state.managed,
+                    state.confirmed);
   for (const LeakGroup& group : finder.find({})) {
     std::string text = fmt::format("{} in {}, {} siblings, {}:", verdict_name(group.verdict),
                                    FrameNamer::text(group.born), group.clean_siblings, group.why);

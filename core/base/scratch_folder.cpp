@@ -1,4 +1,4 @@
-#include "runner/scratch_folder.h"
+#include "base/scratch_folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

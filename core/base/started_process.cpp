@@ -1,4 +1,4 @@
-#include "runner/debugger_process.h"
+#include "base/started_process.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -24,13 +24,18 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
-DebuggerProcess::DebuggerProcess(std::vector<std::string> command, std::vector<std::string> environment,
-                                 const std::string& log) {
+StartedProcess::StartedProcess(std::vector<std::string> command, std::vector<std::string> environment,
+                               const Files& wanted) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  if (!wanted.folder.empty()) posix_spawn_file_actions_addchdir_np(&files, wanted.folder.c_str());
+  posix_spawn_file_actions_addopen(&files, 0, wanted.input.c_str(), O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 2, wanted.errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (wanted.output.empty()) {
+    posix_spawn_file_actions_adddup2(&files, 2, 1);
+  } else {
+    posix_spawn_file_actions_addopen(&files, 1, wanted.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  }
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   // A process group of its own: what is typed is for the program. Signals as they are usual.
@@ -50,16 +55,17 @@ DebuggerProcess::DebuggerProcess(std::vector<std::string> command, std::vector<s
   file_ = open_process(pid_);
 }
 
-DebuggerProcess::~DebuggerProcess() {
+StartedProcess::~StartedProcess() {
   if (file_ >= 0) close(file_);
 }
 
-bool DebuggerProcess::has_ended() {
-  if (!ended_) ended_ = waitpid(pid_, nullptr, WNOHANG) == pid_;
+bool StartedProcess::has_ended() {
+  // In a debugger, that may have been waited for already.
+  if (!ended_) ended_ = waitpid(pid_, nullptr, WNOHANG) != 0;
   return ended_;
 }
 
-void DebuggerProcess::kill() const {
+void StartedProcess::kill() const {
   if (!ended_) ::kill(-pid_, SIGKILL);
 }
 

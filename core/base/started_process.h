@@ -1,0 +1,37 @@
+// A program of refhist's own (a debugger, refhist-run) that runs beside.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace refhist {
+
+class StartedProcess {
+ public:
+  struct Files {
+    std::string input = "/dev/null";
+    std::string output = {};  ///< what it prints; empty: to `errors`
+    std::string errors = {};  ///< its messages
+    std::string folder = {};  ///< its working directory; empty: the one here
+  };
+  /// Starts it. `environment`: "NAME=VALUE" each. Throws Error.
+  StartedProcess(std::vector<std::string> command, std::vector<std::string> environment, const Files& files);
+  ~StartedProcess();
+  StartedProcess(const StartedProcess&) = delete;
+  StartedProcess& operator=(const StartedProcess&) = delete;
+
+  /// To be waited for: readable when it has ended; negative where the kernel has none.
+  [[nodiscard]] int file() const { return file_; }
+  bool has_ended();
+  /// With what it has started, but for its program.
+  void kill() const;
+
+ private:
+  pid_t pid_ = 0;
+  int file_ = -1;
+  bool ended_ = false;
+};
+
+}  // namespace refhist

@@ -1,0 +1,373 @@
+#include "explain/explanation.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "analysis/jump_statement.h"
+#include "base/error.h"
+#include "base/input_file.h"
+#include "base/scratch_folder.h"
+#include "base/short_name.h"
+#include "base/source_lines.h"
+#include "base/text.h"
+#include "reports/findings.h"
+
+namespace refhist {
+
+namespace {
+
+using Line = std::pair<std::string, unsigned>;
+
+Line line_of(const FollowedStep& step) { return {step.file, step.line}; }
+
+bool puts_in(const FollowedStep& step) {
+  return std::any_of(step.events.begin(), step.events.end(),
+                     [](const FollowedEvent& event) { return event.role == Role::put; });
+}
+
+/// Steps until the way comes back to where it began: what follows is about the next reference.
+std::size_t one_round(const FollowedWay& way) {
+  for (std::size_t i = 2; i < way.steps.size(); ++i) {
+    if (line_of(way.steps[i]) == line_of(way.steps.front())) return i;
+  }
+  return way.steps.size();
+}
+
+/// The line has a statement that leaves: its source is there, and says so.
+bool leaves(const std::string& file, unsigned line) {
+  const std::vector<std::string> source = source_lines(file);
+  if (line == 0 || line > source.size()) return false;
+  const std::string& text = source[line - 1];
+  for (const std::string_view word : {"return", "continue", "break", "goto", "throw"}) {
+    const std::size_t at = text.find(word);
+    if (at == std::string::npos) continue;
+    const auto is_part = [&](std::size_t place) {
+      return place < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[place])) != 0 || text[place] == '_');
+    };
+    if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
+  }
+  return false;
+}
+
+/// By its source, the line puts something somewhere; also where no source is there.
+bool assigns(const FollowedStep& step) {
+  const std::vector<std::string> source = source_lines(step.file);
+  return step.line == 0 || step.line > source.size() || source[step.line - 1].find('=') != std::string::npos;
+}
+
+/// In its last round a way comes to the head of the loop, where the other one went on to the next reference.
+std::size_t until_head(const FollowedWay& way, std::size_t end, const FollowedWay& kept,
+                       std::size_t kept_end) {
+  if (kept_end == kept.steps.size()) return end;
+  const Line head = line_of(kept.steps[kept_end - 1]);
+  for (std::size_t i = 1; i < end; ++i) {
+    if (line_of(way.steps[i]) == head) return i + 1;
+  }
+  return end;
+}
+
+std::set<Line> lines_of(const FollowedWay& way, std::size_t steps) {
+  std::set<Line> lines;
+  for (std::size_t i = 0; i < steps; ++i) lines.insert(line_of(way.steps[i]));
+  return lines;
+}
+
+/// The line of a jump without code behind the step; else the step's own.
+unsigned line_behind(const FollowedStep& step, const FollowedWay& lost, const FollowedWay& kept) {
+  std::set<unsigned> compiled;
+  for (const FollowedWay* way : {&lost, &kept}) {
+    for (const FollowedStep& other : way->steps) {
+      if (other.file == step.file) compiled.insert(other.line);
+    }
+  }
+  return JumpStatements().behind(step.file, step.line, compiled).value_or(step.line);
+}
+
+std::string follow_words(const SessionState& state, EventId event, const std::string& function,
+                         const std::string& file) {
+  const ObjectId id = state.history.event(event).object;
+  const Object& object = state.history.object(id);
+  return fmt::format("--object {:#x} --generation {} --family {} --number {} --in {} --sum {} --save {}",
+                     object.address, object.generation, quoted_word(state.family_name(object.family)),
+                     number_in_history(state, event), quoted_word(function), history_sum(state, id, event),
+                     quoted_word(file));
+}
+
+FollowedWay read_way(const std::string& path) {
+  try {
+    return FollowedWay::of_json(InputFile(path).text());
+  } catch (const Error&) {
+    FollowedWay way;
+    way.why_not = "the second run did not come to this event: the program does not repeat itself";
+    return way;
+  }
+}
+
+NamedFrame frame_of(const FollowedStep& step) {
+  NamedFrame frame;
+  frame.function = step.function;
+  frame.file = step.file;
+  frame.line = step.line;
+  return frame;
+}
+
+/// `line` is the step's, or that of a jump without code behind it, which becomes a step of its own.
+void set_confirmed(Explanation& explanation, std::size_t step, unsigned line, std::string what,
+                   std::string why) {
+  std::vector<FollowedStep>& steps = explanation.lost.steps;
+  if (line != steps[step].line) {
+    const FollowedStep jump{steps[step].function, steps[step].file, line, {}};
+    steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(++step), jump);
+  }
+  Suspect suspect{frame_of(steps[step]), std::move(what), "confirmed", std::move(why)};
+  for (const FollowedStep& passed : steps) suspect.way.push_back(frame_of(passed));
+  explanation.confirmed = std::move(suspect);
+  explanation.step = step;
+}
+
+/// The pointer was the only one, and was overwritten where it was kept.
+void confirm_replaced(Explanation& explanation) {
+  const FollowedWay& lost = explanation.lost;
+  const FollowedStep& step = lost.steps[*lost.replaced];
+  set_confirmed(explanation, *lost.replaced, step.line, "overwritten",
+                fmt::format("run again, the reference that was taken in line {} was kept in {} until {} put "
+                            "something else there, and nothing gave it back",
+                            lost.steps.front().line, lost.kept_in, short_name(step.function)));
+}
+
+/// The last steps of the way, in the function where it ended, and where they begin.
+std::pair<FollowedWay, std::size_t> last_part(const FollowedWay& way) {
+  std::size_t begin = way.steps.size();
+  while (begin > 0 && way.steps[begin - 1].function == way.function) --begin;
+  FollowedWay part = way;
+  part.steps.erase(part.steps.begin(), part.steps.begin() + static_cast<std::ptrdiff_t>(begin));
+  return {std::move(part), begin};
+}
+
+void confirm_parted(Explanation& explanation) {
+  const auto [lost, begin] = last_part(explanation.lost);
+  const std::string name = short_name(lost.function);
+  const auto kept = std::find_if(explanation.kept.begin(), explanation.kept.end(),
+                                 [&, &last = lost](const FollowedWay& way) {
+                                   return way.function == last.function && way.whole() && way.gives_back();
+                                 });
+  if (kept == explanation.kept.end()) {
+    explanation.why_not = fmt::format(
+        "nothing had the pointer any more when {} returned, and no call of it was found that gives "
+        "such a reference back, to compare with",
+        name);
+    return;
+  }
+  explanation.compared = static_cast<std::size_t>(kept - explanation.kept.begin());
+  const auto part = parting(lost, *kept);
+  if (!part) {
+    explanation.why_not = fmt::format(
+        "nothing had the pointer any more when {} returned, but another call "
+        "that gave it back went the same way",
+        name);
+    return;
+  }
+  const unsigned put = std::find_if(kept->steps.begin(), kept->steps.end(), puts_in)->line;
+  const std::string what = part->taken_again ? "took the next one before it had given this one back"
+                                             : "left this way without giving it back";
+  set_confirmed(
+      explanation, begin + part->step, part->line, "missing put",
+      fmt::format("run again, {} had the reference in line {} and {}, and nothing else had it then; "
+                  "another call gave it back in line {}",
+                  name, lost.steps.front().line, what, put));
+}
+
+/// Fills in what the ways show.
+void judge(Explanation& explanation) {
+  const FollowedWay& lost = explanation.lost;
+  const std::string name = short_name(lost.function.empty() ? explanation.function : lost.function);
+  if (!lost.why_not.empty()) {
+    explanation.why_not = lost.why_not;
+  } else if (lost.end == FollowedWay::End::running && !lost.kept_in.empty()) {
+    explanation.why_not =
+        fmt::format("nothing has overwritten the pointer in {}, where it was kept", lost.kept_in);
+  } else if (lost.end != FollowedWay::End::returned) {
+    explanation.why_not = fmt::format("the call of {} did not return", name);
+  } else if (!lost.holders_known) {
+    explanation.why_not = "whether the reference was handed on could not be seen";
+  } else if (!lost.holders.empty()) {
+    explanation.why_not = fmt::format("{} has handed it on: {} pointed at the object when it returned", name,
+                                      lost.holders.front().where);
+  } else if (lost.replaced && std::any_of(lost.steps.begin() + static_cast<std::ptrdiff_t>(*lost.replaced),
+                                          lost.steps.end(), puts_in)) {
+    explanation.why_not =
+        fmt::format("{}, which took the pointer out of {}, gave a reference back", name, lost.kept_in);
+  } else if (lost.replaced && !assigns(lost.steps[*lost.replaced])) {
+    explanation.why_not = fmt::format("what overwrote the pointer in {} was inlined into line {}",
+                                      lost.kept_in, lost.steps[*lost.replaced].line);
+  } else if (lost.replaced) {
+    confirm_replaced(explanation);
+  } else {
+    confirm_parted(explanation);
+  }
+}
+
+constexpr std::size_t kMostLines = 30;  // of a way that are shown
+
+/// The lines of a way, the first round of each function's, with a mark at one step.
+std::string marked(const FollowedWay& way, std::optional<std::size_t> at) {
+  FollowedWay shown = way;
+  if (!at && !way.steps.empty() && way.steps.front().function == way.function)
+    shown.steps.resize(one_round(way));
+  if (at && way.steps[*at].function == way.steps.front().function)
+    shown.steps.resize(std::min(way.steps.size(), std::max(one_round(way), *at + 1)));
+  std::string text;
+  std::size_t step = 0;
+  std::size_t lines = 0;
+  for (const std::string& line : split(shown.text(), '\n')) {
+    if (line.empty()) continue;
+    const bool is_step =
+        line.find_first_not_of(' ') < 8 && line.find_first_of("0123456789") == line.find_first_not_of(' ');
+    const bool mark = is_step && at && step == *at;
+    if (is_step) ++step;
+    if (++lines > kMostLines && !mark) continue;
+    text += fmt::format("  {}{}\n", mark ? "->" : "  ", line);
+  }
+  if (lines > kMostLines) text += fmt::format("           and {} more lines\n", lines - kMostLines);
+  return text;
+}
+
+}  // namespace
+
+std::optional<Parting> parting(const FollowedWay& lost, const FollowedWay& kept) {
+  const std::size_t kept_end = one_round(kept);
+  const std::size_t end = until_head(lost, one_round(lost), kept, kept_end);
+  const auto rounds_end = lost.steps.begin() + static_cast<std::ptrdiff_t>(end);
+  if (lost.steps.empty() || std::any_of(lost.steps.begin(), rounds_end, puts_in)) return std::nullopt;
+  const std::set<Line> common = lines_of(kept, kept_end);
+  std::optional<std::size_t> at;
+  std::set<Line> own;
+  for (std::size_t i = 0; i < end; ++i) {
+    if (common.contains(line_of(lost.steps[i]))) continue;
+    at = i;
+    own.insert(line_of(lost.steps[i]));
+  }
+  // A loop that gives back behind its end, and not in each round.
+  if (!at && end < lost.steps.size() && kept_end == kept.steps.size())
+    return Parting{end, lost.steps[end].line, true};
+  if (!at) {  // a branch around the put has no line of its own
+    std::size_t same = 0;
+    while (same < std::min(end, kept_end) && line_of(lost.steps[same]) == line_of(kept.steps[same])) ++same;
+    if (same == 0 || same == std::max(end, kept_end)) return std::nullopt;
+    at = same - 1;
+  }
+  const unsigned line = line_behind(lost.steps[*at], lost, kept);
+  // Where it goes on to the common end, any of several lines may be the one that lost it.
+  if (own.size() > 1 && !leaves(lost.steps[*at].file, line)) return std::nullopt;
+  return Parting{*at, line, false};
+}
+
+namespace {
+
+/// What a second run is to follow for one explanation.
+class Orders {
+ public:
+  Orders(const SessionState& state, std::string folder) : state_(state), folder_(std::move(folder)) {}
+  /// Returns the number of the way.
+  std::size_t add(EventId event, const std::string& function, bool pointer) {
+    words_.push_back(follow_words(state_, event, function, file(words_.size())) +
+                     (pointer ? " --pointer" : ""));
+    return words_.size() - 1;
+  }
+  [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
+  [[nodiscard]] FollowedWay way(std::size_t number) const { return read_way(file(number)); }
+
+ private:
+  [[nodiscard]] std::string file(std::size_t number) const {
+    return fmt::format("{}/{}.json", folder_, number);
+  }
+
+  const SessionState& state_;
+  std::string folder_;
+  std::vector<std::string> words_;
+};
+
+struct Ordered {
+  std::size_t lost = 0;
+  std::vector<std::size_t> kept;
+};
+
+Ordered order(LeakFinder& finder, ObjectId object, const LostCall& call, Orders& orders) {
+  constexpr std::size_t kMostKept = 3;
+  Ordered ordered{orders.add(call.taken, call.function, true), {}};
+  std::vector<std::string> functions{call.function};
+  functions.insert(functions.end(), call.outer.begin(), call.outer.end());
+  for (const std::string& function : functions) {
+    if (ordered.kept.size() == kMostKept) break;
+    const EventId kept = finder.kept_call(object, call, function);
+    if (kept.valid()) ordered.kept.push_back(orders.add(kept, function, false));
+  }
+  return ordered;
+}
+
+}  // namespace
+
+std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId>& objects,
+                                 const RunAgain& run_again) {
+  const ScratchFolder scratch;
+  Orders orders(state, scratch.path());
+  std::vector<Explanation> all(objects.size());
+  std::vector<std::optional<Ordered>> ordered(objects.size());
+  LeakFinder finder = state.leak_finder();
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    all[i].object = objects[i];
+    const auto call = finder.lost_call(objects[i]);
+    if (!call) {
+      all[i].why_not = "which of its references was lost is not known";
+      continue;
+    }
+    all[i].taken = call->taken;
+    all[i].function = call->function;
+    ordered[i] = order(finder, objects[i], *call, orders);
+  }
+  if (!orders.words().empty()) run_again(orders.words());
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    Explanation& explanation = all[i];
+    if (!ordered[i]) continue;
+    explanation.lost = orders.way(ordered[i]->lost);
+    for (const std::size_t number : ordered[i]->kept) explanation.kept.push_back(orders.way(number));
+    judge(explanation);
+    std::erase_if(state.confirmed,
+                  [&](const ConfirmedPlace& place) { return place.object == explanation.object; });
+    if (explanation.confirmed) state.confirmed.push_back({explanation.object, *explanation.confirmed});
+  }
+  return all;
+}
+
+std::vector<ObjectId> explainable(SessionState& state, std::size_t most) {
+  LeakFinder finder = state.leak_finder();
+  std::vector<ObjectId> objects;
+  for (const LeakGroup& group : finder.find(state.scan.objects)) {
+    const bool reachable = group.reach_known && group.reach == Reach::reachable;
+    if (objects.size() == most || group.consequence || reachable || group.verdict != Verdict::leak) continue;
+    const auto found = std::find_if(group.objects.begin(), group.objects.end(),
+                                    [&](ObjectId id) { return finder.lost_call(id).has_value(); });
+    objects.push_back(found == group.objects.end() ? group.objects.front() : *found);
+  }
+  return objects;
+}
+
+std::string Explanation::text(SessionState& state) const {
+  std::string text = object_title(state, object) + "\n";
+  if (!lost.steps.empty())
+    text += fmt::format("  the reference of event #{}, which nothing gave back, in {}:\n{}", taken.value,
+                        short_name(function), marked(lost, step));
+  if (compared)
+    text += fmt::format("  another call of {}, with {:#x}, gave it back:\n{}",
+                        short_name(kept[*compared].function), kept[*compared].object,
+                        marked(kept[*compared], std::nullopt));
+  if (confirmed) return text + fmt::format("  confirmed: {}\n", confirmed->text());
+  return text + fmt::format("  not confirmed: {}\n", why_not);
+}
+
+}  // namespace refhist

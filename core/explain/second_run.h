@@ -1,0 +1,28 @@
+// The program once more, in a debugger of its own, so that the user's session, breakpoints and history stay
+// as they are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "session/session_state.h"
+
+namespace refhist {
+
+struct SecondRun {
+  std::string runner;                 ///< refhist-run
+  std::string debugger;               ///< "gdb" or "lldb"
+  std::vector<std::string> settings;  ///< words for `refhist set`, one entry each
+  std::vector<std::string> tracked;   ///< words for `refhist track`, one entry each
+  ProgramIdentity program;
+  double seconds = 120;  ///< until it is given up
+
+  /// With these words for `refhist follow`, one entry each. Throws Error: it could not be started, took too
+  /// long, or failed; Interrupted.
+  void run(const std::vector<std::string>& follow) const;
+};
+
+/// refhist-run, which lies where the shipped families lead to. Throws Error when it is not there.
+std::string runner_beside(const std::string& families_folder);
+
+}  // namespace refhist

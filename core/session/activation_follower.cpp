@@ -1,0 +1,411 @@
+#include "session/activation_follower.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/replaced_file.h"
+#include "base/short_name.h"
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kMostSteps = 5000;  // of a way: a loop is told, and no more of it
+constexpr std::size_t kMostLines = 4000;  // of a function
+constexpr const char* kWhereLeft = "the function was inlined, and where it was left could not be told";
+constexpr std::size_t kMostWatched = 2;  // words, of the processor's four
+constexpr Address kRedZone = 128;        // below a stack pointer: what a frame that is gone has left there
+
+std::vector<RawFrame> frames_of(Unwinder& unwinder, const ProgramAccess& access, const Registers& registers,
+                                std::size_t limit) {
+  std::vector<RawFrame> frames;
+  const MemoryReader read = [&](Address address, void* out, std::size_t size) {
+    return access.read_memory(address, out, size, false);
+  };
+  unwinder.unwind(registers, read, {limit}, frames);
+  return frames;
+}
+
+}  // namespace
+
+ObjectId ActivationFollower::object_of(const StopRule& rule) const {
+  ObjectId found;
+  for (const ObjectId id : state_.history.all_at(*rule.object)) {
+    const Object& object = state_.history.object(id);
+    const bool meant = rule.generation == 0 || object.generation == rule.generation;
+    if (meant && rule.wants_family(state_.family_name(object.family))) found = id;
+  }
+  return found;
+}
+
+ActivationFollower::Place ActivationFollower::find(const ProgramAccess& access, const Registers& registers,
+                                                   const Event& event, const std::string& function) {
+  if (!event.stack.valid()) fail("the event has no stack");
+  const std::vector<RawFrame> live = frames_of(state_.unwinder, access, registers, UnwindOptions().limit);
+  std::size_t at = 0;
+  for (const StackFrame& frame : state_.history.stacks().frames(event.stack)) {
+    const LoadedModule* loaded = frame.module.valid() ? state_.modules.get(frame.module) : nullptr;
+    const Address pc = frame.pc + (loaded == nullptr ? 0 : loaded->bias);
+    const auto here = std::find_if(live.begin() + static_cast<std::ptrdiff_t>(at), live.end(),
+                                   [&](const RawFrame& raw) { return raw.pc == pc; });
+    if (here != live.end()) at = static_cast<std::size_t>(here - live.begin());
+    const std::vector<NamedFrame>& names = state_.namer.name(frame);
+    const auto named = std::find_if(names.begin(), names.end(),
+                                    [&](const NamedFrame& name) { return name.function == function; });
+    if (named == names.end()) continue;
+    if (here == live.end() || loaded == nullptr || live[at].cfa == 0)
+      fail("the frame of {} was not found on the stack", function);
+    return {loaded, pc, live[at].cfa, at + 1 < live.size() ? live[at + 1].pc : 0, *named};
+  }
+  fail("{} is not on the stack of the event", function);
+}
+
+void ActivationFollower::begin(const ProgramAccess& access, long tid, const Registers& registers,
+                               const StopRule& rule) {
+  if (!begun_.insert(rule.number).second) return;
+  Following following;
+  following.rule = rule.number;
+  following.order = *rule.follow;
+  following.way.function = rule.follow->function;
+  following.tid = tid;
+  try {
+    following.object = object_of(rule);
+    const EventId id = following.object.valid()
+                           ? event_in_history(state_, following.object, rule.number_of_event)
+                           : EventId();
+    if (!id.valid()) fail("the event is not in the history");
+    following.told = id;
+    following.way.object = *rule.object;
+    if (!rule.follow->expect.empty() && history_sum(state_, following.object, id) != rule.follow->expect)
+      fail("the program does not repeat itself: another history has led to this event");
+    const Event event = state_.history.event(id);
+    const Place place = find(access, registers, event, rule.follow->function);
+    following.cfa = place.cfa;
+    following.return_pc = place.return_pc;
+    following.has_result = !state_.namer.hands_nothing_out(place.frame);
+    following.inlined = place.frame.inlined;
+    following.module = place.loaded->id;
+    following.bias = place.loaded->bias;
+    step(following, place.pc, false);
+    arm(access.port(), following, place.pc - 1);
+    const OwnerWords words = words_of(access.port(), following.object);
+    following.looked = words.why_not_all.empty();
+    for (const OwnerWord& word : words.words) following.known.insert(word.at);
+  } catch (const Error& error) {
+    following.way.why_not = error.what();
+    return tell(access.port(), following);
+  }
+  all_.push_back(std::move(following));
+}
+
+void ActivationFollower::refuse(DebuggerPort& port, const StopRule& rule, const std::string& why) {
+  if (!begun_.insert(rule.number).second) return;
+  Following following;
+  following.order = *rule.follow;
+  following.way.object = *rule.object;
+  following.way.function = rule.follow->function;
+  following.way.why_not = why;
+  tell(port, following);
+}
+
+void ActivationFollower::arm(DebuggerPort& port, Following& following, Address inside) {
+  const LoadedModule* loaded = state_.modules.get(following.module);
+  const Module& module = *loaded->module;
+  const auto function = module.function_at(inside - following.bias);
+  if (!function) fail("where {} begins and ends is not known", following.order.function);
+  const FileRange range{function->address, function->address + function->size};
+  const std::vector<LineRow> rows = module.line_rows(range, function->address);
+  if (rows.size() > kMostLines) fail("{} has too many lines", following.order.function);
+  const std::vector<CodeBytes> jumps =
+      state_.agent.covered_code(range.begin + following.bias, range.end + following.bias);
+  const auto covered = [&](Address address) {
+    return std::any_of(jumps.begin(), jumps.end(), [&](const CodeBytes& jump) {
+      return address >= jump.address && address < jump.address + jump.expected.size();
+    });
+  };
+  const auto put = [&](Address address) {
+    if (!following.armed.contains(address) && !covered(address) && state_.armory.arm(port, address))
+      following.armed.insert(address);
+  };
+  for (const LineRow& row : rows) {
+    if (row.statement && !row.ends_sequence && row.line != 0 && range.contains(row.address))
+      put(row.address + following.bias);
+  }
+  if (following.armed.empty())
+    fail("{} has no lines: it was built without debug information", following.order.function);
+  if (following.return_pc != 0) put(following.return_pc);
+}
+
+bool ActivationFollower::step(Following& following, Address pc, bool exact) {
+  const std::vector<NamedFrame>& names =
+      state_.namer.name(StackFrame{following.module, pc - following.bias, exact});
+  const auto frame = std::find_if(names.begin(), names.end(), [&](const NamedFrame& name) {
+    return name.function == following.order.function;
+  });
+  if (frame == names.end()) return false;
+  if (frame->line == 0) return true;
+  std::vector<FollowedStep>& steps = following.way.steps;
+  if (steps.empty() || steps.back().line != frame->line || steps.back().function != frame->function ||
+      steps.back().file != frame->file)
+    steps.push_back({frame->function, frame->file, frame->line, {}});
+  return true;
+}
+
+OwnerWords ActivationFollower::words_of(DebuggerPort& port, ObjectId id) const {
+  const Object& object = state_.history.object(id);
+  ReachOptions options;
+  options.ignored = state_.agent.own_memory();
+  return find_owner_words(port, state_.modules,
+                          {object.address, object.address + std::max<std::uint64_t>(object.size, 1)},
+                          options);
+}
+
+std::vector<NewHolder> ActivationFollower::new_holders(DebuggerPort& port, const Following& following,
+                                                       bool& known) const {
+  const OwnerWords words = words_of(port, following.object);
+  known = following.looked && words.why_not_all.empty();
+  std::vector<NewHolder> holders;
+  for (const OwnerWord& word : words.words) {
+    const bool left_behind = word.at < following.cfa && word.at + kRedZone >= following.cfa;
+    if (word.at != 0 && !left_behind && !following.known.contains(word.at))
+      holders.push_back({word.at, word.where});
+  }
+  return holders;
+}
+
+// Registers but that of the result are the caller's, which had them before.
+void ActivationFollower::add_holders(DebuggerPort& port, const Registers& registers, Following& following) {
+  const Object& object = state_.history.object(following.object);
+  if (object.state != ObjectState::live) return;
+  following.way.holders = new_holders(port, following, following.way.holders_known);
+  const Address result = registers[kRax];
+  if (following.has_result && result >= object.address &&
+      result < object.address + std::max<std::uint64_t>(object.size, 1))
+    following.way.holders.push_back({0, "the result"});
+}
+
+bool ActivationFollower::left_inlined(const ProgramAccess& access, const Registers& registers,
+                                      Following& following) {
+  constexpr std::size_t kMostScans = 100;
+  if (!following.inlined || !following.order.pointer || following.scans == kMostScans) return false;
+  const Object& object = state_.history.object(following.object);
+  for (unsigned reg = kRax; reg < kRip; ++reg) {
+    if (registers[reg] >= object.address &&
+        registers[reg] < object.address + std::max<std::uint64_t>(object.size, 1))
+      return false;
+  }
+  ++following.scans;
+  bool known = false;
+  if (!new_holders(access.port(), following, known).empty() || !known) return false;
+  following.way.holders_known = true;
+  if (following.entered_again) following.way.why_not = kWhereLeft;
+  end(access.port(), following, FollowedWay::End::returned);
+  return true;
+}
+
+bool ActivationFollower::returned(const ProgramAccess& access, const Registers& registers,
+                                  Following& following) {
+  add_events(following);
+  if (following.inlined && following.order.pointer && !following.way.replaced) {
+    following.way.why_not = kWhereLeft;
+    end(access.port(), following, FollowedWay::End::returned);
+    return true;
+  }
+  add_holders(access.port(), registers, following);
+  const FollowedWay& way = following.way;
+  if (!following.order.pointer || way.gives_back() || way.holders.empty() || !way.holders_known) {
+    end(access.port(), following, FollowedWay::End::returned);
+    return true;
+  }
+  std::vector<NewHolder> in_memory = way.holders;
+  std::erase_if(in_memory,
+                [](const NewHolder& holder) { return holder.at == 0 || holder.where.starts_with("stack"); });
+  disarm(access.port(), following);
+  try {
+    if (in_memory.empty()) {
+      enter(access, registers, following);
+    } else if (!watch(access.port(), following, in_memory)) {
+      fail("the pointer is in {}, more than can be watched", plural(in_memory.size(), "place"));
+    }
+    return false;
+  } catch (const Error& error) {
+    following.way.why_not = error.what();
+    end(access.port(), following, FollowedWay::End::unknown);
+    return true;
+  }
+}
+
+void ActivationFollower::enter(const ProgramAccess& access, const Registers& registers,
+                               Following& following) {
+  const std::vector<RawFrame> frames = frames_of(state_.unwinder, access, registers, UnwindOptions().limit);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const LoadedModule* loaded = state_.modules.at(frames[i].pc);
+    if (loaded == nullptr || frames[i].cfa == 0) continue;
+    const std::vector<NamedFrame>& names =
+        state_.namer.name(StackFrame{loaded->id, frames[i].pc - loaded->bias, false});
+    const auto named = std::find_if(names.begin(), names.end(), [](const NamedFrame& name) {
+      return !name.file.empty() && !name.function.empty();
+    });
+    if (named == names.end()) continue;
+    following.way.function = following.order.function = named->function;
+    following.cfa = frames[i].cfa;
+    following.return_pc = i + 1 < frames.size() ? frames[i + 1].pc : 0;
+    following.has_result = !state_.namer.hands_nothing_out(*named);
+    following.inlined = named->inlined;
+    following.outermost = names.back().function;
+    following.module = loaded->id;
+    following.bias = loaded->bias;
+    step(following, frames[i].pc, false);
+    return arm(access.port(), following, frames[i].pc - 1);
+  }
+  fail("it was handed to code without debug information");
+}
+
+bool ActivationFollower::watch(DebuggerPort& port, Following& following,
+                               const std::vector<NewHolder>& holders) {
+  if (holders.size() > kMostWatched) return false;
+  for (const NewHolder& holder : holders) {
+    const std::string why_not = port.place_watchpoint(holder.at & ~Address{7}, 8);
+    if (!why_not.empty()) fail("{} cannot be watched: {}", holder.where, why_not);
+    following.watched.insert(holder.at & ~Address{7});
+  }
+  following.way.kept_in = holders.front().where;
+  return true;
+}
+
+bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address word) {
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [&](const Following& one) { return one.watched.contains(word); });
+  if (found == all_.end()) return false;
+  const Object& object = state_.history.object(found->object);
+  Address value = 0;
+  const bool same = access.read_word(word, value) && value >= object.address &&
+                    value < object.address + std::max<std::uint64_t>(object.size, 1);
+  if (same && object.state == ObjectState::live) return true;
+  access.port().remove_watchpoint(word);
+  found->watched.erase(word);
+  if (!found->watched.empty()) return true;
+  try {
+    replaced(access, tid, *found);
+  } catch (const Error& error) {
+    found->way.why_not = error.what();
+    end(access.port(), *found, FollowedWay::End::unknown);
+  }
+  if (found->way.end != FollowedWay::End::unknown || !found->way.why_not.empty()) all_.erase(found);
+  return true;
+}
+
+bool ActivationFollower::was_put_by(const Following& following) const {
+  const EventId last = state_.history.object(following.object).last_event;
+  if (last <= following.told) return false;
+  const Event event = state_.history.event(last);
+  if (event.role != Role::put || state_.history.thread(event.thread).tid != following.tid) return false;
+  const std::string owner = state_.namer.owner(event).function;
+  for (const StackFrame& frame : state_.history.stacks().frames(event.stack)) {
+    const std::vector<NamedFrame>& names = state_.namer.name(frame);
+    const bool owners = std::any_of(names.begin(), names.end(),
+                                    [&](const NamedFrame& name) { return name.function == owner; });
+    if (owners) return names.back().function == following.outermost;
+  }
+  return false;
+}
+
+// Whoever takes the pointer out may have it in hand and give it back in a moment.
+void ActivationFollower::replaced(const ProgramAccess& access, long tid, Following& following) {
+  if (state_.history.object(following.object).state != ObjectState::live) fail("the object has ended");
+  bool known = false;
+  std::vector<NewHolder> holders = new_holders(access.port(), following, known);
+  std::erase_if(holders, [](const NewHolder& holder) { return holder.where.starts_with("stack"); });
+  if (!holders.empty() && watch(access.port(), following, holders)) return;
+  const auto registers = access.registers(tid);
+  if (!registers) fail("who has replaced the pointer is not known");
+  following.tid = tid;
+  enter(access, *registers, following);
+  if (was_put_by(following)) fail("{} gave it back", short_name(following.order.function));
+  following.told = state_.history.object(following.object).last_event;
+  following.way.replaced = following.way.steps.empty() ? 0 : following.way.steps.size() - 1;
+}
+
+void ActivationFollower::add_events(Following& following) const {
+  std::vector<std::pair<EventId, FollowedEvent>> more;
+  state_.history.read_back_while(following.object, [&](const EventLog::Entry& entry) {
+    if (entry.id <= following.told) return false;
+    if (!entry.event.unobserved && !entry.event.failed)
+      more.emplace_back(entry.id, FollowedEvent{entry.event.role, entry.event.before, entry.event.after});
+    return true;
+  });
+  for (auto event = more.rbegin(); event != more.rend(); ++event) {
+    following.told = event->first;
+    following.way.steps.back().events.push_back(event->second);
+  }
+}
+
+bool ActivationFollower::arrived(const ProgramAccess& access, const Registers& registers,
+                                 Following& following) {
+  const Address pc = registers.pc();
+  if (pc == following.return_pc && registers.sp() >= following.cfa) {
+    return returned(access, registers, following);
+  }
+  const std::vector<RawFrame> frames = frames_of(state_.unwinder, access, registers, 1);
+  if (frames.empty() || frames.front().cfa == 0 || frames.front().cfa < following.cfa) return false;
+  add_events(following);
+  if (frames.front().cfa > following.cfa) {
+    end(access.port(), following, FollowedWay::End::unwound);
+    return true;
+  }
+  const bool inside = step(following, pc, true);
+  if (!inside && left_inlined(access, registers, following)) return true;
+  following.entered_again |= inside && following.outside;
+  following.outside |= !inside;
+  if (following.way.steps.size() < kMostSteps) return false;
+  following.way.why_not = fmt::format("it was left after {} lines", kMostSteps);
+  end(access.port(), following, FollowedWay::End::running);
+  return true;
+}
+
+void ActivationFollower::passed(const ProgramAccess& access, long tid, const Registers& registers) {
+  for (std::size_t i = all_.size(); i-- > 0;) {
+    Following& following = all_[i];
+    if (following.tid != tid || !following.armed.contains(registers.pc())) continue;
+    if (arrived(access, registers, following)) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void ActivationFollower::disarm(DebuggerPort& port, Following& following) {
+  for (const Address address : following.armed) state_.armory.disarm(port, address);
+  following.armed.clear();
+}
+
+void ActivationFollower::end(DebuggerPort& port, Following& following, FollowedWay::End how) {
+  disarm(port, following);
+  for (const Address word : following.watched) port.remove_watchpoint(word);
+  following.watched.clear();
+  following.way.end = how;
+  tell(port, following);
+}
+
+void ActivationFollower::tell(DebuggerPort& port, const Following& following) {
+  const FollowedWay& way = following.way;
+  if (following.order.file.empty()) return port.print("refhist: " + way.title() + way.text());
+  try {
+    replace_file(following.order.file, way.json());
+  } catch (const Error& error) {
+    port.print(fmt::format("refhist: {}\n", error.what()));
+  }
+}
+
+void ActivationFollower::process_gone(DebuggerPort& port) {
+  for (Following& following : all_) {
+    if (following.watched.empty()) add_events(following);
+    following.watched.clear();
+    following.way.end = FollowedWay::End::running;
+    tell(port, following);
+  }
+  all_.clear();
+  begun_.clear();
+}
+
+}  // namespace refhist

@@ -1,0 +1,99 @@
+// Follows calls line by line while the program runs: a breakpoint at each line of the function, for one
+// thread and one frame of the stack, until that returns. `refhist follow`.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/owner_words.h"
+#include "events/program_access.h"
+#include "session/follow_order.h"
+#include "session/followed_way.h"
+#include "session/session_state.h"
+
+namespace refhist {
+
+class ActivationFollower {
+ public:
+  explicit ActivationFollower(SessionState& state) : state_(state) {}
+
+  /// The thread is at the event that the rule waits for.
+  void begin(const ProgramAccess& access, long tid, const Registers& registers, const StopRule& rule);
+  /// It is, and stands where its frames cannot be read.
+  void refuse(DebuggerPort& port, const StopRule& rule, const std::string& why);
+  /// A thread stands at a breakpoint of ours, maybe at one of these.
+  void passed(const ProgramAccess& access, long tid, const Registers& registers);
+  /// The process is gone: what has not come to its end is told as far as it went.
+  void process_gone(DebuggerPort& port);
+  /// A watched word has changed. False when none of these.
+  bool changed(const ProgramAccess& access, long tid, Address word);
+
+ private:
+  struct Following {
+    int rule = 0;
+    FollowOrder order;
+    ObjectId object;
+    EventId told;  ///< the last event of the object that the way has
+    long tid = 0;
+    Address cfa = 0;
+    Address return_pc = 0;
+    ModuleId module;
+    Address bias = 0;
+    std::set<Address> armed;
+    std::set<Address> known;  ///< words that pointed at the object at the event
+    bool looked = false;      ///< all of them were seen
+    bool has_result = true;   ///< the function may return a pointer
+    bool inlined = false;     ///< the function has no frame of its own
+    std::size_t scans = 0;    ///< of memory, while it was outside of the inlined function
+    bool outside = false;     ///< it was there, and something had the pointer
+    bool entered_again = false;
+    std::string outermost;      ///< the function that all of the frame's were inlined into
+    std::set<Address> watched;  ///< words in memory that have it, once nobody's frame does
+    FollowedWay way;
+  };
+  /// A frame of the event's stack, in the program.
+  struct Place {
+    const LoadedModule* loaded = nullptr;
+    Address pc = 0;
+    Address cfa = 0;
+    Address return_pc = 0;
+    NamedFrame frame;
+  };
+  [[nodiscard]] ObjectId object_of(const StopRule& rule) const;
+  /// Throws Error when it is not there.
+  Place find(const ProgramAccess& access, const Registers& registers, const Event& event,
+             const std::string& function);
+  /// `inside`: an address of the function.
+  void arm(DebuggerPort& port, Following& following, Address inside);
+  /// False when that is outside of the function.
+  bool step(Following& following, Address pc, bool exact);
+  OwnerWords words_of(DebuggerPort& port, ObjectId object) const;
+  /// What points at the object now and did not at the event.
+  std::vector<NewHolder> new_holders(DebuggerPort& port, const Following& following, bool& known) const;
+  void add_holders(DebuggerPort& port, const Registers& registers, Following& following);
+  /// The function has returned: true when that was the end.
+  bool returned(const ProgramAccess& access, const Registers& registers, Following& following);
+  /// Follows the innermost frame that has lines. The thread has just executed the instruction before.
+  void enter(const ProgramAccess& access, const Registers& registers, Following& following);
+  /// False when it has no place that can be watched.
+  bool watch(DebuggerPort& port, Following& following, const std::vector<NewHolder>& holders);
+  void replaced(const ProgramAccess& access, long tid, Following& following);
+  /// The object's last event is a put by the function, just before.
+  [[nodiscard]] bool was_put_by(const Following& following) const;
+  /// An inlined function was left, and nothing has the pointer any more.
+  bool left_inlined(const ProgramAccess& access, const Registers& registers, Following& following);
+  void disarm(DebuggerPort& port, Following& following);
+  void add_events(Following& following) const;
+  /// Nothing of it is armed any more, and its way is told.
+  void end(DebuggerPort& port, Following& following, FollowedWay::End how);
+  void tell(DebuggerPort& port, const Following& following);
+  [[nodiscard]] bool arrived(const ProgramAccess& access, const Registers& registers, Following& following);
+
+  SessionState& state_;
+  std::vector<Following> all_;
+  std::set<int> begun_;  // rules, in this process
+};
+
+}  // namespace refhist

@@ -1,0 +1,127 @@
+#include "session/followed_way.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/short_name.h"
+#include "base/source_lines.h"
+#include "base/text.h"
+
+namespace refhist {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 4> kEnds{"unknown", "returned", "unwound", "running"};
+
+Json count_json(const Count& count) { return count ? Json(*count) : Json(nullptr); }
+
+Count count_of(const Json& json) { return json.is_null() ? Count() : Count(json.get<std::int64_t>()); }
+
+Json step_json(const FollowedStep& step) {
+  Json events = Json::array();
+  for (const FollowedEvent& event : step.events)
+    events.push_back({{"role", role_name(event.role)},
+                      {"count_before", count_json(event.before)},
+                      {"count_after", count_json(event.after)}});
+  return {
+      {"function", step.function}, {"file", step.file}, {"line", step.line}, {"events", std::move(events)}};
+}
+
+FollowedStep step_of(const Json& json) {
+  FollowedStep step{json.at("function").get<std::string>(),
+                    json.at("file").get<std::string>(),
+                    json.at("line").get<unsigned>(),
+                    {}};
+  for (const Json& event : json.at("events")) {
+    const auto role = role_from_name(event.at("role").get<std::string>());
+    if (!role) fail("a step has an unknown role");
+    step.events.push_back({*role, count_of(event.at("count_before")), count_of(event.at("count_after"))});
+  }
+  return step;
+}
+
+std::string shown_count(const Count& count) { return count ? std::to_string(*count) : std::string("?"); }
+
+}  // namespace
+
+bool FollowedWay::gives_back() const {
+  return std::any_of(steps.begin(), steps.end(), [](const FollowedStep& step) {
+    return std::any_of(step.events.begin(), step.events.end(),
+                       [](const FollowedEvent& event) { return event.role == Role::put; });
+  });
+}
+
+std::string FollowedWay::json() const {
+  Json all = Json::array();
+  for (const FollowedStep& step : steps) all.push_back(step_json(step));
+  Json held = Json::array();
+  for (const NewHolder& holder : holders) held.push_back({{"at", holder.at}, {"where", holder.where}});
+  const Json way{{"schema", "refhist-follow/1"},
+                 {"object", object},
+                 {"function", function},
+                 {"end", kEnds[static_cast<std::size_t>(end)]},
+                 {"why_not", why_not},
+                 {"kept_in", kept_in},
+                 {"replaced", replaced ? Json(*replaced) : Json(nullptr)},
+                 {"holders_known", holders_known},
+                 {"holders", std::move(held)},
+                 {"steps", std::move(all)}};
+  return way.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+FollowedWay FollowedWay::of_json(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    FollowedWay way;
+    way.object = json.at("object").get<Address>();
+    way.function = json.at("function").get<std::string>();
+    way.why_not = json.at("why_not").get<std::string>();
+    const auto found = std::find(kEnds.begin(), kEnds.end(), json.at("end").get<std::string>());
+    if (found != kEnds.end()) way.end = static_cast<End>(found - kEnds.begin());
+    way.kept_in = json.at("kept_in").get<std::string>();
+    if (const Json& step = json.at("replaced"); !step.is_null()) way.replaced = step.get<std::size_t>();
+    way.holders_known = json.at("holders_known").get<bool>();
+    for (const Json& holder : json.at("holders"))
+      way.holders.push_back({holder.at("at").get<Address>(), holder.at("where").get<std::string>()});
+    for (const Json& step : json.at("steps")) way.steps.push_back(step_of(step));
+    return way;
+  } catch (const Json::exception& error) {
+    fail("what was followed cannot be read: {}", error.what());
+  }
+}
+
+std::string FollowedWay::title() const {
+  constexpr std::array<std::string_view, 4> kEndings{"it was not followed", "it returned",
+                                                     "it was left by longjmp or an exception",
+                                                     "it had not returned when the program ended"};
+  return fmt::format("{} with {:#x}: {}\n", short_name(function), object,
+                     why_not.empty() ? std::string(kEndings[static_cast<std::size_t>(end)]) : why_not);
+}
+
+std::string FollowedWay::text() const {
+  std::string text;
+  std::string in;
+  std::string file;
+  std::vector<std::string> source;
+  for (const FollowedStep& step : steps) {
+    if (step.function != in && !in.empty()) text += fmt::format("    {}:\n", short_name(step.function));
+    in = step.function;
+    if (step.file != file) source = source_lines(step.file);
+    file = step.file;
+    const std::string line(step.line >= 1 && step.line <= source.size() ? trim(source[step.line - 1])
+                                                                        : std::string_view());
+    text += fmt::format("  {:>5}  {}\n", step.line, line);
+    for (const FollowedEvent& event : step.events)
+      text += fmt::format("           {} {} -> {}\n", role_name(event.role), shown_count(event.before),
+                          shown_count(event.after));
+  }
+  return text;
+}
+
+}  // namespace refhist

@@ -1,0 +1,56 @@
+// The way that one call of a function has gone: its lines, from an event of an object until it was left.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "history/event.h"
+
+namespace refhist {
+
+struct FollowedEvent {
+  Role role = Role::get;
+  Count before;
+  Count after;
+};
+
+struct FollowedStep {
+  std::string function;
+  std::string file;
+  unsigned line = 0;
+  std::vector<FollowedEvent> events;  ///< of the object, in this line and in what it called
+};
+
+/// A word that points at the object when the call returns, and did not at the event.
+struct NewHolder {
+  Address at = 0;     ///< 0: the register of the result
+  std::string where;  ///< OwnerWord::where
+};
+
+struct FollowedWay {
+  enum class End { unknown, returned, unwound, running };
+  Address object = 0;
+  std::string function;  ///< the last one that was followed
+  std::vector<FollowedStep> steps;
+  End end = End::unknown;  ///< unwound: left by longjmp or an exception
+  std::vector<NewHolder> holders;
+  std::string kept_in;                  ///< OwnerWord::where, of the last place in memory that it was kept in
+  std::optional<std::size_t> replaced;  ///< the step that put something else there
+  bool holders_known = false;           ///< the memory was looked at, all of it
+  std::string why_not;                  ///< why it was not followed, or not to its end; empty when it was
+
+  /// It was followed until it had returned.
+  [[nodiscard]] bool whole() const { return why_not.empty() && end == End::returned; }
+  [[nodiscard]] bool gives_back() const;
+  /// JSON, and back. Throws Error for what is none.
+  [[nodiscard]] std::string json() const;
+  static FollowedWay of_json(const std::string& text);
+  /// "handle_reply with 0x5555…: it returned", a line.
+  [[nodiscard]] std::string title() const;
+  /// Its steps, a line each, indented.
+  [[nodiscard]] std::string text() const;
+};
+
+}  // namespace refhist

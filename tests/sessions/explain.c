@@ -1,0 +1,120 @@
+// References that are lost in different ways, each beside others that are given back: `explain WAY`.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct item {
+  int refs;
+  int id;
+};
+
+struct peer {
+  int kind;
+  struct item *reply;
+};
+
+__attribute__((noinline)) struct item *item_new(int id) {
+  struct item *item = malloc(sizeof *item);
+  item->refs = 1;
+  item->id = id;
+  return item;
+}
+
+__attribute__((noinline)) struct item *item_get(struct item *item) {
+  item->refs++;
+  return item;
+}
+
+__attribute__((noinline)) void item_put(struct item *item) {
+  if (--item->refs == 0) free(item);
+}
+
+__attribute__((noinline)) static int parse(struct item *item) { return item->id % 4; }
+
+// An early return.
+__attribute__((noinline)) static int handle(struct item *from) {
+  struct item *item = item_get(from);
+  int value = parse(item);
+  if (value == 3) {
+    fputs("bad\n", stderr);
+    return -1; /* LOST early */
+  }
+  value += item->id;
+  item_put(item);
+  return value;
+}
+
+// A pointer in memory that is overwritten.
+__attribute__((noinline)) static void peer_reply(struct peer *peer, struct item *item) {
+  peer->kind++;
+  peer->reply = item_get(item); /* LOST slot */
+}
+
+__attribute__((noinline)) static void peer_close(struct peer *peer) {
+  if (peer->reply != NULL) item_put(peer->reply);
+  peer->reply = NULL;
+}
+
+// A round of a loop that leaves out the end.
+__attribute__((noinline)) static int sum_of(struct item **items, int count) {
+  int sum = 0;
+  for (int i = 0; i < count; i++) {
+    struct item *item = item_get(items[i]);
+    if (parse(item) == 3) {
+      sum -= item->id;
+      continue; /* LOST round */
+    }
+    sum += item->id;
+    item_put(item);
+  }
+  return sum;
+}
+
+// A reference that is handed to the caller, who forgets it.
+__attribute__((noinline)) static struct item *find(struct item **items, int count, int id) {
+  for (int i = 0; i < count; i++) {
+    if (items[i]->id == id) return item_get(items[i]);
+  }
+  return NULL;
+}
+
+__attribute__((noinline)) static int look_up(struct item **items, int count, int id) {
+  struct item *item = find(items, count, id);
+  if (item == NULL) return 0;
+  if (parse(item) == 3) return -1; /* LOST result */
+  item_put(item);
+  return 1;
+}
+
+/// Leaves nothing of what the stack had below.
+__attribute__((noinline)) static void wipe(void) {
+  volatile char unused[4096];
+  for (unsigned i = 0; i < sizeof unused; i++) unused[i] = 0;
+}
+
+int main(int argc, char **argv) {
+  const char *way = argc > 1 ? argv[1] : "early";
+  struct item *items[4];
+  struct peer *peer = calloc(1, sizeof *peer);
+  // Another course in each run.
+  if (argc > 2) free(malloc(16 * (1 + (unsigned)clock() % 977)));
+  for (int i = 0; i < 4; i++) items[i] = item_new(i);
+  if (strcmp(way, "early") == 0) {
+    for (int i = 0; i < 4; i++) handle(items[i]);
+  } else if (strcmp(way, "slot") == 0) {
+    for (int i = 0; i < 4; i++) {
+      peer_reply(peer, items[i]);
+      if (i != 1) peer_close(peer);
+    }
+  } else if (strcmp(way, "round") == 0) {
+    sum_of(items, 4);
+  } else {
+    for (int i = 0; i < 4; i++) look_up(items, 4, i);
+  }
+  for (int i = 0; i < 4; i++) item_put(items[i]);
+  memset(items, 0, sizeof items);
+  free(peer);
+  wipe();
+  return 0;
+}

@@ -1,0 +1,73 @@
+// Where the way of a lost reference parts from one on which it was given back.
+#include "explain/explanation.h"
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+
+using namespace refhist;
+
+namespace {
+
+constexpr int kPut = 1000;  // added to a line: the put is there
+
+FollowedWay way(const std::vector<int>& lines) {
+  FollowedWay way;
+  way.function = "serve";
+  way.end = FollowedWay::End::returned;
+  for (const int line : lines) {
+    FollowedStep step{"serve", "/nowhere/serve.c", static_cast<unsigned>(line % kPut), {}};
+    if (line >= kPut) step.events.push_back({Role::put, 2, 1});
+    way.steps.push_back(step);
+  }
+  return way;
+}
+
+std::optional<unsigned> parted_in(const std::vector<int>& lost, const std::vector<int>& kept) {
+  const auto found = parting(way(lost), way(kept));
+  return found ? std::optional(found->line) : std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("ways part at the line that only the lost one has") {
+  CHECK(parted_in({1, 2, 5, 9}, {1, 2, 7, kPut + 8, 9}) == 5);
+  CHECK(parted_in({1, 2, 3, 2, 3, 9}, {1, 2, kPut + 8, 9}) == 3);
+}
+
+TEST_CASE("of several lines it is the last one, if that leaves; the source must say so") {
+  CHECK(!parted_in({1, 2, 5, 6, 9}, {1, 2, 7, kPut + 8, 9}));
+}
+
+TEST_CASE("a branch around the put has no line of its own") {
+  CHECK(parted_in({1, 2, 9}, {1, 2, kPut + 8, 9}) == 2);
+}
+
+TEST_CASE("a round of a loop ends where the next reference is taken") {
+  CHECK(parted_in({1, 2, 5, 0, 1, 2, kPut + 8, 0}, {1, 2, kPut + 8, 0, 1, 2, 5, 0}) == 5);
+}
+
+TEST_CASE("a loop that gives back behind its end takes the next one over the last") {
+  const auto found = parting(way({1, 2, 3, 1, 2, 3, kPut + 8, 9}), way({1, 2, 3, kPut + 8, 9}));
+  REQUIRE(found);
+  CHECK(found->taken_again);
+  CHECK(found->line == 1);
+}
+
+TEST_CASE("nothing is said of ways that give back or are the same") {
+  CHECK(!parted_in({1, 2, kPut + 8, 9}, {1, 2, kPut + 8, 9}));
+  CHECK(!parted_in({}, {1, kPut + 2}));
+}
+
+TEST_CASE("a way is the same when it has been written and read") {
+  FollowedWay written = way({1, 2, kPut + 8});
+  written.object = 0x5555;
+  written.kept_in = "heap block 0x1+0x8";
+  written.replaced = 1;
+  written.holders = {{0, "the result"}};
+  const FollowedWay read = FollowedWay::of_json(written.json());
+  CHECK(read.json() == written.json());
+  CHECK(read.gives_back());
+  CHECK_THROWS_AS(FollowedWay::of_json("{}"), Error);
+  CHECK_THROWS_AS(FollowedWay::of_json("no"), Error);
+}
