@@ -37,7 +37,7 @@ std::string CounterWatchpoints::call_back(lldb::SBDebugger& debugger, lldb::SBWa
 
 std::string CounterWatchpoints::place(lldb::SBDebugger& debugger, lldb::SBTarget& target, Address address,
                                       unsigned size) {
-  delete_retired(target);
+  if (!telling_) delete_retired(target);
   lldb::SBError error;
   lldb::SBWatchpoint watchpoint = target.WatchAddress(address, size, false, true, error);
   if (error.Fail() || !watchpoint.IsValid())

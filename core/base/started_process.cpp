@@ -65,7 +65,11 @@ bool StartedProcess::has_ended() {
   return ended_;
 }
 
-void StartedProcess::kill() const {
+void StartedProcess::ask_to_end() const {
+  if (!ended_) ::kill(pid_, SIGTERM);
+}
+
+void StartedProcess::kill() {
   if (!ended_) ::kill(-pid_, SIGKILL);
 }
 

@@ -25,8 +25,9 @@ class StartedProcess {
   /// To be waited for: readable when it has ended; negative where the kernel has none.
   [[nodiscard]] int file() const { return file_; }
   bool has_ended();
+  void ask_to_end() const;  ///< SIGTERM
   /// With what it has started, but for its program.
-  void kill() const;
+  void kill();
 
  private:
   pid_t pid_ = 0;

@@ -166,7 +166,9 @@ void run_track(CommandContext& context) {
   }
   if (automatic) context.text += track_auto(context);
   context.text += notes;
-  context.state.orders.push_back(order_of(arguments));
+  std::vector<std::string>& orders = context.state.orders;
+  const std::string order = order_of(arguments);
+  if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(order);
 }
 
 namespace {
@@ -211,6 +213,9 @@ void run_untrack(CommandContext& context) {
       if (std::find(families.begin(), families.end(), id) == families.end()) families.push_back(id);
     }
   }
+  for (const std::string& word : words)
+    std::erase_if(context.state.orders,
+                  [&](const std::string& order) { return trim(order) == quoted_word(word); });
   for (const FamilyId id : families) {
     context.tracker.untrack(context.port, id);
     std::size_t kept = 0;

@@ -5,13 +5,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "base/interruption.h"
-#include "base/process_file.h"
 #include "base/scratch_folder.h"
 #include "base/started_process.h"
 #include "base/text.h"
@@ -23,7 +21,9 @@ namespace refhist {
 namespace {
 
 constexpr int kBetweenQuestions = 100;  // milliseconds
-constexpr int kToEnd = 5000;            // that refhist-run gets to end its program and its debugger
+constexpr int kToEnd = 10000;           // that refhist-run gets to end its program and its debugger
+
+constexpr double kToSave = 90;  // seconds that refhist-run may take once its program has ended
 
 std::vector<std::string> environment_of(const ProgramIdentity& program) {
   if (!program.environment.empty()) return program.environment;
@@ -39,7 +39,7 @@ std::vector<std::string> command_of(const SecondRun& run, const std::vector<std:
                                  "--fail-on",
                                  "none",
                                  "--timeout",
-                                 fmt::format("{:.0f}", run.seconds),
+                                 fmt::format("{}", run.seconds),
                                  "--quiet"};
   for (const std::string& setting : run.settings)
     words.insert(words.end(), {"--set", replace_all(setting, " ", "=")});
@@ -57,24 +57,27 @@ void wait_some(const StartedProcess& process, int milliseconds) {
 }
 
 void end(StartedProcess& process) {
-  signal_process(process.file(), SIGTERM);
+  process.ask_to_end();
   for (int waited = 0; waited < kToEnd && !process.has_ended(); waited += kBetweenQuestions)
     wait_some(process, kBetweenQuestions);
   process.kill();
+  while (!process.has_ended()) wait_some(process, kBetweenQuestions);
 }
 
-void wait_for(StartedProcess& process) {
+void wait_for(StartedProcess& process, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   try {
     while (!process.has_ended()) {
       wait_some(process, kBetweenQuestions);
+      if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds + kToSave)
+        fail("the second run did not come to its end");
       Interruption::check([&] {
         return fmt::format("running the program again, {} s",
                            std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count());
       });
     }
-  } catch (const Interrupted&) {
+  } catch (const Error&) {
     end(process);
     throw;
   }
@@ -101,7 +104,7 @@ void SecondRun::run(const std::vector<std::string>& follow) const {
                                     .errors = scratch.path() + "/errors",
                                     .folder = program.folder};
   StartedProcess process(command_of(*this, follow), environment_of(program), files);
-  wait_for(process);
+  wait_for(process, seconds);
   if (const std::string message = last_message(files.errors); !message.empty())
     fail("the second run failed: {}", message);
 }

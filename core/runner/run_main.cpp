@@ -148,13 +148,13 @@ int run(const RunOptions& options, const Inherited& inherited) {
   session.run();
   if (const auto refused = refused_order(session.script(), session.log())) throw UsageError(*refused);
   Histories histories(session);
+  save_histories(session, options.save);
   const std::string explained = options.explain ? explain_leaks(histories, session, options) : std::string();
   const Check check = judge(histories, session, options);
   if (!options.quiet) {
     const std::string report = printable(check_report(check) + explained);
     show(wants_colour(STDERR_FILENO) ? coloured(report) : report);
   }
-  save_histories(session, options.save);
   write_reports(check, options);
   if (!histories.program().cut_short.empty() && session.why_cut_short().empty())
     tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));

@@ -90,11 +90,13 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
     following.module = place.loaded->id;
     following.bias = place.loaded->bias;
     step(following, place.pc, false);
+    if (following.way.steps.empty()) fail("the line of {} there is not known", rule.follow->function);
     arm(access.port(), following, place.pc - 1);
     const OwnerWords words = words_of(access.port(), following.object);
     following.looked = words.why_not_all.empty();
     for (const OwnerWord& word : words.words) following.known.insert(word.at);
   } catch (const Error& error) {
+    disarm(access.port(), following);
     following.way.why_not = error.what();
     return tell(access.port(), following);
   }
@@ -116,6 +118,7 @@ void ActivationFollower::arm(DebuggerPort& port, Following& following, Address i
   const Module& module = *loaded->module;
   const auto function = module.function_at(inside - following.bias);
   if (!function) fail("where {} begins and ends is not known", following.order.function);
+  following.entry = function->address + following.bias;
   const FileRange range{function->address, function->address + function->size};
   const std::vector<LineRow> rows = module.line_rows(range, function->address);
   if (rows.size() > kMostLines) fail("{} has too many lines", following.order.function);
@@ -181,10 +184,13 @@ void ActivationFollower::add_holders(DebuggerPort& port, const Registers& regist
   const Object& object = state_.history.object(following.object);
   if (object.state != ObjectState::live) return;
   following.way.holders = new_holders(port, following, following.way.holders_known);
-  const Address result = registers[kRax];
-  if (following.has_result && result >= object.address &&
-      result < object.address + std::max<std::uint64_t>(object.size, 1))
-    following.way.holders.push_back({0, "the result"});
+  // A small structure comes back in both.
+  for (const unsigned reg : {kRax, kRdx}) {
+    const Address result = registers[reg];
+    if (following.has_result && result >= object.address &&
+        result < object.address + std::max<std::uint64_t>(object.size, 1))
+      following.way.holders.push_back({0, "the result"});
+  }
 }
 
 bool ActivationFollower::left_inlined(const ProgramAccess& access, const Registers& registers,
@@ -259,6 +265,9 @@ void ActivationFollower::enter(const ProgramAccess& access, const Registers& reg
     following.module = loaded->id;
     following.bias = loaded->bias;
     step(following, frames[i].pc, false);
+    const std::vector<FollowedStep>& steps = following.way.steps;
+    if (steps.empty() || steps.back().function != named->function)
+      fail("the line of {} there is not known", named->function);
     return arm(access.port(), following, frames[i].pc - 1);
   }
   fail("it was handed to code without debug information");
@@ -267,7 +276,12 @@ void ActivationFollower::enter(const ProgramAccess& access, const Registers& reg
 bool ActivationFollower::watch(DebuggerPort& port, Following& following,
                                const std::vector<NewHolder>& holders) {
   if (holders.size() > kMostWatched) return false;
+  const auto taken = [&](Address word) {
+    return std::any_of(all_.begin(), all_.end(),
+                       [&](const Following& one) { return one.watched.contains(word); });
+  };
   for (const NewHolder& holder : holders) {
+    if (taken(holder.at & ~Address{7})) fail("{} is watched already", holder.where);
     const std::string why_not = port.place_watchpoint(holder.at & ~Address{7}, 8);
     if (!why_not.empty()) fail("{} cannot be watched: {}", holder.where, why_not);
     following.watched.insert(holder.at & ~Address{7});
@@ -298,6 +312,17 @@ bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address 
   return true;
 }
 
+bool ActivationFollower::more_puts_since(const Following& following) const {
+  std::int64_t more = 0;
+  state_.history.read_back_while(following.object, [&](const EventLog::Entry& entry) {
+    if (entry.id <= following.told) return false;
+    if (entry.event.role == Role::put) ++more;
+    if ((entry.event.role == Role::get || entry.event.role == Role::try_get) && !entry.event.failed) --more;
+    return true;
+  });
+  return more > 0;
+}
+
 bool ActivationFollower::was_put_by(const Following& following) const {
   const EventId last = state_.history.object(following.object).last_event;
   if (last <= following.told) return false;
@@ -325,6 +350,8 @@ void ActivationFollower::replaced(const ProgramAccess& access, long tid, Followi
   following.tid = tid;
   enter(access, *registers, following);
   if (was_put_by(following)) fail("{} gave it back", short_name(following.order.function));
+  if (more_puts_since(following))
+    fail("a reference was given back while the pointer was in {}", following.way.kept_in);
   following.told = state_.history.object(following.object).last_event;
   following.way.replaced = following.way.steps.empty() ? 0 : following.way.steps.size() - 1;
 }
@@ -352,7 +379,8 @@ bool ActivationFollower::arrived(const ProgramAccess& access, const Registers& r
   const std::vector<RawFrame> frames = frames_of(state_.unwinder, access, registers, 1);
   if (frames.empty() || frames.front().cfa == 0 || frames.front().cfa < following.cfa) return false;
   add_events(following);
-  if (frames.front().cfa > following.cfa) {
+  // Left by longjmp or an exception, and maybe called again.
+  if (frames.front().cfa > following.cfa || pc == following.entry) {
     end(access.port(), following, FollowedWay::End::unwound);
     return true;
   }
@@ -370,7 +398,14 @@ void ActivationFollower::passed(const ProgramAccess& access, long tid, const Reg
   for (std::size_t i = all_.size(); i-- > 0;) {
     Following& following = all_[i];
     if (following.tid != tid || !following.armed.contains(registers.pc())) continue;
-    if (arrived(access, registers, following)) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i));
+    bool over = true;
+    try {
+      over = arrived(access, registers, following);
+    } catch (const Error& error) {  // the object may have been folded meanwhile
+      following.way.why_not = error.what();
+      end(access.port(), following, FollowedWay::End::unknown);
+    }
+    if (over) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -397,11 +432,22 @@ void ActivationFollower::tell(DebuggerPort& port, const Following& following) {
   }
 }
 
+void ActivationFollower::stop(DebuggerPort& port, const std::string& why) {
+  for (Following& following : all_) {
+    following.way.why_not = why;
+    end(port, following, FollowedWay::End::unknown);
+  }
+  all_.clear();
+}
+
 void ActivationFollower::process_gone(DebuggerPort& port) {
   for (Following& following : all_) {
-    if (following.watched.empty()) add_events(following);
-    following.watched.clear();
     following.way.end = FollowedWay::End::running;
+    try {
+      if (following.watched.empty()) add_events(following);
+    } catch (const Error& error) {
+      following.way.why_not = error.what();
+    }
     tell(port, following);
   }
   all_.clear();

@@ -25,6 +25,8 @@ class ActivationFollower {
   void refuse(DebuggerPort& port, const StopRule& rule, const std::string& why);
   /// A thread stands at a breakpoint of ours, maybe at one of these.
   void passed(const ProgramAccess& access, long tid, const Registers& registers);
+  /// Nothing is followed any more: the history or the rules are about to change.
+  void stop(DebuggerPort& port, const std::string& why);
   /// The process is gone: what has not come to its end is told as far as it went.
   void process_gone(DebuggerPort& port);
   /// A watched word has changed. False when none of these.
@@ -39,6 +41,7 @@ class ActivationFollower {
     long tid = 0;
     Address cfa = 0;
     Address return_pc = 0;
+    Address entry = 0;  ///< where the function begins
     ModuleId module;
     Address bias = 0;
     std::set<Address> armed;
@@ -81,6 +84,8 @@ class ActivationFollower {
   bool watch(DebuggerPort& port, Following& following, const std::vector<NewHolder>& holders);
   void replaced(const ProgramAccess& access, long tid, Following& following);
   /// The object's last event is a put by the function, just before.
+  /// Since then, more references to it were given back than taken.
+  [[nodiscard]] bool more_puts_since(const Following& following) const;
   [[nodiscard]] bool was_put_by(const Following& following) const;
   /// An inlined function was left, and nothing has the pointer any more.
   bool left_inlined(const ProgramAccess& access, const Registers& registers, Following& following);

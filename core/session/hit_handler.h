@@ -37,6 +37,7 @@ class HitHandler {
   bool changed(DebuggerPort& port, long tid, Address word) {
     return follower_.changed(ProgramAccess(port, state_.process, state_.tracer_here), tid, word);
   }
+  void stop_following(DebuggerPort& port, const std::string& why) { follower_.stop(port, why); }
   /// After the last hit.
   void process_gone(DebuggerPort& port) { follower_.process_gone(port); }
 

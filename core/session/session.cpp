@@ -104,6 +104,17 @@ bool is_expression(DebuggerPort& port, const std::string& word) {
 }
 }  // namespace
 
+namespace {
+/// Events or rules are gone after it.
+bool ends_following(const Command& command, const Arguments& arguments) {
+  const std::string& verb = command.verb;
+  const bool changes_rule = !arguments.words().empty() &&
+                            (arguments.words().front() == "delete" || arguments.words().front() == "disable");
+  return verb == "reset" || verb == "stop" || verb == "untrack" || verb == "open" ||
+         (verb == "follow" && changes_rule);
+}
+}  // namespace
+
 void Session::Impl::run_command(DebuggerPort& port, std::string_view line, CommandResult& result) {
   std::string_view rest = trim(line);
   const std::size_t space = rest.find_first_of(" \t");
@@ -118,6 +129,8 @@ void Session::Impl::run_command(DebuggerPort& port, std::string_view line, Comma
   const Arguments arguments(split_words(rest), command->options, command->verb);
   const Interruption listening = listen(port, LongWork::For::command);
   CommandContext context{state_, tracker_, port, arguments, watches_, {}, -1};
+  if (ends_following(*command, arguments))
+    hits_.stop_following(port, fmt::format("refhist {} came meanwhile", command->verb));
   command->run(context);
   result.text = std::move(context.text);
   result.quit_status = context.quit_status;

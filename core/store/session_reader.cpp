@@ -578,6 +578,7 @@ void SessionReader::take_over(SessionState& state) {
   state.namer.modules_changed();
   state.scan = std::move(scan_);
   state.snapshots = std::move(snapshots_);
+  state.confirmed.clear();
   state.folded = std::move(folded_);
   state.over_limit = false;
   state.end = end;

@@ -27,19 +27,28 @@ class Watchpoints:
         self._changed = changed
         self._placed = {}
         self._retired = []
+        self._telling = False  # the stop() of one of these runs
 
     def place(self, address, size):
         """Raises gdb.error with the reason when there is no register for it."""
-        self.delete_retired()
+        if not self._telling:
+            self.delete_retired()
         used = [b for b in gdb.breakpoints() or () if b.visible and b.enabled and b.type in _in_registers()]
         if len(used) + len(self._placed) >= _MOST:
             raise gdb.error(f"the processor has {_MOST} debug registers, and all are in use")
         with gdb.with_parameter("can-use-hw-watchpoints", 1), gdb.with_parameter("language", "c"):
-            made = OurWatchpoint(address, size, self._changed)
+            made = OurWatchpoint(address, size, self._tell)
         if made.type != gdb.BP_HARDWARE_WATCHPOINT:
             made.delete()
             raise gdb.error("GDB has no hardware watchpoint for it")
         self._placed[address] = made
+
+    def _tell(self, address):
+        self._telling = True
+        try:
+            self._changed(address)
+        finally:
+            self._telling = False
 
     def remove(self, address):
         """It may be the one whose stop() is running: GDB does not survive its deletion."""
