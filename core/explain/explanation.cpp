@@ -149,9 +149,26 @@ std::pair<FollowedWay, std::size_t> last_part(const FollowedWay& way) {
   return {std::move(part), begin};
 }
 
+/// Later in the same call more was given back than was taken in that line again: it may have been this one.
+bool gives_back_later(const FollowedWay& lost) {
+  std::int64_t more = 0;
+  for (std::size_t i = 0; i < lost.steps.size(); ++i) {
+    const bool again = i > 0 && line_of(lost.steps[i]) == line_of(lost.steps.front());
+    for (const FollowedEvent& event : lost.steps[i].events) {
+      if (event.role == Role::put) ++more;
+      if (again && (event.role == Role::get || event.role == Role::try_get)) --more;
+    }
+  }
+  return more > 0;
+}
+
 void confirm_parted(Explanation& explanation) {
   const auto [lost, begin] = last_part(explanation.lost);
   const std::string name = short_name(lost.function);
+  if (gives_back_later(lost)) {
+    explanation.why_not = fmt::format("this call of {} gave a reference back, too", name);
+    return;
+  }
   const auto kept = std::find_if(explanation.kept.begin(), explanation.kept.end(),
                                  [&, &last = lost](const FollowedWay& way) {
                                    return way.function == last.function && way.whole() && way.gives_back();

@@ -87,6 +87,17 @@ __attribute__((noinline)) static int look_up(struct item **items, int count, int
   return 1;
 }
 
+// A pointer that has moved on in memory before it is forgotten.
+__attribute__((noinline)) static void move(struct peer *to, struct peer *from) {
+  to->reply = from->reply;
+  from->reply = NULL;
+}
+
+__attribute__((noinline)) static void forget(struct peer *peer) {
+  peer->kind++;
+  peer->reply = NULL; /* LOST moved */
+}
+
 /// Leaves nothing of what the stack had below.
 __attribute__((noinline)) static void wipe(void) {
   volatile char unused[4096];
@@ -97,6 +108,7 @@ int main(int argc, char **argv) {
   const char *way = argc > 1 ? argv[1] : "early";
   struct item *items[4];
   struct peer *peer = calloc(1, sizeof *peer);
+  struct peer *other = calloc(1, sizeof *other);
   // Another course in each run.
   if (argc > 2) free(malloc(16 * (1 + (unsigned)clock() % 977)));
   for (int i = 0; i < 4; i++) items[i] = item_new(i);
@@ -109,12 +121,20 @@ int main(int argc, char **argv) {
     }
   } else if (strcmp(way, "round") == 0) {
     sum_of(items, 4);
+  } else if (strcmp(way, "moved") == 0) {
+    for (int i = 0; i < 4; i++) {
+      peer_reply(peer, items[i]);
+      move(other, peer);
+      if (i == 1) forget(other);
+      peer_close(other);
+    }
   } else {
     for (int i = 0; i < 4; i++) look_up(items, 4, i);
   }
   for (int i = 0; i < 4; i++) item_put(items[i]);
   memset(items, 0, sizeof items);
   free(peer);
+  free(other);
   wipe();
   return 0;
 }

@@ -24,7 +24,7 @@ def run_to_end(d, *arguments):
 
 def confirmed(d, way):
     run_to_end(d, way)
-    told = only(d.refhist_json("explain --json")["explanations"], "explanations")
+    told = only(d.refhist_json("explain")["explanations"], "explanations")
     equal(told["why_not"], "", "why nothing is confirmed")
     equal(told["confirmed"]["line"], line_lost(way), "line")
     # From then on, every report says so.
@@ -53,6 +53,10 @@ def test_round_of_a_loop(d):
 def test_handed_to_the_caller(d):
     told = confirmed(d, "result")
     equal(told["confirmed"]["function"], "look_up", "function")
+
+
+def test_moved_in_memory(d):
+    confirmed(d, "moved")
 
 
 def test_text(d):
