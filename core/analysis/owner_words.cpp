@@ -91,6 +91,10 @@ class OwnerScan {
 
 }  // namespace
 
+AddressRange extent_of(const Object& object) {
+  return {object.address, object.address + std::max<std::uint64_t>(object.size, 1)};
+}
+
 OwnerWords find_owner_words(DebuggerPort& port, const ModuleMap& modules, AddressRange object,
                             const ReachOptions& options) {
   return OwnerScan(port, modules, object, options).run();

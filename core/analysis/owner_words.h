@@ -7,6 +7,7 @@
 
 #include "analysis/reachability.h"
 #include "analysis/reachability_ranges.h"
+#include "history/object.h"
 
 namespace refhist {
 
@@ -20,6 +21,9 @@ struct OwnerWords {
   std::vector<OwnerWord> words;  ///< registers first, then by address
   std::string why_not_all;       ///< why some may be missing; empty when none is
 };
+
+/// Of the object; a byte of one whose size is not known.
+AddressRange extent_of(const Object& object);
 
 /// Words inside the object itself are no owners.
 OwnerWords find_owner_words(DebuggerPort& port, const ModuleMap& modules, AddressRange object,

@@ -1,4 +1,4 @@
-// A folder for files that nobody needs once refhist-run has ended. Those of sessions that were killed are
+// A folder for files that nobody needs once what made them has ended. Those of sessions that were killed are
 // removed by the next one.
 #pragma once
 

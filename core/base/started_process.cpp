@@ -69,7 +69,7 @@ void StartedProcess::ask_to_end() const {
   if (!ended_) ::kill(pid_, SIGTERM);
 }
 
-void StartedProcess::kill() {
+void StartedProcess::kill() const {
   if (!ended_) ::kill(-pid_, SIGKILL);
 }
 

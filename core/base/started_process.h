@@ -27,7 +27,7 @@ class StartedProcess {
   bool has_ended();
   void ask_to_end() const;  ///< SIGTERM
   /// With what it has started, but for its program.
-  void kill();
+  void kill() const;
 
  private:
   pid_t pid_ = 0;

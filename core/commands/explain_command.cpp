@@ -16,9 +16,6 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kMostExplained = 8;  // leaks in one second run
-constexpr double kSeconds = 120;
-
 bool is_fingerprint(const std::string& word) {
   constexpr std::size_t kDigits = 16;
   return word.size() == kDigits && word.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -60,12 +57,8 @@ void expect_repeatable(const SessionState& state) {
 void run_explain(CommandContext& context) {
   SessionState& state = context.state;
   expect_repeatable(state);
-  SecondRun second{runner_beside(state.families_folder),
-                   std::string(context.port.name()),
-                   recording_settings(state),
-                   state.orders,
-                   state.program,
-                   kSeconds};
+  SecondRun second{runner_beside(state.families_folder), std::string(context.port.name()),
+                   recording_settings(state), state.orders, state.program};
   if (context.arguments.has("--timeout")) {
     second.seconds = static_cast<double>(context.arguments.number("--timeout", 0));
     if (second.seconds < 1) fail("--timeout needs seconds, 1 or more");

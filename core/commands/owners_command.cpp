@@ -91,8 +91,7 @@ OwnerWords find_words(CommandContext& context, const Object& object) {
     return work.go_on(
         [&] { return fmt::format("looking for owners: {} of {} MiB", done >> 20, total >> 20); });
   };
-  const Address end = object.address + std::max<std::uint64_t>(object.size, 1);
-  return find_owner_words(context.port, state.modules, {object.address, end}, options);
+  return find_owner_words(context.port, state.modules, extent_of(object), options);
 }
 
 }  // namespace

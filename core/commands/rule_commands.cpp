@@ -128,12 +128,12 @@ void read_event(const CommandContext& context, const std::string& word, StopRule
 
 void run_rule(CommandContext& context, RuleKind kind) {
   const Arguments& arguments = context.arguments;
-  const bool names_event = (kind == RuleKind::event || kind == RuleKind::follow) &&
-                           arguments.words().size() == 1 && arguments.words().front().starts_with('#');
-  if (!arguments.words().empty() && !names_event) return change_rule(context, arguments.words(), kind);
-  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
   StopRule rule;
   rule.kind = kind;
+  const bool names_event =
+      rule.names_event() && arguments.words().size() == 1 && arguments.words().front().starts_with('#');
+  if (!arguments.words().empty() && !names_event) return change_rule(context, arguments.words(), kind);
+  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
   rule.families = arguments.all("--family");
   for (const std::string& glob : rule.families) {
     const std::vector<std::string> names = context.state.tracked_names();

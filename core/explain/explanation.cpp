@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -24,11 +25,6 @@ using Line = std::pair<std::string, unsigned>;
 
 Line line_of(const FollowedStep& step) { return {step.file, step.line}; }
 
-bool puts_in(const FollowedStep& step) {
-  return std::any_of(step.events.begin(), step.events.end(),
-                     [](const FollowedEvent& event) { return event.role == Role::put; });
-}
-
 /// Steps until the way comes back to where it began: what follows is about the next reference.
 std::size_t one_round(const FollowedWay& way) {
   for (std::size_t i = 2; i < way.steps.size(); ++i) {
@@ -37,11 +33,15 @@ std::size_t one_round(const FollowedWay& way) {
   return way.steps.size();
 }
 
+/// Nothing when the source is not there.
+std::optional<std::string> source_of(const std::string& file, unsigned line) {
+  const std::vector<std::string> source = source_lines(file);
+  return line == 0 || line > source.size() ? std::nullopt : std::optional(source[line - 1]);
+}
+
 /// The line has a statement that leaves: its source is there, and says so.
 bool leaves(const std::string& file, unsigned line) {
-  const std::vector<std::string> source = source_lines(file);
-  if (line == 0 || line > source.size()) return false;
-  const std::string& text = source[line - 1];
+  const std::string text = source_of(file, line).value_or("");
   for (const std::string_view word : {"return", "continue", "break", "goto", "throw"}) {
     const std::size_t at = text.find(word);
     if (at == std::string::npos) continue;
@@ -56,8 +56,8 @@ bool leaves(const std::string& file, unsigned line) {
 
 /// By its source, the line puts something somewhere; also where no source is there.
 bool assigns(const FollowedStep& step) {
-  const std::vector<std::string> source = source_lines(step.file);
-  return step.line == 0 || step.line > source.size() || source[step.line - 1].find('=') != std::string::npos;
+  const auto text = source_of(step.file, step.line);
+  return !text || text->find('=') != std::string::npos;
 }
 
 /// In its last round a way comes to the head of the loop, where the other one went on to the next reference.
@@ -189,7 +189,8 @@ void confirm_parted(Explanation& explanation) {
         name);
     return;
   }
-  const unsigned put = std::find_if(kept->steps.begin(), kept->steps.end(), puts_in)->line;
+  const unsigned put =
+      std::find_if(kept->steps.begin(), kept->steps.end(), std::mem_fn(&FollowedStep::gives_back))->line;
   const std::string what = part->taken_again ? "took the next one before it had given this one back"
                                              : "left this way without giving it back";
   set_confirmed(
@@ -216,7 +217,7 @@ void judge(Explanation& explanation) {
     explanation.why_not = fmt::format("{} has handed it on: {} pointed at the object when it returned", name,
                                       lost.holders.front().where);
   } else if (lost.replaced && std::any_of(lost.steps.begin() + static_cast<std::ptrdiff_t>(*lost.replaced),
-                                          lost.steps.end(), puts_in)) {
+                                          lost.steps.end(), std::mem_fn(&FollowedStep::gives_back))) {
     explanation.why_not =
         fmt::format("{}, which took the pointer out of {}, gave a reference back", name, lost.kept_in);
   } else if (lost.replaced && !assigns(lost.steps[*lost.replaced])) {
@@ -260,7 +261,9 @@ std::optional<Parting> parting(const FollowedWay& lost, const FollowedWay& kept)
   const std::size_t kept_end = one_round(kept);
   const std::size_t end = until_head(lost, one_round(lost), kept, kept_end);
   const auto rounds_end = lost.steps.begin() + static_cast<std::ptrdiff_t>(end);
-  if (lost.steps.empty() || std::any_of(lost.steps.begin(), rounds_end, puts_in)) return std::nullopt;
+  if (lost.steps.empty() ||
+      std::any_of(lost.steps.begin(), rounds_end, std::mem_fn(&FollowedStep::gives_back)))
+    return std::nullopt;
   const std::set<Line> common = lines_of(kept, kept_end);
   std::optional<std::size_t> at;
   std::set<Line> own;

@@ -9,13 +9,16 @@
 
 namespace refhist {
 
+inline constexpr double kExplainSeconds = 120;    ///< until it is given up, unless said otherwise
+inline constexpr std::size_t kMostExplained = 8;  ///< leaks in one second run
+
 struct SecondRun {
   std::string runner;                 ///< refhist-run
   std::string debugger;               ///< "gdb" or "lldb"
   std::vector<std::string> settings;  ///< words for `refhist set`, one entry each
   std::vector<std::string> tracked;   ///< words for `refhist track`, one entry each
   ProgramIdentity program;
-  double seconds = 120;  ///< until it is given up
+  double seconds = kExplainSeconds;  ///< until it is given up
 
   /// With these words for `refhist follow`, one entry each. Throws Error: it could not be started, took too
   /// long, or failed; Interrupted.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/types.h"
 #include "probes/family.h"
@@ -11,6 +12,8 @@ namespace refhist {
 
 /// A count that may be unknown.
 using Count = std::optional<std::int64_t>;
+/// "?" when it is unknown.
+inline std::string shown_count(const Count& count) { return count ? std::to_string(*count) : "?"; }
 
 /// How the count after an event is known.
 enum class CountSource : std::uint8_t { unknown, derived, read };

@@ -11,6 +11,7 @@
 #include "base/short_name.h"
 #include "base/system_path.h"
 #include "base/text.h"
+#include "base/text_hash.h"
 #include "reports/blind_spots.h"
 #include "reports/cycle_path.h"
 #include "reports/finding_list.h"
@@ -21,12 +22,6 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kFingerprintFrames = 4;
-
-std::string hash_text(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return fmt::format("{:016x}", hash);
-}
 
 /// Function names of the innermost frames: no addresses, lines or clone suffixes.
 std::string normalised(SessionState& state, EventId id) {
@@ -45,7 +40,7 @@ std::string fingerprint(SessionState& state, Verdict verdict, FamilyId family,
                         std::initializer_list<EventId> events) {
   std::string text = fmt::format("{}|{}", verdict_name(verdict), state.family_name(family));
   for (const EventId id : events) text += "|" + normalised(state, id);
-  return hash_text(text);
+  return TextHash().add(text).hex();
 }
 
 /// Of what nobody can decide: one for a family and a cause, however many objects and places there are.
@@ -53,7 +48,9 @@ std::string fingerprint_of_doubt(const SessionState& state, Verdict verdict, Fam
                                  const std::string& why) {
   std::string cause = why.substr(0, why.find(';'));
   std::erase_if(cause, [](unsigned char c) { return std::isdigit(c) != 0; });
-  return hash_text(fmt::format("{}|{}|{}", verdict_name(verdict), state.family_name(family), cause));
+  return TextHash()
+      .add(fmt::format("{}|{}|{}", verdict_name(verdict), state.family_name(family), cause))
+      .hex();
 }
 
 /// Of what was seen happening. A loop that goes on with a dead object makes millions of them at few places.

@@ -16,13 +16,13 @@ namespace refhist {
 namespace {
 
 std::string count_text(const Event& event) {
-  const auto show = [](const Count& count) { return count ? fmt::format("{}", *count) : std::string("?"); };
-  if (event.role == Role::init || event.role == Role::alloc) return fmt::format("-> {}", show(event.after));
+  if (event.role == Role::init || event.role == Role::alloc)
+    return fmt::format("-> {}", shown_count(event.after));
   if (event.role == Role::free)
-    return event.before ? fmt::format("at {}", show(event.before)) : std::string();
-  if (event.failed) return fmt::format("{} (failed)", show(event.before));
+    return event.before ? fmt::format("at {}", shown_count(event.before)) : std::string();
+  if (event.failed) return fmt::format("{} (failed)", shown_count(event.before));
   const char* mark = event.after_source == CountSource::derived ? "" : event.after ? "=" : "";
-  return fmt::format("{} -> {}{}", show(event.before), show(event.after), mark);
+  return fmt::format("{} -> {}{}", shown_count(event.before), shown_count(event.after), mark);
 }
 
 std::string outstanding_line(const History& history, ObjectId id) {

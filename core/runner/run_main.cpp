@@ -28,6 +28,7 @@
 #include "runner/histories.h"
 #include "runner/refused_order.h"
 #include "runner/run_session.h"
+#include "session/program_identity.h"
 
 namespace {
 
@@ -99,11 +100,8 @@ void refuse_bad_files(const RunOptions& options) {
 
 /// What refhist-run was given, for a second run.
 ProgramIdentity program_of(const RunOptions& options) {
-  namespace fs = std::filesystem;
   ProgramIdentity program{find_program(options.program.front()), options.program, 0};
-  std::error_code error;
-  const fs::path input = fs::read_symlink("/proc/self/fd/0", error);
-  if (!error && fs::is_regular_file(input, error)) program.input = input.string();
+  program.input = input_of("self");
   return program;
 }
 
@@ -119,9 +117,8 @@ std::vector<std::string> recording_settings(const RunOptions& options) {
 
 /// Runs the program again for its leaks. Returns what is to be shown.
 std::string explain_leaks(Histories& histories, const RunSession& session, const RunOptions& options) {
-  constexpr std::size_t kMost = 8;
   SessionState& state = histories.program();
-  const std::vector<ObjectId> objects = explainable(state, kMost);
+  const std::vector<ObjectId> objects = explainable(state, kMostExplained);
   if (objects.empty()) return {};
   std::error_code error;
   const SecondRun second{std::filesystem::read_symlink("/proc/self/exe", error).string(),

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "commands/command.h"
+#include "explain/second_run.h"
 #include "history/history.h"
 
 namespace refhist {
@@ -33,7 +34,7 @@ struct RunOptions {
   std::optional<double> timeout_seconds;
   std::vector<std::string> followed;  ///< words for `refhist follow`, one entry for each command
   bool explain = false;               ///< leaks are run again
-  double explain_seconds = 120;
+  double explain_seconds = kExplainSeconds;
   bool children = false;  ///< processes that the program makes are followed
   bool aslr = false;      ///< addresses are random, as without a debugger
   bool propagate_exit = false;

@@ -67,7 +67,6 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
                                const StopRule& rule) {
   if (!begun_.insert(rule.number).second) return;
   Following following;
-  following.rule = rule.number;
   following.order = *rule.follow;
   following.way.function = rule.follow->function;
   following.tid = tid;
@@ -158,12 +157,9 @@ bool ActivationFollower::step(Following& following, Address pc, bool exact) {
 }
 
 OwnerWords ActivationFollower::words_of(DebuggerPort& port, ObjectId id) const {
-  const Object& object = state_.history.object(id);
   ReachOptions options;
   options.ignored = state_.agent.own_memory();
-  return find_owner_words(port, state_.modules,
-                          {object.address, object.address + std::max<std::uint64_t>(object.size, 1)},
-                          options);
+  return find_owner_words(port, state_.modules, extent_of(state_.history.object(id)), options);
 }
 
 std::vector<NewHolder> ActivationFollower::new_holders(DebuggerPort& port, const Following& following,
@@ -186,9 +182,7 @@ void ActivationFollower::add_holders(DebuggerPort& port, const Registers& regist
   following.way.holders = new_holders(port, following, following.way.holders_known);
   // A small structure comes back in both.
   for (const unsigned reg : {kRax, kRdx}) {
-    const Address result = registers[reg];
-    if (following.has_result && result >= object.address &&
-        result < object.address + std::max<std::uint64_t>(object.size, 1))
+    if (following.has_result && extent_of(object).contains(registers[reg]))
       following.way.holders.push_back({0, "the result"});
   }
 }
@@ -199,9 +193,7 @@ bool ActivationFollower::left_inlined(const ProgramAccess& access, const Registe
   if (!following.inlined || !following.order.pointer || following.scans == kMostScans) return false;
   const Object& object = state_.history.object(following.object);
   for (unsigned reg = kRax; reg < kRip; ++reg) {
-    if (registers[reg] >= object.address &&
-        registers[reg] < object.address + std::max<std::uint64_t>(object.size, 1))
-      return false;
+    if (extent_of(object).contains(registers[reg])) return false;
   }
   ++following.scans;
   bool known = false;
@@ -296,8 +288,7 @@ bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address 
   if (found == all_.end()) return false;
   const Object& object = state_.history.object(found->object);
   Address value = 0;
-  const bool same = access.read_word(word, value) && value >= object.address &&
-                    value < object.address + std::max<std::uint64_t>(object.size, 1);
+  const bool same = access.read_word(word, value) && extent_of(object).contains(value);
   if (same && object.state == ObjectState::live) return true;
   access.port().remove_watchpoint(word);
   found->watched.erase(word);

@@ -34,7 +34,6 @@ class ActivationFollower {
 
  private:
   struct Following {
-    int rule = 0;
     FollowOrder order;
     ObjectId object;
     EventId told;  ///< the last event of the object that the way has
@@ -83,9 +82,9 @@ class ActivationFollower {
   /// False when it has no place that can be watched.
   bool watch(DebuggerPort& port, Following& following, const std::vector<NewHolder>& holders);
   void replaced(const ProgramAccess& access, long tid, Following& following);
-  /// The object's last event is a put by the function, just before.
-  /// Since then, more references to it were given back than taken.
+  /// Since `told`, more references to it were given back than taken.
   [[nodiscard]] bool more_puts_since(const Following& following) const;
+  /// The object's last event is a put by the function, just before.
   [[nodiscard]] bool was_put_by(const Following& following) const;
   /// An inlined function was left, and nothing has the pointer any more.
   bool left_inlined(const ProgramAccess& access, const Registers& registers, Following& following);

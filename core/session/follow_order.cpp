@@ -1,51 +1,38 @@
 #include "session/follow_order.h"
 
-#include <fmt/core.h>
-
-#include <string_view>
-
+#include "base/text_hash.h"
 #include "session/session_state.h"
 
 namespace refhist {
 
 namespace {
 
-/// FNV-1a, of words.
-class Sum {
- public:
-  void add(std::uint64_t word) {
-    for (int i = 0; i < 8; ++i) add_byte(static_cast<std::uint8_t>(word >> (8 * i)));
-  }
-  void add(std::string_view text) {
-    for (const char c : text) add_byte(static_cast<std::uint8_t>(c));
-    add_byte(0);
-  }
-  void add(const Count& count) { add(count ? static_cast<std::uint64_t>(*count) : ~std::uint64_t{0}); }
-  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", sum_); }
+void add(TextHash& sum, std::uint64_t word) {
+  for (int i = 0; i < 8; ++i) sum.add(static_cast<std::uint8_t>(word >> (8 * i)));
+}
 
- private:
-  void add_byte(std::uint8_t byte) { sum_ = (sum_ ^ byte) * 0x100000001b3ULL; }
-  std::uint64_t sum_ = 0xcbf29ce484222325ULL;
-};
+void add(TextHash& sum, const Count& count) {
+  add(sum, count ? static_cast<std::uint64_t>(*count) : ~std::uint64_t{0});
+}
 
 }  // namespace
 
 std::string history_sum(const SessionState& state, ObjectId object, EventId last) {
-  Sum sum;
+  TextHash sum;
   state.history.read_back(object, [&](const EventLog::Entry& entry) {
     if (entry.id > last) return;
     const Event& event = entry.event;
-    sum.add(static_cast<std::uint64_t>(event.role));
-    sum.add(event.before);
-    sum.add(event.after);
+    add(sum, static_cast<std::uint64_t>(event.role));
+    add(sum, event.before);
+    add(sum, event.after);
     if (!event.stack.valid()) return;
     for (const StackFrame& frame : state.history.stacks().frames(event.stack)) {
       const LoadedModule* loaded = frame.module.valid() ? state.modules.get(frame.module) : nullptr;
-      if (loaded != nullptr) sum.add(loaded->module->path());
-      sum.add(frame.pc);
+      if (loaded != nullptr) sum.add(loaded->module->path()).add(std::uint8_t{0});
+      add(sum, frame.pc);
     }
   });
-  return sum.text();
+  return sum.hex();
 }
 
 std::int64_t number_in_history(const SessionState& state, EventId event) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -46,15 +47,15 @@ FollowedStep step_of(const Json& json) {
   return step;
 }
 
-std::string shown_count(const Count& count) { return count ? std::to_string(*count) : std::string("?"); }
-
 }  // namespace
 
+bool FollowedStep::gives_back() const {
+  return std::any_of(events.begin(), events.end(),
+                     [](const FollowedEvent& event) { return event.role == Role::put; });
+}
+
 bool FollowedWay::gives_back() const {
-  return std::any_of(steps.begin(), steps.end(), [](const FollowedStep& step) {
-    return std::any_of(step.events.begin(), step.events.end(),
-                       [](const FollowedEvent& event) { return event.role == Role::put; });
-  });
+  return std::any_of(steps.begin(), steps.end(), std::mem_fn(&FollowedStep::gives_back));
 }
 
 std::string FollowedWay::json() const {

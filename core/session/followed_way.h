@@ -21,6 +21,7 @@ struct FollowedStep {
   std::string file;
   unsigned line = 0;
   std::vector<FollowedEvent> events;  ///< of the object, in this line and in what it called
+  [[nodiscard]] bool gives_back() const;
 };
 
 /// A word that points at the object when the call returns, and did not at the event.

@@ -32,8 +32,6 @@ bool fatal(int signal) {
   }
 }
 
-std::string count_text(const Count& count) { return count ? fmt::format("{}", *count) : std::string("?"); }
-
 bool changes_count(Role role) {
   return role == Role::init || role == Role::get || role == Role::try_get || role == Role::put;
 }
@@ -124,16 +122,16 @@ Firings HitHandler::judge(const Recorded& recorded, long tid) {
       const bool raised = (event.role == Role::get || event.role == Role::try_get) && !event.failed;
       if (raised && event.after && *event.after > rule.above)
         fires(rule, fmt::format("count above {}: {}, count {} -> {}, {}", rule.above, name,
-                                count_text(event.before), *event.after, place(recorded, tid)));
+                                shown_count(event.before), *event.after, place(recorded, tid)));
     } else if (rule.names_event()) {
       const auto told = std::int64_t{object.events};
       const bool here = rule.number_of_event <= told && rule.number_of_event > told - told_together(object);
       if (here && (rule.generation == 0 || rule.generation == object.generation))
         fires(rule, fmt::format("event {} of {} (generation {}): {}, count {} -> {}, {}",
                                 rule.number_of_event, name, object.generation, role_name(event.role),
-                                count_text(event.before), count_text(event.after), place(recorded, tid)));
+                                shown_count(event.before), shown_count(event.after), place(recorded, tid)));
     } else if (rule.kind == RuleKind::put_to_zero && to_zero) {
-      fires(rule, fmt::format("put to zero: {}, count {} -> 0, {}", name, count_text(event.before),
+      fires(rule, fmt::format("put to zero: {}, count {} -> 0, {}", name, shown_count(event.before),
                               place(recorded, tid)));
     } else if (rule.kind == RuleKind::imbalance && recorded.outcome.finding &&
                recorded.outcome.finding->verdict != Verdict::undecidable) {
@@ -145,7 +143,7 @@ Firings HitHandler::judge(const Recorded& recorded, long tid) {
       const Event& change = state_.history.event(earlier);
       fires(rule,
             fmt::format("unobserved-change: {}: the count went from {} to {} without a probe, seen at {}",
-                        name, count_text(change.before), count_text(change.after), place(recorded, tid)));
+                        name, shown_count(change.before), shown_count(change.after), place(recorded, tid)));
     }
   }
   return firings;

@@ -18,6 +18,13 @@ std::vector<std::string> words_of(long pid, const char* name) {
 
 }  // namespace
 
+std::string input_of(const std::string& process) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path input = fs::read_symlink(fmt::format("/proc/{}/fd/0", process), error);
+  return !error && fs::is_regular_file(input, error) ? input.string() : std::string();
+}
+
 ProgramIdentity identify(const ProcessInfo& process) {
   namespace fs = std::filesystem;
   ProgramIdentity program{process.executable, {}, process.pid};
@@ -26,8 +33,7 @@ ProgramIdentity identify(const ProcessInfo& process) {
   program.environment = words_of(process.pid, "environ");
   std::error_code error;
   program.folder = fs::read_symlink(fmt::format("/proc/{}/cwd", process.pid), error).string();
-  const fs::path input = fs::read_symlink(fmt::format("/proc/{}/fd/0", process.pid), error);
-  if (!error && fs::is_regular_file(input, error)) program.input = input.string();
+  program.input = input_of(std::to_string(process.pid));
   return program;
 }
 
