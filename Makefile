@@ -1,6 +1,7 @@
 # make        build into ./build (installs missing Debian packages first)
 # make demo   the demo programs in GDB and in LLDB; builds no more than they need
 # make test   unit and session tests; ends with ctest's summary
+# make test-all  the same, and each variant of a session's program with every debugger and way of recording
 # make install builds and installs below PREFIX (default: /usr/local)
 # make uninstall takes away what make install has put below PREFIX
 # make deb    Debian packages of this suite in build/deb (LLDBS='14 19': plugins for these only)
@@ -20,7 +21,7 @@ CMAKE_OPTIONS ?=
 
 configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
 
-.PHONY: all build demo tests test install uninstall deb deb-test bench bench-page bench-programs accuracy accuracy-page accuracy-programs docs format clean
+.PHONY: all build demo tests test test-all install uninstall deb deb-test bench bench-page bench-programs accuracy accuracy-page accuracy-programs docs format clean
 
 all: build
 
@@ -45,6 +46,9 @@ tests:
 	@tests/fuzz/build $(BUILD)/checked >/dev/null
 
 test: tests
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -LE wide -j $(JOBS) </dev/null
+
+test-all: tests
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) </dev/null
 
 install: build

@@ -164,7 +164,7 @@ struct ThreadSlot {
   char name[16];  ///< of the thread when the slot was taken
   OuterCall outer;
   uint32_t processor;  ///< where the thread last read the time stamp counter
-  uint32_t unused0;
+  uint32_t owner;      ///< the thread's number as it stood at the thread pointer when the slot was taken
   // The agent's cache lines.
   uint64_t reserved;   ///< records begun
   uint64_t finished;   ///< records finished, by whoever runs on the thread: tells an interrupted reader

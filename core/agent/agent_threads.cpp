@@ -63,9 +63,10 @@ void give_up_left(const AgentThread& thread) {
   __atomic_compare_exchange_n(&entry.holder, &holder, 0U, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-void take(ThreadSlot& slot, int32_t tid, bool confined) {
+void take(ThreadSlot& slot, int32_t tid, uint32_t owner, bool confined) {
   slot.level = 0;
-  slot.tid = tid;
+  slot.owner = owner;
+  __atomic_store_n(&slot.tid, tid, __ATOMIC_RELEASE);  // the debugger looks for the owner once it sees this
   slot.name[0] = 0;
   if (!confined) system_call(kPrctl, kGetName, reinterpret_cast<uint64_t>(slot.name));
 }
@@ -84,7 +85,7 @@ uint32_t take_slot(Shared* shared, ThreadTableEntry& entry, uint32_t tid) {
     uint32_t free = 0;
     if (!__atomic_compare_exchange_n(&slots[i].taken, &free, 1U, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       continue;
-    take(slots[i], kernel_tid, confined);
+    take(slots[i], kernel_tid, tid, confined);
     entry.slot = i + 1;
     entry.tid = tid;
     return i;

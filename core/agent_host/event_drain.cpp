@@ -84,8 +84,24 @@ long EventDrain::tid_of(unsigned index) {
     ring.inside =
         area_.slot(index).tid().get_if([](auto tid) { return 0 < tid && tid <= kMostTid; }).value_or(0);
     ring.tid = numbers_.outside(ring.inside);
+    if (ring.inside != 0) give_to_owner(index);
   }
   return ring.tid;
+}
+
+// A child that runs in the program's memory (vfork, clone) has the thread pointer of the thread that made it,
+// and so its slot, which that thread and its next child go on with when this child has ended.
+void EventDrain::give_to_owner(unsigned index) {
+  Ring& ring = rings_[index];
+  const SharedSlot slot = area_.slot(index);
+  const auto number = slot.owner().get_if([](auto owner) { return 0 < owner && owner <= kMostTid; });
+  const auto owner = static_cast<std::int32_t>(number.value_or(0));
+  if (owner == 0 || owner == ring.inside) return;
+  const long tid = numbers_.outside(owner);
+  if (!is_thread_of(pid_, tid)) return;
+  ring.inside = owner;
+  ring.tid = tid;
+  slot.tid().store(owner);
 }
 
 const std::string& EventDrain::name_of(unsigned index) {

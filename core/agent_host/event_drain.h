@@ -74,6 +74,7 @@ class EventDrain {
   bool copy_record(unsigned index, std::uint64_t next, agent::Record& record);
   void put_consumed_right(unsigned index);
   long tid_of(unsigned index);
+  void give_to_owner(unsigned index);
   void note_unfinished(EventId next);
   /// True when the record was taken before its turn.
   bool was_early(unsigned index, std::uint64_t record);

@@ -131,6 +131,7 @@ void SharedArea::forget_slot(unsigned index) const {
   agent::ThreadSlot& ended = raw_slot(index);
   const agent::ThreadSlot empty{};
   ended.tid = empty.tid;
+  ended.owner = empty.owner;
   ended.lost = empty.lost;
   ended.level = empty.level;
   auto* walkers = reinterpret_cast<agent::WalkerThread*>(base_ + walkers_ + index * kThreadWalkers);

@@ -16,6 +16,7 @@ class SharedSlot {
 
   [[nodiscard]] Untrusted<std::uint32_t> taken() const { return Untrusted(slot_->taken); }
   [[nodiscard]] Untrusted<std::int32_t> tid() const { return Untrusted(slot_->tid); }
+  [[nodiscard]] Untrusted<std::uint32_t> owner() const { return Untrusted(slot_->owner); }
   [[nodiscard]] Untrusted<std::uint32_t> processor() const { return Untrusted(slot_->processor); }
   [[nodiscard]] Untrusted<std::uint64_t> reserved() const { return Untrusted(slot_->reserved); }
   [[nodiscard]] Untrusted<std::uint64_t> finished() const { return Untrusted(slot_->finished); }

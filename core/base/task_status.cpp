@@ -21,9 +21,13 @@ std::string task_status(long pid, std::string_view field, long tid) {
   return {};
 }
 
+bool is_thread_of(long pid, long tid) {
+  return access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK) == 0;
+}
+
 // Where the kernel does not compare, whatever has the number may be it.
 bool runs_in_memory_of(long pid, long tid) {
-  if (access(fmt::format("/proc/{}/task/{}", pid, tid).c_str(), F_OK) == 0) return true;
+  if (is_thread_of(pid, tid)) return true;
   const long difference = syscall(SYS_kcmp, pid, tid, KCMP_VM, 0, 0);
   return difference == 0 || (difference < 0 && errno != ESRCH);
 }

@@ -27,6 +27,17 @@ class Ring {
   void finish(std::uint64_t index, std::uint64_t time) { write(0, index, program_.began() + time); }
   /// Another thread has that ring.
   void take_slot(unsigned slot) { program_.take_slot(slot, gettid()); }
+  /// A child in this memory has the slot, at the thread pointer of the main thread, and ends.
+  void give_slot_to_child(unsigned slot) {
+    int child = 0;
+    std::thread([&] { child = gettid(); }).join();
+    program_.take_slot(slot, child, getpid());
+  }
+  [[nodiscard]] bool is_taken(unsigned slot) { return program_.slot(slot).taken != 0; }
+  void wait_for_looks(std::uint64_t looks) {
+    const auto beat = [this] { return __atomic_load_n(&program_.shared().heartbeat, __ATOMIC_RELAXED); };
+    for (const std::uint64_t end = beat() + looks; beat() < end;) std::this_thread::yield();
+  }
   void record_now(unsigned slot) {
     const std::uint64_t index = program_.reserve(slot);
     write(slot, index, __rdtsc());
@@ -101,6 +112,19 @@ TEST_CASE("a record that was not whole at a take comes with what was told since"
   CHECK(late.front().late_until >= ring.began() + 200);
   CHECK(late.front().late_until < ring.began() + 303);
   CHECK_FALSE(ring.drain().take(EventId(20U)).size() > 0);
+}
+
+TEST_CASE("a slot that a child took belongs to the thread whose thread pointer the child had") {
+  Ring ring;
+  ring.give_slot_to_child(1);
+  ring.record_now(1);
+  ring.wait_for_looks(3);
+  CHECK(ring.is_taken(1));  // the thread, or its next child, may be about to record
+  ring.record_now(1);
+  const std::vector<RecordBatch> taken = ring.drain().take(EventId(0U));
+  REQUIRE(taken.size() == 1);
+  CHECK(taken.front().tid == getpid());
+  CHECK(objects(taken) == std::vector<Address>{0, 1});
 }
 
 TEST_CASE("while threads run, what is taken later is not older") {

@@ -49,7 +49,9 @@ class FakeProgram {
     return places_;
   }
 
-  void take_slot(unsigned index, int tid) {
+  /// `owner`: the number at the thread's thread pointer.
+  void take_slot(unsigned index, int tid, int owner = 0) {
+    slot(index).owner = static_cast<std::uint32_t>(owner);
     slot(index).tid = tid;
     __atomic_store_n(&slot(index).taken, 1U, __ATOMIC_RELEASE);
   }
