@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "facade/session.h"
 #include "first_launch.h"
-#include "session/session.h"
 #include "target_session.h"
 
 namespace refhist {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "debugger_sessions.h"
+#include "facade/session.h"
 #include "python_modules.h"
 #include "refhist_command.h"
-#include "session/session.h"
 #include "version.h"
 #include "write_line.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "session/session.h"
+#include "facade/session.h"
 
 namespace refhist {
 

@@ -9,11 +9,11 @@
 #include "counter_watchpoints.h"
 #include "detach_watch.h"
 #include "expression_leftovers.h"
+#include "facade/session.h"
 #include "launch_breakpoint.h"
 #include "lldb_port.h"
 #include "process_access.h"
 #include "process_observer.h"
-#include "session/session.h"
 #include "site_breakpoints.h"
 #include "stop_text.h"
 

@@ -136,7 +136,7 @@ Judged at_return(AgentThread thread, const Site& site, const Record& record, uin
 }
 
 /// A call of the agent at an entry, or at the instruction of an inlined copy.
-struct Arrival {
+struct ProbeHit {
   const Site* site;
   const Saved* saved;
   uint64_t rbp;
@@ -145,7 +145,7 @@ struct Arrival {
 };
 
 // The object, and what the record has in `extra`.
-__attribute__((always_inline)) inline uint64_t object_of(const Arrival& at, uint64_t& extra) {
+__attribute__((always_inline)) inline uint64_t object_of(const ProbeHit& at, uint64_t& extra) {
   const Site* site = at.site;
   if (site->inlined != 0) {
     extra = at.operand;
@@ -164,7 +164,7 @@ __attribute__((always_inline)) inline uint64_t object_of(const Arrival& at, uint
 }
 
 // At the entry of the function that the site is in.
-__attribute__((always_inline)) inline uint64_t function_sp_of(const Arrival& at) {
+__attribute__((always_inline)) inline uint64_t function_sp_of(const ProbeHit& at) {
   if (at.site->by_frame_pointer != 0) return at.rbp + sizeof(uint64_t);
   const uint64_t stub_sp = reinterpret_cast<uint64_t>(at.saved) + sizeof(Saved);
   return stub_sp + static_cast<uint64_t>(int64_t{at.site->sp_bias});
@@ -172,7 +172,7 @@ __attribute__((always_inline)) inline uint64_t function_sp_of(const Arrival& at)
 
 // A thread that went back was not stopped there, and makes the call that is recorded already. It is not sent
 // back again: whatever has become of the breakpoint, that would go on for ever.
-__attribute__((noinline)) bool is_again(AgentThread thread, const Arrival& at) {
+__attribute__((noinline)) bool is_again(AgentThread thread, const ProbeHit& at) {
   const uint64_t sp = outermost_entry(function_sp_of(at));
   if (sp != thread.slot->sent.sp) return false;
   thread.slot->sent.site = 0;
@@ -186,14 +186,14 @@ __attribute__((noinline)) bool is_again(AgentThread thread, const Arrival& at) {
   return true;
 }
 
-__attribute__((always_inline)) inline bool went_back(AgentThread thread, const Arrival& at) {
+__attribute__((always_inline)) inline bool went_back(AgentThread thread, const ProbeHit& at) {
   return thread.slot != nullptr && thread.slot->sent.site == reinterpret_cast<uint64_t>(at.site) &&
          is_again(thread, at);
 }
 
 // All of the record but its publication. The flags are for decide.
 __attribute__((always_inline)) inline uint8_t fill(const Activation& activation, Record& record,
-                                                   const Arrival& at) {
+                                                   const ProbeHit& at) {
   const Site* site = at.site;
   const uint64_t function_sp = function_sp_of(at);
   const uint64_t rbp = site->by_frame_pointer != 0 ? load(at.rbp, sizeof(uint64_t)) : at.rbp;
@@ -229,7 +229,7 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, 
                                                               uint64_t operand) {
   if (site->last != 0 && load(counter, site->counter_size) != site->last) return 0;
   Activation activation(config(), reinterpret_cast<uint64_t>(saved));
-  const Arrival at{site, saved, rbp, counter, operand};
+  const ProbeHit at{site, saved, rbp, counter, operand};
   uint64_t index = 0;
   if (went_back(activation.thread(), at) || !activation.begin_record(index)) return 0;
   Record& record = activation.record(index);
@@ -252,7 +252,7 @@ extern "C" __attribute__((used)) Attempt refhist_agent_attempt(const Site* site,
   uint64_t index = 0;
   if (!activation.begin_record(index)) return {nullptr, 0};
   Record& record = activation.record(index);
-  fill(activation, record, Arrival{site, saved, rbp, counter, operand});
+  fill(activation, record, ProbeHit{site, saved, rbp, counter, operand});
   record.count = saved->rax;  // what the counter is if this succeeds
   return {&record, index};
 }

@@ -119,12 +119,12 @@ void RuleWatch::birth(Moment& moment, bool returned) {
   ObjectWord old{};
   ObjectWord now{};
   do {
-    old = ObjectTable::load(*entry);
+    old = WatchedObjects::load(*entry);
     if (returned) moment = look();
     if (moment.time <= old.stamp) moment.time = old.stamp + 1;
     now = ObjectWord{site_.born, 0, ObjectState::live, 1, moment.time};
     if (moment.has_count) now.count = static_cast<int32_t>(references(moment));
-  } while (!ObjectTable::replace(*entry, old, now));
+  } while (!WatchedObjects::replace(*entry, old, now));
   entry->last_thread = 0;
   entry->dying_thread = 0;
 }
@@ -223,7 +223,7 @@ void RuleWatch::on_put(Step& step) const {
 }
 
 bool RuleWatch::try_change(Step& step, ObjectEntry& entry) const {
-  step.old = ObjectTable::load(entry);
+  step.old = WatchedObjects::load(entry);
   step.moment = look();
   step.memory = step.moment.has_count ? references(step.moment) : 0;
   if (step.moment.time <= step.old.stamp) step.moment.time = step.old.stamp + 1;
@@ -243,7 +243,7 @@ bool RuleWatch::try_change(Step& step, ObjectEntry& entry) const {
   }
   if (step.nothing) return true;
   if (step.delta < 0) on_put(step);
-  return ObjectTable::replace(entry, step.old, step.now);
+  return WatchedObjects::replace(entry, step.old, step.now);
 }
 
 uint8_t RuleWatch::change(Moment& moment, bool returned) {
@@ -292,11 +292,11 @@ bool RuleWatch::count_inside(ObjectEntry& entry, int change) const {
   ObjectWord old{};
   ObjectWord now{};
   do {
-    old = ObjectTable::load(entry);
+    old = WatchedObjects::load(entry);
     if (old.inside == (change < 0 ? 0 : kMostInside)) return false;
     now = old;
     now.inside = static_cast<uint16_t>(old.inside + change);
-  } while (!ObjectTable::replace(entry, old, now));
+  } while (!WatchedObjects::replace(entry, old, now));
   return true;
 }
 
@@ -338,7 +338,7 @@ bool RuleWatch::is_last_put(ObjectEntry& entry, unsigned own) {
     nobody = 0;
   }
   thread_.held = reinterpret_cast<uint64_t>(&entry) - reinterpret_cast<uint64_t>(shared_);
-  for (unsigned i = 0; i < kSpins + kSleeps && ObjectTable::load(entry).inside > own; ++i) {
+  for (unsigned i = 0; i < kSpins + kSleeps && WatchedObjects::load(entry).inside > own; ++i) {
     if (i < kSpins) {
       pause();
     } else {
@@ -346,7 +346,7 @@ bool RuleWatch::is_last_put(ObjectEntry& entry, unsigned own) {
     }
   }
   if (references(look()) == 1) return true;
-  if (ObjectTable::load(entry).inside > own) __atomic_fetch_add(&shared_->undecided, 1U, __ATOMIC_RELAXED);
+  if (WatchedObjects::load(entry).inside > own) __atomic_fetch_add(&shared_->undecided, 1U, __ATOMIC_RELAXED);
   release();
   return false;
 }
@@ -377,11 +377,11 @@ bool RuleWatch::free(Moment& moment) {
   ObjectWord old{};
   ObjectWord now{};
   do {
-    old = ObjectTable::load(*entry);
+    old = WatchedObjects::load(*entry);
     moment = look();
     if (moment.time <= old.stamp) moment.time = old.stamp + 1;
     now = ObjectWord{0, 0, ObjectState::freed, 1, moment.time};
-  } while (!ObjectTable::replace(*entry, old, now));
+  } while (!WatchedObjects::replace(*entry, old, now));
   const bool referenced = moment.has_count ? references(moment) > 0 : old.count > 0;
   switch (old.state) {
     case ObjectState::unknown:
@@ -405,9 +405,9 @@ bool RuleWatch::free_block(Moment& moment) {
     ObjectWord old{};
     ObjectWord now{};
     do {
-      old = ObjectTable::load(entry);
+      old = WatchedObjects::load(entry);
       now = ObjectWord{0, 0, ObjectState::freed, 1, moment.time > old.stamp ? moment.time : old.stamp + 1};
-    } while (!ObjectTable::replace(entry, old, now));
+    } while (!WatchedObjects::replace(entry, old, now));
     if (old.state == ObjectState::live && old.count > 0) stop = true;
   });
   return stop && balances();
@@ -419,8 +419,8 @@ void RuleWatch::forget_block() {
   table_.for_each_in(call_.object, end, [&](ObjectEntry& entry) {
     ObjectWord old{};
     do {
-      old = ObjectTable::load(entry);
-    } while (!ObjectTable::replace(entry, old, ObjectWord{0, 0, ObjectState::unknown, 0, old.stamp}));
+      old = WatchedObjects::load(entry);
+    } while (!WatchedObjects::replace(entry, old, ObjectWord{0, 0, ObjectState::unknown, 0, old.stamp}));
   });
 }
 

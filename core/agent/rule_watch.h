@@ -4,7 +4,7 @@
 
 #include "agent/agent_abi.h"
 #include "agent/instructions.h"
-#include "agent/object_table.h"
+#include "agent/watched_objects.h"
 
 namespace refhist::agent {
 
@@ -74,7 +74,7 @@ class RuleWatch {
   bool free_block(Moment& moment);
 
   Shared* shared_;
-  ObjectTable table_;
+  WatchedObjects table_;
   ThreadSlot& thread_;
   const Site& site_;
   const WatchedCall& call_;

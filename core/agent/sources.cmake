@@ -1,5 +1,5 @@
 # The agent: a shared object without any library, embedded in the core and put into the program by it.
-set(REFHIST_AGENT_SOURCES agent/agent.cpp agent/agent_threads.cpp agent/object_table.cpp agent/rule_watch.cpp ${REFHIST_STACK_WALKER_SOURCES})
+set(REFHIST_AGENT_SOURCES agent/agent.cpp agent/agent_threads.cpp agent/watched_objects.cpp agent/rule_watch.cpp ${REFHIST_STACK_WALKER_SOURCES})
 add_library(refhist_agent MODULE ${REFHIST_AGENT_SOURCES})
 target_include_directories(refhist_agent PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(

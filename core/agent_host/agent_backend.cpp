@@ -19,8 +19,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "patching/relocator.h"
-#include "patching/stack_arguments.h"
-#include "probes/import_slots.h"
+#include "x86/import_slots.h"
+#include "x86/stack_arguments.h"
 
 namespace refhist {
 
@@ -333,12 +333,12 @@ bool AgentBackend::still_fits(DebuggerPort& port, SiteId id, const Armed& armed)
 }
 
 bool AgentBackend::arm_again(DebuggerPort& port, SiteId id, const AgentWatch& watch) {
-  const auto rested = rested_.find(id);
-  if (rested == rested_.end() || rested->second.watch != watch) return false;
-  const Armed& armed = rested->second;
+  const auto reusable = reusable_.find(id);
+  if (reusable == reusable_.end() || reusable->second.watch != watch) return false;
+  const Armed& armed = reusable->second;
   if (!still_fits(port, id, armed)) return false;
   if (!write(port, armed.patch.at, jump_bytes(armed.patch.at, armed.stub.begin))) return false;
-  armed_.insert(rested_.extract(rested));
+  armed_.insert(reusable_.extract(reusable));
   return true;
 }
 
@@ -350,8 +350,8 @@ void AgentBackend::disarm(DebuggerPort& port, SiteId id) {
   const auto found = armed_.find(id);
   if (found == armed_.end()) return;
   restore(port, found->second.patch);
-  rested_.erase(id);
-  rested_.insert(armed_.extract(found));
+  reusable_.erase(id);
+  reusable_.insert(armed_.extract(found));
 }
 
 void AgentBackend::disarm_all(DebuggerPort& port) {
@@ -380,14 +380,14 @@ void AgentBackend::drop(Address begin, Address end) {
     return begin <= armed.second.patch.at && armed.second.patch.at < end;
   };
   std::erase_if(armed_, gone);
-  std::erase_if(rested_, gone);
+  std::erase_if(reusable_, gone);
 }
 
 Address AgentBackend::stub_of(DebuggerPort& port, SiteId id, const AgentWatch& watch) const {
-  const auto rested = rested_.find(id);
-  const bool known =
-      rested != rested_.end() && rested->second.watch == watch && still_fits(port, id, rested->second);
-  return known ? rested->second.stub.begin + rested->second.stub.at_entry : 0;
+  const auto reusable = reusable_.find(id);
+  const bool known = reusable != reusable_.end() && reusable->second.watch == watch &&
+                     still_fits(port, id, reusable->second);
+  return known ? reusable->second.stub.begin + reusable->second.stub.at_entry : 0;
 }
 
 std::optional<SiteId> AgentBackend::patched_at(Address pc) const {
@@ -445,8 +445,8 @@ std::optional<Registers> AgentBackend::at_entry(SiteId id, Registers now,
 }
 
 bool AgentBackend::begins_before(SiteId id) const {
-  const auto rested = rested_.find(id);
-  return rested != rested_.end() && rested->second.patch.prefix != 0;
+  const auto reusable = reusable_.find(id);
+  return reusable != reusable_.end() && reusable->second.patch.prefix != 0;
 }
 
 AgentWatch AgentBackend::watch_of(SiteId id) const {
@@ -616,7 +616,7 @@ void AgentBackend::publish_rules() {
   unplaced_modules_ = agent_->loaded.area->walk().publish(placed);
 }
 
-void AgentBackend::suit_options() {
+void AgentBackend::apply_options() {
   if (!agent_) return;
   const std::uint32_t frames = context_.recorder.options().stacks ? kFrames : 0;
   for (CodePiece& piece : agent_->loaded.pieces) {
@@ -629,7 +629,7 @@ void AgentBackend::suit_options() {
 
 void AgentBackend::publish(DebuggerPort& port) {
   if (!agent_) return;
-  suit_options();
+  apply_options();
   describe_again();
   if (agent_->published == agent_->stubs.size()) {
     publish_rules();
@@ -694,12 +694,12 @@ void AgentBackend::show(DebuggerPort& port, const CodePiece& piece, std::span<co
   agent_->files.emplace_back(path, piece.address());
 }
 
-void AgentBackend::forget_ways() {
-  if (agent_) agent_->replay->forget_ways();
+void AgentBackend::forget_cached_calls() {
+  if (agent_) agent_->replay->forget_cached_calls();
 }
 
 void AgentBackend::forget_history() {
-  forget_ways();
+  forget_cached_calls();
   lost_before_ = undecided_before_ = unwatched_before_ = 0;
   damaged_before_ = {};
 }
@@ -743,7 +743,7 @@ LoadedAgent AgentBackend::let_go() {
   LoadedAgent loaded = agent_ ? std::move(agent_->loaded) : LoadedAgent{};
   agent_.reset();
   armed_.clear();
-  rested_.clear();
+  reusable_.clear();
   known_code_.clear();
   rules_.clear();
   return loaded;

@@ -18,13 +18,13 @@
 #include "agent_host/symbol_file.h"
 #include "agent_tables/compact_cfi.h"
 #include "agent_tables/stack_nodes.h"
-#include "patching/branch_targets.h"
 #include "patching/module_code.h"
-#include "patching/stack_arguments.h"
 #include "port/code_bytes.h"
 #include "port/debugger_port.h"
 #include "sites/site_table.h"
 #include "symbols/module_map.h"
+#include "x86/branch_targets.h"
+#include "x86/stack_arguments.h"
 
 namespace refhist {
 
@@ -132,11 +132,11 @@ class AgentBackend {
   void note_stopped();
   /// Addresses, the numbers of stacks and events, or what is recorded of them, mean something else from now
   /// on.
-  void forget_ways();
+  void forget_cached_calls();
   /// The same; and what processes before have lost is told no more.
   void forget_history();
   /// What the program captures follows the recorder's options.
-  void suit_options();
+  void apply_options();
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
   void publish(DebuggerPort& port);
   /// The process is gone: what it has recorded is still taken.
@@ -255,7 +255,7 @@ class AgentBackend {
   std::string why_not_;
   unsigned attempts_ = 0;
   std::unordered_map<SiteId, Armed> armed_;
-  std::unordered_map<SiteId, Armed> rested_;  // were armed, and their stubs still fit
+  std::unordered_map<SiteId, Armed> reusable_;  // were armed, and their stubs still fit
   std::unordered_map<ModuleId, KnownCode> known_code_;
   std::unordered_map<const Module*, std::shared_ptr<const CompactCfi>> rules_;
   std::uint64_t unplaced_modules_ = 0;  // stacks end there

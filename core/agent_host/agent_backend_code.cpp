@@ -28,10 +28,10 @@ std::vector<CodeBytes> AgentBackend::covered_code(Address begin, Address end) co
 
 bool AgentBackend::covers_line(const DebuggerPort& port, SiteId id) const {
   const auto armed = armed_.find(id);
-  const auto rested = rested_.find(id);
+  const auto reusable = reusable_.find(id);
   const LoadedModule* module = context_.modules.get(context_.sites.get(id).module);
-  if ((armed == armed_.end() && rested == rested_.end()) || module == nullptr) return false;
-  const Address jump = (armed == armed_.end() ? rested : armed)->second.patch.at;
+  if ((armed == armed_.end() && reusable == reusable_.end()) || module == nullptr) return false;
+  const Address jump = (armed == armed_.end() ? reusable : armed)->second.patch.at;
   const std::vector<Address> stops = line_stops(port, *module, jump);
   return std::any_of(stops.begin(), stops.end(),
                      [&](Address stop) { return jump < stop && stop - jump < kJumpSize; });

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "patching/decoded_instruction.h"
-#include "patching/function_start.h"
 #include "symbols/elf_file.h"
+#include "x86/decoded_instruction.h"
+#include "x86/function_start.h"
 
 namespace refhist {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "patching/code_range.h"
-#include "patching/prologue.h"
 #include "port/debugger_port.h"
 #include "symbols/module_map.h"
+#include "x86/code_range.h"
+#include "x86/prologue.h"
 
 namespace refhist {
 

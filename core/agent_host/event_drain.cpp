@@ -67,11 +67,11 @@ void EventDrain::run() {
       const std::lock_guard lock(mutex_);
       found = !holds_back() && drain_all();
       release_ended();
-      sole_.looked(area_, highest_slot_);
+      single_writer_.looked(area_, highest_slot_);
       area_.put_layout_right();
       area_.beat();
     }
-    others.avoid(sole_.processor());
+    others.avoid(single_writer_.processor());
     rest = found ? kShortestRest : std::min(rest * 2, kLongestRest);
     std::this_thread::sleep_for(rest);
   }

@@ -24,7 +24,7 @@
 #include "agent_host/record_check.h"
 #include "agent_host/settled_time.h"
 #include "agent_host/shared_area.h"
-#include "agent_host/sole_recorder.h"
+#include "agent_host/single_writer.h"
 #include "agent_host/told_count.h"
 #include "port/task_numbers.h"
 
@@ -120,7 +120,7 @@ class EventDrain {
   };
   std::array<Unfinished, agent::kThreadSlots> unfinished_{};  // of each slot, at a take
   SettledTime settled_;
-  SoleRecorder sole_;
+  SingleWriter single_writer_;
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled
   std::chrono::steady_clock::time_point holding_since_{};
   std::uint64_t lost_besides_ = 0;  // in slots given back, and in records that nobody finishes

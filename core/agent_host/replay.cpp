@@ -125,14 +125,15 @@ void Replay::expect(SiteId site) {
 }
 
 // What a record names is looked at once for each way: the others of a way name the same.
-Replay::Way* Replay::way_of(const RecordBatch& batch, const agent::Record& record) {
+Replay::CachedCall* Replay::cached_call(const RecordBatch& batch, const agent::Record& record) {
   const std::uint64_t key = std::uint64_t{record.site} << 32U | record.stack;
-  Way& way = ways_[(record.stack ^ record.site << 7U ^ batch.thread.value << 10U) % kWays];
+  CachedCall& way =
+      cached_calls_[(record.stack ^ record.site << 7U ^ batch.thread.value << 10U) % kCachedCalls];
   if (way.stack == nullptr || way.key != key || way.thread != batch.thread) {
     const SiteId site(record.site);
     const RecordedStack* stack = expects(site) ? known_stack(key, sites_.get(site), record) : nullptr;
     if (stack == nullptr) return nullptr;
-    way = Way{key, batch.thread};
+    way = CachedCall{key, batch.thread};
     way.stack = stack;
     way.recorded_pc = ~record.return_pc;
   }
@@ -159,7 +160,7 @@ const RecordedStack* Replay::known_stack(std::uint64_t key, const Site& site, co
 bool Replay::is_ordinary_change(const agent::Record& record, const Site& site) const {
   const CounterInstruction& instruction = *site.counter;
   const TrackedFamily& family = families_[site.family.index()];
-  if (instruction.kind != CounterInstruction::Kind::add || !site.riders.empty() || !family.counter)
+  if (instruction.kind != CounterInstruction::Kind::add || !site.colocated.empty() || !family.counter)
     return false;
   const auto after = instruction.after(record.extra, record.count);
   const auto count = [&](std::uint64_t bytes) {
@@ -169,7 +170,7 @@ bool Replay::is_ordinary_change(const agent::Record& record, const Site& site) c
 }
 
 // Most records: at the entry of a get or put whose object and counter they have, or at such an instruction.
-bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& record, Way& way) {
+bool Replay::apply_ordinary(const RecordBatch& batch, const agent::Record& record, CachedCall& way) {
   const Site& site = sites_.get(SiteId(record.site));
   if (site.counter && !is_ordinary_change(record, site)) return false;
   const bool ordinary = record.kind == agent::RecordKind::entry &&
@@ -209,7 +210,7 @@ void Replay::apply_change(const ProgramView& view, const RecordBatch& batch, con
 
 const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, const agent::Record& raw) {
   recorded_.clear();
-  Way* const way = way_of(batch, raw);
+  CachedCall* const way = cached_call(batch, raw);
   if (way == nullptr) {
     ++refused_;
     recorder_.note_lost();

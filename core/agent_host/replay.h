@@ -54,14 +54,14 @@ class Replay {
   /// What the recorder made of it: valid until the next call.
   const std::vector<Recorded>& apply(const RecordBatch& batch, const agent::Record& record);
   /// Addresses, or the numbers of stacks and events, mean something else from now on.
-  void forget_ways() {
+  void forget_cached_calls() {
     known_stacks_.clear();
-    ways_.assign(kWays, Way());
+    cached_calls_.assign(kCachedCalls, CachedCall());
   }
 
  private:
   /// What the records of one thread from one place have in common.
-  struct Way {
+  struct CachedCall {
     std::uint64_t key = 0;  // site and stack node
     ThreadIndex thread;
     std::uint32_t origin = kNoOrigin;      // of its ordinary events
@@ -70,12 +70,12 @@ class Replay {
     Address return_pc = 0;                 // and in the program's own code
   };
   /// nullptr when it is refused.
-  Way* way_of(const RecordBatch& batch, const agent::Record& record);
+  CachedCall* cached_call(const RecordBatch& batch, const agent::Record& record);
   const RecordedStack* known_stack(std::uint64_t key, const Site& site, const agent::Record& record);
   void apply_change(const ProgramView& view, const RecordBatch& batch, const agent::Record& record,
                     const Site& site);
   [[nodiscard]] bool is_ordinary_change(const agent::Record& record, const Site& site) const;
-  bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, Way& way);
+  bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, CachedCall& way);
 
   Recorder& recorder_;
   SiteTable& sites_;
@@ -85,9 +85,10 @@ class Replay {
   MemoryReader memory_;
   StampClock clock_;
   std::unordered_map<std::uint64_t, RecordedStack> known_stacks_;  // by site and node
-  static constexpr std::size_t kWays = 8192;                       // a power of two
-  std::vector<Way> ways_ = std::vector<Way>(kWays);  // by node, site and thread; may be another's
-  std::vector<bool> expected_;                       // by site
+  static constexpr std::size_t kCachedCalls = 8192;                // a power of two
+  std::vector<CachedCall> cached_calls_ =
+      std::vector<CachedCall>(kCachedCalls);  // by node, site and thread; may be another's
+  std::vector<bool> expected_;                // by site
   std::uint64_t refused_ = 0;
   std::vector<Recorded> recorded_;
   std::vector<PendingCall> watched_;

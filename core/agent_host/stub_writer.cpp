@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "agent_host/assembler.h"
-#include "patching/decoded_instruction.h"
 #include "patching/relocator.h"
 #include "port/registers.h"
+#include "x86/decoded_instruction.h"
 
 namespace refhist {
 

@@ -10,7 +10,7 @@
 #include "agent/agent_abi.h"
 #include "agent_host/code_piece.h"
 #include "patching/patch.h"
-#include "sites/counter_instruction.h"
+#include "x86/counter_instruction.h"
 
 namespace refhist {
 

@@ -35,9 +35,9 @@ bool CallPaths::counts_itself(const Event& event) {
   return counts && namer_.calls_itself(event);
 }
 
-const std::string& CallPaths::kept_in(const Event& event) {
-  static const std::string kNowhere;
-  return counts_itself(event) ? ways_.kept_in(owners_.of(event).frame, gives_back(event)).text : kNowhere;
+const SlotNames::Name& CallPaths::kept_in(const Event& event) {
+  static const SlotNames::Name kNowhere;
+  return counts_itself(event) ? ways_.kept_in(owners_.of(event).frame, gives_back(event)) : kNowhere;
 }
 
 namespace {

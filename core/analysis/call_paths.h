@@ -37,7 +37,7 @@ class CallPaths {
   /// Valid as long as this object.
   const CallPath& of(const Event& event);
   /// WaysOut::kept_in, of an event that takes or gives back.
-  const std::string& kept_in(const Event& event);
+  const SlotNames::Name& kept_in(const Event& event);
   [[nodiscard]] std::uint32_t number_of(const std::string& function);
   [[nodiscard]] const std::string& name_of(std::uint32_t function) const { return names_[function]; }
   /// How the one that gives back stands to the one that took. With `same_call`, as far as stacks tell, both

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "patching/decoded_instruction.h"
+#include "x86/decoded_instruction.h"
 
 namespace refhist {
 

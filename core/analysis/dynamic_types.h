@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "events/program_view.h"
-#include "probes/family.h"
+#include "families/family.h"
 #include "symbols/module_map.h"
 
 namespace refhist {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/code_graph.h"
 #include "sites/site_table.h"
+#include "x86/code_graph.h"
 
 namespace refhist {
 

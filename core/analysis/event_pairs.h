@@ -53,7 +53,7 @@ class EventPairs {
   /// As `unpaired`.
   std::optional<References> references(ObjectId id);
   /// WaysOut::kept_in, of an event that takes or gives back.
-  const std::string& kept_in(const Event& event) { return paths_.kept_in(event); }
+  const SlotNames::Name& kept_in(const Event& event) { return paths_.kept_in(event); }
   /// Whether, and how far out on its stack, what was taken so is usually given back by a function that called
   /// for it.
   struct Holder {

@@ -7,7 +7,7 @@
 #include "base/printable.h"
 #include "base/short_name.h"
 #include "base/text.h"
-#include "probes/function_pattern.h"
+#include "families/function_pattern.h"
 
 namespace refhist {
 

@@ -417,16 +417,35 @@ Held FunctionWays::kept_where(Address at) {
     return value == reference_ || (value.offset == 0 && result != results_.end() && result->second == at);
   };
   bool passed = false;
+  std::set<Address> stores;
   for (const auto& [place, step] : steps_) {
     if (!is_it(step.stored)) {
       passed |= is_it(step.returned);
       passed |= !step.gives && std::any_of(step.passed.begin(), step.passed.end(), is_it);
       continue;
     }
-    slot_ = slot_at(step.stored_at);
-    return Held::memory;
+    if (stores.empty()) slot_ = slot_at(step.stored_at);
+    stores.insert(place);
   }
-  return passed ? Held::unknown : Held::local;
+  if (stores.empty()) return passed ? Held::unknown : Held::local;
+  kept_on_some_paths_ = leaves_without(at, stores);
+  return Held::memory;
+}
+
+bool FunctionWays::leaves_without(Address at, const std::set<Address>& stores) const {
+  std::vector<Address> waiting{at};
+  std::set<Address> seen{at};
+  while (!waiting.empty()) {
+    const auto found = steps_.find(waiting.back());
+    waiting.pop_back();
+    if (found == steps_.end() || stores.contains(found->first)) continue;
+    const Step& step = found->second;
+    if (step.leaves) return true;
+    for (const Address next : step.next) {
+      if (next != step.none && seen.insert(next).second) waiting.push_back(next);
+    }
+  }
+  return false;
 }
 
 Slot FunctionWays::slot_at(const Value& address) const {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/activation_trail.h"
-#include "probes/instruction_effects.h"
 #include "symbols/module.h"
+#include "x86/instruction_effects.h"
 
 namespace refhist {
 
@@ -75,6 +75,8 @@ class FunctionWays {
   Held held(Address at, bool gives_back);
   /// Of what `held` has found to lie in memory.
   [[nodiscard]] const Slot& slot() const { return slot_; }
+  /// Of one that takes: the function may also leave without having stored the pointer there.
+  [[nodiscard]] bool kept_on_some_paths() const { return kept_on_some_paths_; }
   /// What a call that returns there enters; nothing for one through a pointer.
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
   /// All instructions that were read.
@@ -120,6 +122,9 @@ class FunctionWays {
   static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
   Held from_where();
   Held kept_where(Address at);
+  /// From behind the call that returns to `at`, or the instruction there, the function leaves without a pass
+  /// through one of these.
+  [[nodiscard]] bool leaves_without(Address at, const std::set<Address>& stores) const;
   [[nodiscard]] Slot slot_at(const Value& address) const;
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
   Value compared(const DecodedInstruction& instruction, MachineState& state) const;
@@ -149,6 +154,7 @@ class FunctionWays {
   FunctionFacts facts_;
   Value reference_;
   Slot slot_;
+  bool kept_on_some_paths_ = false;
   bool one_reference_ = true;           // every put gives it back
   std::map<PlaceId, Address> results_;  // of calls, by where they return to
   std::map<PlaceId, Obtained> loads_;

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "probes/function_pattern.h"
+#include "families/function_pattern.h"
 
 namespace refhist {
 

@@ -15,11 +15,11 @@
 #include "analysis/frame_namer.h"
 #include "analysis/managed_objects.h"
 #include "analysis/owners.h"
-#include "analysis/reachability.h"
 #include "analysis/reference_pairs.h"
 #include "analysis/suspects.h"
 #include "history/history.h"
 #include "history/id_map.h"
+#include "reachability/reachability.h"
 
 namespace refhist {
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "probes/function_pattern.h"
+#include "families/function_pattern.h"
 #include "sites/planner.h"
 
 namespace refhist {

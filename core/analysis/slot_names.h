@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/code_graph.h"
 #include "analysis/function_ways.h"
+#include "x86/code_graph.h"
 
 namespace refhist {
 
@@ -20,6 +20,7 @@ class SlotNames {
     // The same for all code that means such a place, whatever its variables are called.
     std::string holder;  ///< type of what has it as a member, or the global variable; empty when not known
     std::string member;  ///< empty where it is one of an array, whichever
+    bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
   };
   /// Of code of the function that begins at `function`; `called`: what the slot's result is of. Empty when it
   /// is not known whence the code comes to it.

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/code_graph.h"
 #include "history/stack_table.h"
 #include "symbols/module_map.h"
+#include "x86/code_graph.h"
 
 namespace refhist {
 

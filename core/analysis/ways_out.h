@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/code_graph.h"
 #include "analysis/frame_namer.h"
 #include "analysis/function_ways.h"
 #include "analysis/jump_statement.h"
 #include "analysis/slot_names.h"
 #include "sites/site_table.h"
+#include "x86/code_graph.h"
 
 namespace refhist {
 
@@ -91,6 +91,7 @@ class WaysOut {
   struct Kept {
     Held held = Held::unknown;
     Slot slot;
+    bool on_some_paths = false;
     const Module* module = nullptr;
     Address function = 0;                 ///< where it begins
     std::optional<Address> called;        ///< what `slot` is a result of

@@ -1,1 +1,19 @@
-target_sources(refhist_core PRIVATE base/at_prompt.cpp base/folder_entries.cpp base/input_file.cpp base/interruption.cpp base/other_processors.cpp base/printable.cpp base/process_file.cpp base/replaced_file.cpp base/scratch_folder.cpp base/short_name.cpp base/source_lines.cpp base/started_process.cpp base/system_path.cpp base/task_status.cpp base/text.cpp base/text_hash.cpp base/user_path.cpp base/version.cpp)
+target_sources(refhist_core PRIVATE
+  base/at_prompt.cpp
+  base/folder_entries.cpp
+  base/input_file.cpp
+  base/interruption.cpp
+  base/other_processors.cpp
+  base/printable.cpp
+  base/process_file.cpp
+  base/replaced_file.cpp
+  base/scratch_folder.cpp
+  base/short_name.cpp
+  base/source_lines.cpp
+  base/started_process.cpp
+  base/system_path.cpp
+  base/task_status.cpp
+  base/text.cpp
+  base/text_hash.cpp
+  base/user_path.cpp
+  base/version.cpp)

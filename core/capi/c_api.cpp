@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "capi/c_port.h"
+#include "facade/session.h"
 #include "refhist/refhist.h"
-#include "session/session.h"
 
 struct rh_session {
   explicit rh_session(refhist::SessionOptions options) : session(std::move(options)) {}

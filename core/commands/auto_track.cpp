@@ -8,8 +8,8 @@
 #include "base/interruption.h"
 #include "base/system_path.h"
 #include "base/text.h"
-#include "commands/long_work.h"
-#include "probes/discover.h"
+#include "discover/discover.h"
+#include "session/long_work.h"
 #include "sites/inlined_facts.h"
 
 namespace refhist {

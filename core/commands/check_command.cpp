@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
-#include "commands/reach_scans.h"
 #include "reports/check.h"
 #include "reports/check_report.h"
 #include "reports/fold_notes.h"
@@ -19,6 +18,7 @@
 #include "reports/junit_report.h"
 #include "reports/sarif_report.h"
 #include "reports/verdict_list.h"
+#include "session/reach_scans.h"
 #include "store/session_writer.h"
 
 namespace refhist {

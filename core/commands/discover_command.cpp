@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
-#include "commands/long_work.h"
-#include "probes/discover.h"
-#include "probes/family_file.h"
+#include "discover/discover.h"
+#include "families/family_file.h"
+#include "session/long_work.h"
 #include "sites/inlined_facts.h"
 
 namespace refhist {

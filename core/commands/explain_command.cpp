@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/command.h"
-#include "commands/reach_scans.h"
 #include "explain/explanation.h"
 #include "explain/explanation_json.h"
 #include "explain/second_run.h"
 #include "reports/findings.h"
+#include "session/reach_scans.h"
 
 namespace refhist {
 

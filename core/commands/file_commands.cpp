@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
-#include "commands/reach_scans.h"
+#include "session/reach_scans.h"
 #include "store/session_reader.h"
 #include "store/session_writer.h"
 

@@ -3,16 +3,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/owner_words.h"
 #include "analysis/stack_places.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "commands/command.h"
-#include "commands/long_work.h"
 #include "events/program_access.h"
-#include "reports/allocation_place.h"
+#include "reachability/owner_words.h"
 #include "reports/findings.h"
 #include "reports/member_names.h"
+#include "session/allocation_place.h"
+#include "session/long_work.h"
 
 namespace refhist {
 

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
-#include "commands/reach_scans.h"
 #include "events/program_access.h"
 #include "reports/findings.h"
 #include "reports/history_report.h"
@@ -17,6 +16,7 @@
 #include "reports/leak_report.h"
 #include "reports/reference_report.h"
 #include "reports/status_report.h"
+#include "session/reach_scans.h"
 
 namespace refhist {
 

@@ -183,27 +183,27 @@ void run_break_on_leak(CommandContext& context) { run_rule(context, RuleKind::le
 
 void run_break_on_imbalance(CommandContext& context) {
   run_rule(context, RuleKind::imbalance);
-  context.tracker.suit_rules(context.port);
+  context.tracker.apply_rules(context.port);
 }
 
 void run_break_on_count(CommandContext& context) {
   run_rule(context, RuleKind::count);
-  context.tracker.suit_rules(context.port);
+  context.tracker.apply_rules(context.port);
 }
 
 void run_break_on_event(CommandContext& context) {
   run_rule(context, RuleKind::event);
-  context.tracker.suit_rules(context.port);
+  context.tracker.apply_rules(context.port);
 }
 
 void run_follow(CommandContext& context) {
   run_rule(context, RuleKind::follow);
-  context.tracker.suit_rules(context.port);
+  context.tracker.apply_rules(context.port);
 }
 
 void run_break_on_put_to_zero(CommandContext& context) {
   run_rule(context, RuleKind::put_to_zero);
-  context.tracker.suit_rules(context.port);
+  context.tracker.apply_rules(context.port);
 }
 
 }  // namespace refhist

@@ -115,7 +115,7 @@ const std::array<Setting, 9>& settings() {
        },
        [](SessionState& state, const std::string& value) {
          state.recorder.options().stacks = value == "full";
-         state.agent.forget_ways();
+         state.agent.forget_cached_calls();
        }},
   }};
   return table;

@@ -7,7 +7,7 @@
 #include "base/user_path.h"
 #include "commands/auto_track.h"
 #include "commands/command.h"
-#include "probes/family_file.h"
+#include "families/family_file.h"
 
 namespace refhist {
 
@@ -102,7 +102,7 @@ void set_recording(CommandContext& context) {
   }
   for (const std::string& glob : arguments.all("--exclude")) options.excluded.push_back(glob);
   context.state.recorder.modules_changed();
-  context.state.agent.forget_ways();
+  context.state.agent.forget_cached_calls();
 }
 
 }  // namespace

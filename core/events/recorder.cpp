@@ -39,17 +39,17 @@ bool covers(const Site& site, Address return_pc) {
 }
 }  // namespace
 
-class Recorder::Surroundings final : public Circumstances {
+class Recorder::ProgramContext final : public EventContext {
  public:
-  Surroundings(Recorder& recorder, const ProgramView& access, long tid)
+  ProgramContext(Recorder& recorder, const ProgramView& access, long tid)
       : access(access),
         tid(tid),
         told_before(access.told_before()),
         recorder_(recorder),
         thread_(recorder.calls_.thread(tid)) {}
-  ~Surroundings() override { thread_.told = recorder_.next_event(); }
-  Surroundings(const Surroundings&) = delete;
-  Surroundings& operator=(const Surroundings&) = delete;
+  ~ProgramContext() override { thread_.told = recorder_.next_event(); }
+  ProgramContext(const ProgramContext&) = delete;
+  ProgramContext& operator=(const ProgramContext&) = delete;
 
   [[nodiscard]] std::vector<int> in_flight(ObjectId object) const override {
     std::vector<int> changes = recorder_.changes_in_flight(access, tid, object);
@@ -194,19 +194,19 @@ Count Recorder::read_count(const ProgramView& access, FamilyId family, Address o
   return access.read_count(*tracked.counter, tracked.family.counter, object);
 }
 
-void Recorder::settle(Surroundings& around, const Arrival& arrival, Count& count) {
+void Recorder::settle(ProgramContext& around, const Execution& execution, Count& count) {
   constexpr int kMostLooks = 20;
   const bool happens_now = !around.access.time_ns();
   if (!catch_up_ || !happens_now) return;
   for (int looks = 1; count; ++looks) {
-    const ObjectId id = history_.newest_at(arrival.family, arrival.address);
+    const ObjectId id = history_.newest_at(execution.family, execution.address);
     if (!id.valid()) return;
     const Object& object = history_.object(id);
-    const std::int64_t own = arrival.at_return ? direction(arrival.role) : 0;
+    const std::int64_t own = execution.at_return ? direction(execution.role) : 0;
     if (!object.base_known || *count == object.ledger + own) return;
     around.told_before = next_event();
     // The call that returns has changed the counter, and is neither pending nor told.
-    returning_ = {arrival.address, static_cast<int>(-own)};
+    returning_ = {execution.address, static_cast<int>(-own)};
     catch_up_();
     returning_ = {};
     if (next_event() == around.told_before) {
@@ -214,7 +214,7 @@ void Recorder::settle(Surroundings& around, const Arrival& arrival, Count& count
       return;
     }
     if (looks == kMostLooks) return;
-    count = read_count(around.access, arrival.family, arrival.address);
+    count = read_count(around.access, execution.family, execution.address);
   }
 }
 
@@ -302,37 +302,37 @@ FamilyId Recorder::allocator_of(ObjectId id) const {
   return allocator;
 }
 
-Arrival Recorder::make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object) {
-  Arrival arrival;
-  arrival.family = family;
-  arrival.traits = families_[family.index()].traits;
-  arrival.site = id;
-  arrival.role = sites_.get(id).role;
-  arrival.address = object;
-  arrival.size = families_[family.index()].object_size;
-  arrival.thread = thread_index(around.access, around.tid);
-  arrival.time_ns = time_of(around.access);
-  arrival.around = &around;
+Execution Recorder::make_arrival(const ProgramContext& around, FamilyId family, SiteId id, Address object) {
+  Execution execution;
+  execution.family = family;
+  execution.traits = families_[family.index()].traits;
+  execution.site = id;
+  execution.role = sites_.get(id).role;
+  execution.address = object;
+  execution.size = families_[family.index()].object_size;
+  execution.thread = thread_index(around.access, around.tid);
+  execution.time_ns = time_of(around.access);
+  execution.around = &around;
   const bool birth =
-      arrival.role == Role::init || arrival.role == Role::alloc || arrival.role == Role::realloc;
-  if (!birth || allocations_.count() == 0) return arrival;
+      execution.role == Role::init || execution.role == Role::alloc || execution.role == Role::realloc;
+  if (!birth || allocations_.count() == 0) return execution;
   const Block* block = allocations_.covering(object);
   // Further in it is a slab or an arena of another allocator, whose extent says nothing about the object.
   if (block != nullptr && object - block->begin <= kHeader) {
-    arrival.memory =
+    execution.memory =
         Memory{block->site, block->thread, block->stack, block->time_ns, block->begin + block->size - object};
   }
-  return arrival;
+  return execution;
 }
 
-Arrival Recorder::arrival_for(Surroundings& around, ObjectId object, SiteId site, StackId stack) {
+Execution Recorder::arrival_for(ProgramContext& around, ObjectId object, SiteId site, StackId stack) {
   const FamilyId family = history_.object(object).family;
   const Address address = history_.object(object).address;
-  Arrival arrival = make_arrival(around, family, site, address);
-  arrival.stack = stack;
-  arrival.before = read_count(around.access, family, address);
-  settle(around, arrival, arrival.before);
-  return arrival;
+  Execution execution = make_arrival(around, family, site, address);
+  execution.stack = stack;
+  execution.before = read_count(around.access, family, address);
+  settle(around, execution, execution.before);
+  return execution;
 }
 
 void Recorder::leave_out(const ProgramView& access, const Site& site, const Registers& registers) {
@@ -433,11 +433,11 @@ void Recorder::on_counter_change(const ProgramView& access, long tid, const Regi
                                  const CounterStep& step, std::vector<Recorded>& recorded) {
   Site& leader = sites_.get(step.site);
   change_count(access, tid, registers, step, leader, recorded);
-  for (const SiteId rider : leader.riders) {
+  for (const SiteId other : leader.colocated) {
     CounterStep same = step;
-    same.site = rider;
-    ++sites_.get(rider).hits;
-    change_count(access, tid, registers, same, sites_.get(rider), recorded);
+    same.site = other;
+    ++sites_.get(other).hits;
+    change_count(access, tid, registers, same, sites_.get(other), recorded);
   }
 }
 
@@ -463,16 +463,16 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
   }
   if (role != Role::init && part_of_outer_call(thread, call)) return;
   const StackId stack = enter(access, thread, registers, call.sp);
-  Surroundings around(*this, access, thread.tid);
-  Arrival arrival = make_arrival(around, site.family, call.site, call.object);
-  arrival.stack = stack;
-  arrival.role = *role;
+  ProgramContext around(*this, access, thread.tid);
+  Execution execution = make_arrival(around, site.family, call.site, call.object);
+  execution.stack = stack;
+  execution.role = *role;
   if (role != Role::init) {
-    if (!step.past || agrees(site.family, call)) arrival.before = call.before;
-    settle(around, arrival, arrival.before);
-    arrival.amount = delta < 0 ? -delta : delta;
+    if (!step.past || agrees(site.family, call)) execution.before = call.before;
+    settle(around, execution, execution.before);
+    execution.amount = delta < 0 ? -delta : delta;
   }
-  Outcome outcome = ledger_.apply(arrival);
+  Outcome outcome = ledger_.apply(execution);
   if (!outcome.object.valid()) {
     ++families_[site.family.index()].unborn_calls;
     return;
@@ -557,7 +557,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
                         Call& call, std::vector<Recorded>& recorded, std::optional<Address>& arm_return) {
   const Site& site = sites_.get(call.site);
   const StackId stack = enter(access, thread, registers, call.sp);
-  Surroundings around(*this, access, thread.tid);
+  ProgramContext around(*this, access, thread.tid);
   if (site.watches_return()) {
     CallTracker::add_pending(thread, make_pending(access, call, site, registers, stack));
     arm_return = call.return_pc;
@@ -568,13 +568,13 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
     const std::uint64_t size = site.size_argument == 0 ? 1 : argument(registers, site.size_argument);
     return give_back(around, call.site, stack, call.object, end_of(call.object, size), recorded);
   }
-  Arrival arrival = make_arrival(around, site.family, call.site, call.object);
-  arrival.stack = stack;
+  Execution execution = make_arrival(around, site.family, call.site, call.object);
+  execution.stack = stack;
   if (site.role != Role::init && site.role != Role::alloc) {
-    settle(around, arrival, call.before);
-    arrival.before = call.before;
+    settle(around, execution, call.before);
+    execution.before = call.before;
   }
-  Outcome outcome = ledger_.apply(arrival);
+  Outcome outcome = ledger_.apply(execution);
   if (!outcome.object.valid()) {
     ++families_[site.family.index()].unborn_calls;
     return;
@@ -586,7 +586,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
   recorded.push_back(Recorded{call.site, call.object, call.before, std::move(outcome)});
 }
 
-void Recorder::give_back(Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
+void Recorder::give_back(ProgramContext& around, SiteId site, StackId stack, Address begin, Address end,
                          std::vector<Recorded>& recorded) {
   if (const auto block = allocations_.take(begin, sites_.get(site).family)) {
     end = std::max(end, end_of(begin, std::max<std::uint64_t>(block->size, 1)));
@@ -597,24 +597,24 @@ void Recorder::give_back(Surroundings& around, SiteId site, StackId stack, Addre
     const bool here =
         object.state == ObjectState::live || (object.state == ObjectState::dead && !object.freed);
     if (!here || history_.newest_at(object.family, object.address) != id) continue;
-    const Arrival arrival = arrival_for(around, id, site, stack);
-    recorded.push_back(Recorded{site, arrival.address, arrival.before, ledger_.apply(arrival)});
+    const Execution execution = arrival_for(around, id, site, stack);
+    recorded.push_back(Recorded{site, execution.address, execution.before, ledger_.apply(execution)});
   }
 }
 
-void Recorder::destroy_pool(Surroundings& around, SiteId site, StackId stack, Address pool,
+void Recorder::destroy_pool(ProgramContext& around, SiteId site, StackId stack, Address pool,
                             std::vector<Recorded>& recorded) {
   const auto found = pools_.find(pool);
   if (found == pools_.end()) return;
   for (const ObjectId id : found->second) {
     if (!history_.objects().contains(id) || history_.object(id).state != ObjectState::live) continue;
-    const Arrival arrival = arrival_for(around, id, site, stack);
-    recorded.push_back(Recorded{site, arrival.address, arrival.before, ledger_.apply(arrival)});
+    const Execution execution = arrival_for(around, id, site, stack);
+    recorded.push_back(Recorded{site, execution.address, execution.before, ledger_.apply(execution)});
   }
   pools_.erase(found);
 }
 
-void Recorder::move_objects(const Surroundings& around, const PendingCall& call, const Block& from,
+void Recorder::move_objects(const ProgramContext& around, const PendingCall& call, const Block& from,
                             Address to) {
   for (const ObjectId id :
        history_.starting_in(from.begin, end_of(from.begin, std::max<std::uint64_t>(from.size, 1)))) {
@@ -625,13 +625,13 @@ void Recorder::move_objects(const Surroundings& around, const PendingCall& call,
       history_.object(id).size = to + call.size - address;
       continue;
     }
-    Arrival arrival = make_arrival(around, object.family, call.site, address);
-    arrival.stack = call.stack;
-    ledger_.move(id, address, arrival);
+    Execution execution = make_arrival(around, object.family, call.site, address);
+    execution.stack = call.stack;
+    ledger_.move(id, address, execution);
   }
 }
 
-void Recorder::allocation_returned(Surroundings& around, const PendingCall& call, Address result,
+void Recorder::allocation_returned(ProgramContext& around, const PendingCall& call, Address result,
                                    std::vector<Recorded>& recorded) {
   const Site& site = sites_.get(call.site);
   Address begin = result;
@@ -667,7 +667,7 @@ void Recorder::on_watched_entry(const ProgramView& access, long tid, const Regis
   arm_return = pending.return_pc;
 }
 
-void Recorder::finish(Surroundings& around, const PendingCall& call, Address result,
+void Recorder::finish(ProgramContext& around, const PendingCall& call, Address result,
                       std::vector<Recorded>& recorded) {
   const ProgramView& access = around.access;
   const Site& site = sites_.get(call.site);
@@ -678,16 +678,16 @@ void Recorder::finish(Surroundings& around, const PendingCall& call, Address res
   if (object == 0 || (!good && (site.object.from == ObjectSource::From::result || site.object.indirect))) {
     return;
   }
-  Arrival arrival = make_arrival(around, site.family, call.site, object);
-  arrival.stack = call.stack;
-  arrival.before = call.before;
-  arrival.after = read_count(access, site.family, object);
-  arrival.failed = !good;
-  arrival.may_exist = site.may_exist;
-  arrival.at_return = true;
-  settle(around, arrival, arrival.after);
-  arrival.first_inside = call.first_inside;
-  Outcome outcome = ledger_.apply(arrival);
+  Execution execution = make_arrival(around, site.family, call.site, object);
+  execution.stack = call.stack;
+  execution.before = call.before;
+  execution.after = read_count(access, site.family, object);
+  execution.failed = !good;
+  execution.may_exist = site.may_exist;
+  execution.at_return = true;
+  settle(around, execution, execution.after);
+  execution.first_inside = call.first_inside;
+  Outcome outcome = ledger_.apply(execution);
   if (call.pool != 0 && outcome.object.valid()) pools_[call.pool].push_back(outcome.object);
   recorded.push_back(Recorded{call.site, object, call.before, std::move(outcome)});
 }
@@ -695,7 +695,7 @@ void Recorder::finish(Surroundings& around, const PendingCall& call, Address res
 void Recorder::on_return(const ProgramView& access, long tid, const Registers& registers,
                          std::vector<Recorded>& recorded, std::vector<PendingCall>& watched) {
   ThreadCalls& thread = calls_.thread(tid);
-  Surroundings around(*this, access, tid);
+  ProgramContext around(*this, access, tid);
   while (const auto call = CallTracker::take_returned(thread, registers.pc(), registers.sp())) {
     // A get or put inside the call, at or below its frame, has taken effect by now.
     std::erase_if(thread.open, [&](const OpenCall& open) { return open.sp <= call->sp; });

@@ -141,7 +141,7 @@ class Recorder {
   [[nodiscard]] std::uint64_t now() const;
 
  private:
-  class Surroundings;  // of an event: the program, and the calls that have begun
+  class ProgramContext;  // of an event: the program, and the calls that have begun
   void on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers, Call& call,
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
   void on_counter_site(const ProgramView& access, long tid, const Registers& registers, SiteId site,
@@ -161,26 +161,27 @@ class Recorder {
   PendingCall make_pending(const ProgramView& access, const Call& call, const Site& site,
                            const Registers& registers, StackId stack) const;
   [[nodiscard]] std::uint64_t time_of(const ProgramView& access) const;
-  void give_back(Surroundings& around, SiteId site, StackId stack, Address begin, Address end,
+  void give_back(ProgramContext& around, SiteId site, StackId stack, Address begin, Address end,
                  std::vector<Recorded>& recorded);
-  void destroy_pool(Surroundings& around, SiteId site, StackId stack, Address pool,
+  void destroy_pool(ProgramContext& around, SiteId site, StackId stack, Address pool,
                     std::vector<Recorded>& recorded);
-  void allocation_returned(Surroundings& around, const PendingCall& call, Address result,
+  void allocation_returned(ProgramContext& around, const PendingCall& call, Address result,
                            std::vector<Recorded>& recorded);
-  void move_objects(const Surroundings& around, const PendingCall& call, const Block& from, Address to);
-  Arrival arrival_for(Surroundings& around, ObjectId object, SiteId site, StackId stack);
+  void move_objects(const ProgramContext& around, const PendingCall& call, const Block& from, Address to);
+  Execution arrival_for(ProgramContext& around, ObjectId object, SiteId site, StackId stack);
   [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   /// The allocator family that its memory came from or went back to; invalid when none is known.
   [[nodiscard]] FamilyId allocator_of(ObjectId id) const;
-  Arrival make_arrival(const Surroundings& around, FamilyId family, SiteId id, Address object);
+  Execution make_arrival(const ProgramContext& around, FamilyId family, SiteId id, Address object);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
-  void finish(Surroundings& around, const PendingCall& call, Address result, std::vector<Recorded>& recorded);
+  void finish(ProgramContext& around, const PendingCall& call, Address result,
+              std::vector<Recorded>& recorded);
   Count read_count(const ProgramView& access, FamilyId family, Address object) const;
   /// A counter that was read while other threads may run, and does not agree with the history: what the agent
   /// has recorded meanwhile is told before anybody is accused.
-  void settle(Surroundings& around, const Arrival& arrival, Count& count);
+  void settle(ProgramContext& around, const Execution& execution, Count& count);
 
   History& history_;
   Ledger ledger_;

@@ -1,1 +1,4 @@
-target_sources(refhist_core PRIVATE explain/explanation.cpp explain/explanation_json.cpp explain/second_run.cpp)
+target_sources(refhist_core PRIVATE
+  explain/explanation.cpp
+  explain/explanation_json.cpp
+  explain/second_run.cpp)

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/types.h"
-#include "probes/family.h"
+#include "families/family.h"
 
 namespace refhist {
 

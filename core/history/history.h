@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/types.h"
+#include "families/family.h"
 #include "history/event.h"
 #include "history/event_log.h"
 #include "history/object.h"
 #include "history/object_table.h"
 #include "history/stack_table.h"
-#include "probes/family.h"
 
 namespace refhist {
 

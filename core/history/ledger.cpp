@@ -9,15 +9,15 @@ namespace refhist {
 namespace {
 bool is_put(Role role) { return role == Role::put; }
 
-std::vector<int> in_flight(const Arrival& arrival, ObjectId id) {
-  return arrival.around != nullptr ? arrival.around->in_flight(id) : std::vector<int>{};
+std::vector<int> in_flight(const Execution& execution, ObjectId id) {
+  return execution.around != nullptr ? execution.around->in_flight(id) : std::vector<int>{};
 }
 
-bool is_explained(const Arrival& arrival, ObjectId id, std::int64_t ledger, std::int64_t memory) {
-  std::vector<int> changes = in_flight(arrival, id);
+bool is_explained(const Execution& execution, ObjectId id, std::int64_t ledger, std::int64_t memory) {
+  std::vector<int> changes = in_flight(execution, id);
   if (explained_by(ledger, memory, changes)) return true;
-  if (arrival.around == nullptr) return false;
-  const std::vector<int> later = arrival.around->after_the_look(id);
+  if (execution.around == nullptr) return false;
+  const std::vector<int> later = execution.around->after_the_look(id);
   changes.insert(changes.end(), later.begin(), later.end());
   return explained_by(ledger, memory, changes);
 }
@@ -37,23 +37,23 @@ bool explained_by(std::int64_t ledger, std::int64_t memory, const std::vector<in
   return lowest <= missing && missing <= highest;
 }
 
-Outcome Ledger::apply(const Arrival& arrival) {
-  const Count now = arrival.at_return ? arrival.after : arrival.before;
-  if (arrival.traits.immortal_below_zero && now && *now < 0) return leave_immortal(arrival);
-  switch (arrival.role) {
+Outcome Ledger::apply(const Execution& execution) {
+  const Count now = execution.at_return ? execution.after : execution.before;
+  if (execution.traits.immortal_below_zero && now && *now < 0) return leave_immortal(execution);
+  switch (execution.role) {
     case Role::alloc:
     case Role::init:
-      return birth(arrival);
+      return birth(execution);
     case Role::free:
     case Role::pool_destroy:
-      return release(arrival);
+      return release(execution);
     default:
-      return arrival.failed ? failed_try(arrival) : change(arrival);
+      return execution.failed ? failed_try(execution) : change(execution);
   }
 }
 
-Outcome Ledger::leave_immortal(const Arrival& arrival) {
-  const ObjectId id = history_.newest_at(arrival.family, arrival.address);
+Outcome Ledger::leave_immortal(const Execution& execution) {
+  const ObjectId id = history_.newest_at(execution.family, execution.address);
   if (id.valid() && history_.object(id).state == ObjectState::live) {
     history_.object(id).state = ObjectState::unknown;
     history_.set_note(id, "it is immortal now: its counter is negative, and gets and puts leave it alone");
@@ -61,19 +61,19 @@ Outcome Ledger::leave_immortal(const Arrival& arrival) {
   return {};
 }
 
-bool Ledger::happened_inside(const Arrival& arrival, EventId event) const {
-  return arrival.first_inside.valid() && event >= arrival.first_inside &&
-         history_.event(event).thread == arrival.thread;
+bool Ledger::happened_inside(const Execution& execution, EventId event) const {
+  return execution.first_inside.valid() && event >= execution.first_inside &&
+         history_.event(event).thread == execution.thread;
 }
 
-ObjectId Ledger::new_object(const Arrival& arrival, bool complete) {
+ObjectId Ledger::new_object(const Execution& execution, bool complete) {
   Object object;
-  object.address = arrival.address;
-  object.family = arrival.family;
-  object.size = arrival.memory ? arrival.memory->size : arrival.size;
+  object.address = execution.address;
+  object.family = execution.family;
+  object.size = execution.memory ? execution.memory->size : execution.size;
   object.complete = complete;
   const ObjectId id = history_.add_object(object);
-  if (arrival.memory) record_allocation(id, *arrival.memory);
+  if (execution.memory) record_allocation(id, *execution.memory);
   return id;
 }
 
@@ -90,7 +90,7 @@ void Ledger::record_allocation(ObjectId id, const Memory& memory) {
   history_.add_event(event);
 }
 
-ObjectId Ledger::move(ObjectId id, Address to, const Arrival& arrival) {
+ObjectId Ledger::move(ObjectId id, Address to, const Execution& execution) {
   Object moved = history_.object(id);
   Object& left = history_.object(id);
   left.state = ObjectState::dead;
@@ -100,12 +100,12 @@ ObjectId Ledger::move(ObjectId id, Address to, const Arrival& arrival) {
   moved.events = 0;
   moved.birth_origin = kNoOrigin;
   moved.born = moved.died = moved.first_event = moved.last_event = EventId();
-  if (arrival.memory) moved.size = arrival.memory->size;
+  if (execution.memory) moved.size = execution.memory->size;
   const std::int64_t ledger = moved.ledger;
   const ObjectId now = history_.add_object(moved);
   history_.set_before_seen(now, history_.before_seen(id));
   history_.set_note(now, fmt::format("realloc moved it from {:#x}", history_.object(id).address));
-  history_.set_born(now, record(now, arrival, ledger, ledger, CountSource::derived));
+  history_.set_born(now, record(now, execution, ledger, ledger, CountSource::derived));
   return now;
 }
 
@@ -118,47 +118,49 @@ void Ledger::end_unseen(ObjectId id) {
                       history_.event_count()));
 }
 
-EventId Ledger::record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source,
+EventId Ledger::record(ObjectId id, const Execution& execution, Count before, Count after, CountSource source,
                        bool during_death) {
   Event event;
-  event.time_ns = arrival.time_ns;
+  event.time_ns = execution.time_ns;
   event.object = id;
-  event.site = arrival.site;
-  event.thread = arrival.thread;
-  event.stack = arrival.stack;
-  event.role = arrival.role;
+  event.site = execution.site;
+  event.thread = execution.thread;
+  event.stack = execution.stack;
+  event.role = execution.role;
   event.before = before;
   event.after = after;
   event.after_source = source;
-  event.failed = arrival.failed;
+  event.failed = execution.failed;
   event.during_death = during_death;
   return history_.add_event(event);
 }
 
-Outcome Ledger::birth(const Arrival& arrival) {
+Outcome Ledger::birth(const Execution& execution) {
   Outcome outcome;
-  const bool gives_references = arrival.role == Role::init || !arrival.traits.has_init;
-  const bool existed = arrival.may_exist && arrival.after != arrival.traits.born;
-  ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  const bool gives_references = execution.role == Role::init || !execution.traits.has_init;
+  const bool existed = execution.may_exist && execution.after != execution.traits.born;
+  ObjectId id = history_.newest_at(execution.family, execution.address);
   if (!id.valid() && existed) return outcome;
   if (id.valid()) {
     const Object& object = history_.object(id);
     const bool live = object.state == ObjectState::live;
-    const bool inside = live && object.events != 0 && happened_inside(arrival, object.first_event);
+    const bool inside = live && object.events != 0 && happened_inside(execution, object.first_event);
     const bool only_allocated = live && object.born.valid() && object.events == 1 &&
-                                history_.event(object.born).role == Role::alloc && arrival.role == Role::init;
+                                history_.event(object.born).role == Role::alloc &&
+                                execution.role == Role::init;
     if (inside && object.born.valid() && !only_allocated) {
       outcome.object = id;  // an inner constructor has already told this birth
       return outcome;
     }
     // A constructor may hand out an object that it keeps (a singleton, a cache). One that has more references
     // than a new one can have was not born now: as many as before is nothing, one more is a get.
-    const bool kept = live && arrival.after && object.base_known && *arrival.after > arrival.traits.born &&
-                      (*arrival.after == object.ledger || *arrival.after == object.ledger + 1);
+    const bool kept = live && execution.after && object.base_known &&
+                      *execution.after > execution.traits.born &&
+                      (*execution.after == object.ledger || *execution.after == object.ledger + 1);
     if (kept && !only_allocated && !inside) {
       outcome.object = id;
-      if (*arrival.after == object.ledger) return outcome;
-      Arrival taken = arrival;
+      if (*execution.after == object.ledger) return outcome;
+      Execution taken = execution;
       taken.role = Role::get;
       apply_delta(outcome, taken, 1, false);
       return outcome;
@@ -172,29 +174,29 @@ Outcome Ledger::birth(const Arrival& arrival) {
       id = ObjectId();
     }
   }
-  if (!id.valid()) id = new_object(arrival, true);
+  if (!id.valid()) id = new_object(execution, true);
 
-  std::int64_t references = gives_references ? arrival.traits.born : 0;
+  std::int64_t references = gives_references ? execution.traits.born : 0;
   CountSource source = CountSource::derived;
   Object& object = history_.object(id);
   if (!object.complete)
     references += object.ledger - history_.before_seen(id);  // seen first inside its own constructor
-  if (arrival.after) {
-    references = *arrival.after;
+  if (execution.after) {
+    references = *execution.after;
     source = CountSource::read;
   }
   history_.set_complete(id, true);
-  object.uncounted = gives_references && arrival.traits.born > 0 && references <= 0;
+  object.uncounted = gives_references && execution.traits.born > 0 && references <= 0;
   object.base_known = true;
   history_.set_before_seen(id, 0);
   object.ledger = references;
   outcome.object = id;
-  outcome.event = record(id, arrival, std::nullopt, references, source);
+  outcome.event = record(id, execution, std::nullopt, references, source);
   history_.set_born(id, outcome.event);
   return outcome;
 }
 
-void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory) {
+void Ledger::reconcile(ObjectId id, const Execution& execution, std::int64_t memory) {
   Object& object = history_.object(id);
   if (!object.base_known) {
     object.base_known = true;
@@ -202,11 +204,11 @@ void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory)
     object.ledger = memory;
     return;
   }
-  if (memory == object.ledger || is_explained(arrival, id, object.ledger, memory)) return;
+  if (memory == object.ledger || is_explained(execution, id, object.ledger, memory)) return;
   Event event;
-  event.time_ns = arrival.time_ns;
+  event.time_ns = execution.time_ns;
   event.object = id;
-  event.thread = arrival.thread;
+  event.thread = execution.thread;
   event.role = memory > object.ledger ? Role::get : Role::put;
   event.unobserved = true;
   event.before = object.ledger;
@@ -215,7 +217,7 @@ void Ledger::reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory)
   history_.add_event(event);
   history_.object(id).ledger = memory;
   history_.object(id).moved_unobserved = true;
-  history_.note_unseen(arrival.family);
+  history_.note_unseen(execution.family);
 }
 
 EventId Ledger::note_change(ObjectId id, std::int64_t memory, Event event) {
@@ -236,28 +238,28 @@ bool is_other_memory(std::int64_t count) {
   return count < 0 || pointer || count >= 1 << 24;
 }
 
-MemoryFate memory_fate(const Arrival& arrival) {
-  return arrival.around == nullptr ? MemoryFate::unknown
-                                   : arrival.around->memory_fate(arrival.family, arrival.address);
+MemoryFate memory_fate(const Execution& execution) {
+  return execution.around == nullptr ? MemoryFate::unknown
+                                     : execution.around->memory_fate(execution.family, execution.address);
 }
 }  // namespace
 
-std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, bool& reborn,
+std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& execution, bool& reborn,
                                           bool& during_death) {
   const Object& object = history_.object(id);
-  const bool kept = arrival.traits.revives && !object.freed && !is_put(arrival.role);
-  if (kept && arrival.before == 0) return std::nullopt;
-  const std::vector<int> changes = in_flight(arrival, id);
+  const bool kept = execution.traits.revives && !object.freed && !is_put(execution.role);
+  if (kept && execution.before == 0) return std::nullopt;
+  const std::vector<int> changes = in_flight(execution, id);
   const bool last_put_runs =
       !object.freed && std::any_of(changes.begin(), changes.end(), [](int change) { return change < 0; });
-  const Count memory = arrival.before;
-  const char* what = is_put(arrival.role) ? "put" : "get";
+  const Count memory = execution.before;
+  const char* what = is_put(execution.role) ? "put" : "get";
   // A destructor may set the counter to what it likes, and may take the object back: whether that is a
   // mistake is seen when the memory is given back nevertheless. What other threads do to the object can be
   // told by the counter.
   const auto fits = [&] {
     if (!memory) return true;
-    if (arrival.around->inside_put(id)) return *memory >= 1 || !is_put(arrival.role);
+    if (execution.around->inside_put(id)) return *memory >= 1 || !is_put(execution.role);
     return *memory >= 1 && explained_by(object.ledger, *memory, changes);
   };
   if (last_put_runs && fits()) {
@@ -265,16 +267,17 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
     return std::nullopt;
   }
   Finding finding{Verdict::use_after_free, id, EventId(), {}};
-  const MemoryFate fate = object.freed ? memory_fate(arrival) : MemoryFate::unknown;
+  const MemoryFate fate = object.freed ? memory_fate(execution) : MemoryFate::unknown;
   // In memory that was given back, a new object's first reference may be taken from zero, where none has one
   // from its birth on.
   const bool first_from_zero =
-      !arrival.traits.has_init || arrival.traits.born <= 0 || fate == MemoryFate::handed_out_again;
-  const bool at_zero = memory && *memory <= 0 && (!object.freed || is_put(arrival.role) || !first_from_zero);
+      !execution.traits.has_init || execution.traits.born <= 0 || fate == MemoryFate::handed_out_again;
+  const bool at_zero =
+      memory && *memory <= 0 && (!object.freed || is_put(execution.role) || !first_from_zero);
   const bool overwritten = memory && object.freed && is_other_memory(*memory);
   if (at_zero || overwritten || last_put_runs || fate == MemoryFate::gone) {
     if (at_zero && !object.freed)
-      finding.verdict = is_put(arrival.role) ? Verdict::over_put : Verdict::resurrection;
+      finding.verdict = is_put(execution.role) ? Verdict::over_put : Verdict::resurrection;
     finding.why = memory ? fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory)
                          : fmt::format("{} {}", what, where_died(object));
     return finding;
@@ -292,24 +295,25 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Arrival& arrival, b
   return finding;
 }
 
-void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, std::int64_t delta, bool during_death) {
+void Ledger::apply_delta(Outcome& outcome, const Execution& execution, std::int64_t delta,
+                         bool during_death) {
   Object& object = history_.object(outcome.object);
   object.ledger += delta;
   Count after;
   CountSource source = CountSource::unknown;
-  if (arrival.at_return && arrival.after) {
-    after = arrival.after;
+  if (execution.at_return && execution.after) {
+    after = execution.after;
     source = CountSource::read;
-  } else if (arrival.before) {
-    after = *arrival.before + delta;
+  } else if (execution.before) {
+    after = *execution.before + delta;
     source = CountSource::derived;
   } else if (object.base_known) {
     after = object.ledger;
     source = CountSource::derived;
   }
-  Count before = arrival.before;
-  if (!before && object.base_known && !arrival.at_return) before = object.ledger - delta;
-  outcome.event = record(outcome.object, arrival, before, after, source, during_death);
+  Count before = execution.before;
+  if (!before && object.base_known && !execution.at_return) before = object.ledger - delta;
+  outcome.event = record(outcome.object, execution, before, after, source, during_death);
   Object& changed = history_.object(outcome.object);
   if (delta < 0 && changed.base_known && changed.ledger <= 0 && changed.state == ObjectState::live) {
     changed.state = ObjectState::dead;
@@ -321,58 +325,59 @@ void Ledger::apply_delta(Outcome& outcome, const Arrival& arrival, std::int64_t 
   }
 }
 
-Outcome Ledger::change(const Arrival& arrival) {
+Outcome Ledger::change(const Execution& execution) {
   Outcome outcome;
-  const std::int64_t delta = is_put(arrival.role) ? -arrival.amount : arrival.amount;
-  ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  const std::int64_t delta = is_put(execution.role) ? -execution.amount : execution.amount;
+  ObjectId id = history_.newest_at(execution.family, execution.address);
   bool reborn = false;
   bool during_death = false;
   std::optional<Finding> finding;
   if (id.valid() && history_.object(id).state == ObjectState::dead) {
-    finding = judge_dead(id, arrival, reborn, during_death);
+    finding = judge_dead(id, execution, reborn, during_death);
   }
   const bool first_seen = !id.valid() || reborn || history_.object(id).state == ObjectState::unknown;
   // Static objects have a counter of zero or less that get and put leave alone.
   const bool never_born =
-      first_seen && !reborn && arrival.before && *arrival.before <= 0 && arrival.traits.born > 0;
+      first_seen && !reborn && execution.before && *execution.before <= 0 && execution.traits.born > 0;
   if (never_born) return outcome;
   if (first_seen) {
-    id = new_object(arrival, false);
+    id = new_object(execution, false);
     Object& object = history_.object(id);
-    const Count base = arrival.at_return && arrival.after ? Count(*arrival.after - delta) : arrival.before;
+    const Count base =
+        execution.at_return && execution.after ? Count(*execution.after - delta) : execution.before;
     object.base_known = base.has_value();
     history_.set_before_seen(id, base.value_or(0));
     object.ledger = base.value_or(0);
     if (reborn)
       history_.set_note(id, finding ? finding->why : "it was born unseen where another object had ended");
-  } else if (arrival.at_return) {
-    if (arrival.after) {
+  } else if (execution.at_return) {
+    if (execution.after) {
       const Object& object = history_.object(id);
-      const bool wrapper = object.events != 0 && happened_inside(arrival, object.last_event) &&
-                           *arrival.after == object.ledger;
+      const bool wrapper = object.events != 0 && happened_inside(execution, object.last_event) &&
+                           *execution.after == object.ledger;
       if (wrapper) {  // the probes inside this call have already told what it did
         outcome.object = id;
         return outcome;
       }
-      reconcile(id, arrival, *arrival.after - delta);
+      reconcile(id, execution, *execution.after - delta);
     }
-  } else if (arrival.before && !(finding && finding->verdict != Verdict::undecidable)) {
-    reconcile(id, arrival, *arrival.before);
+  } else if (execution.before && !(finding && finding->verdict != Verdict::undecidable)) {
+    reconcile(id, execution, *execution.before);
   }
   outcome.object = id;
   const bool below =
-      is_put(arrival.role) && !finding && arrival.before && *arrival.before <= 0 && !during_death;
+      is_put(execution.role) && !finding && execution.before && *execution.before <= 0 && !during_death;
   const Object& object = history_.object(id);
   if (below && object.uncounted) {
     finding = Finding{Verdict::undecidable, id, EventId(),
                       fmt::format("put while the counter reads {}, as it did at birth: the object may not be "
                                   "counted",
-                                  *arrival.before)};
+                                  *execution.before)};
   } else if (below) {
     finding = Finding{Verdict::over_put, id, EventId(),
-                      fmt::format("put while the counter reads {}", *arrival.before)};
+                      fmt::format("put while the counter reads {}", *execution.before)};
   }
-  apply_delta(outcome, arrival, delta, during_death);
+  apply_delta(outcome, execution, delta, during_death);
   if (finding) {
     finding->object = id;
     finding->event = outcome.event;
@@ -392,23 +397,24 @@ void Ledger::adjust(FamilyId family, Address address, std::int64_t delta) {
   history_.set_note(id, "its last put was made by an excluded caller");
 }
 
-Outcome Ledger::failed_try(const Arrival& arrival) {
+Outcome Ledger::failed_try(const Execution& execution) {
   Outcome outcome;
-  outcome.object = history_.newest_at(arrival.family, arrival.address);
+  outcome.object = history_.newest_at(execution.family, execution.address);
   if (!outcome.object.valid()) return outcome;
-  outcome.event = record(outcome.object, arrival, arrival.before, arrival.before, CountSource::derived);
+  outcome.event = record(outcome.object, execution, execution.before, execution.before, CountSource::derived);
   return outcome;
 }
 
 // Without a look at the counter, puts that nobody saw may explain the references.
-std::optional<Finding> Ledger::judge_release(ObjectId id, const Arrival& arrival) const {
-  if (!arrival.before && arrival.traits.blind) return std::nullopt;
+std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execution) const {
+  if (!execution.before && execution.traits.blind) return std::nullopt;
   const std::int64_t references = history_.object(id).ledger;
-  const std::string what = fmt::format("{} while {} reference{} outstanding",
-                                       arrival.role == Role::pool_destroy ? "its pool is destroyed" : "free",
-                                       references, references == 1 ? " is" : "s are");
+  const std::string what =
+      fmt::format("{} while {} reference{} outstanding",
+                  execution.role == Role::pool_destroy ? "its pool is destroyed" : "free", references,
+                  references == 1 ? " is" : "s are");
   const bool certain =
-      arrival.before || (!arrival.traits.copies_unknown && !history_.births_in_doubt(arrival.family));
+      execution.before || (!execution.traits.copies_unknown && !history_.births_in_doubt(execution.family));
   if (certain) return Finding{Verdict::free_while_referenced, id, EventId(), what};
   return Finding{Verdict::undecidable, id, EventId(),
                  what +
@@ -416,30 +422,30 @@ std::optional<Finding> Ledger::judge_release(ObjectId id, const Arrival& arrival
                      "(break-on-imbalance reads it)"};
 }
 
-Outcome Ledger::release(const Arrival& arrival) {
+Outcome Ledger::release(const Execution& execution) {
   Outcome outcome;
-  ObjectId id = history_.newest_at(arrival.family, arrival.address);
+  ObjectId id = history_.newest_at(execution.family, execution.address);
   const bool other_object =
       id.valid() && (history_.object(id).state == ObjectState::unknown ||
-                     (history_.object(id).freed && memory_fate(arrival) != MemoryFate::gone));
+                     (history_.object(id).freed && memory_fate(execution) != MemoryFate::gone));
   if (!id.valid() || other_object) {
-    id = new_object(arrival, false);
+    id = new_object(execution, false);
     Object& object = history_.object(id);
-    object.base_known = arrival.before.has_value();
-    object.ledger = arrival.before.value_or(0);
+    object.base_known = execution.before.has_value();
+    object.ledger = execution.before.value_or(0);
     history_.set_before_seen(id, object.ledger);
   }
   std::optional<Finding> finding;
   const bool was_dead = history_.object(id).state == ObjectState::dead;
-  if (!was_dead && arrival.before) reconcile(id, arrival, *arrival.before);
+  if (!was_dead && execution.before) reconcile(id, execution, *execution.before);
   const Object& object = history_.object(id);
   if (object.freed) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was given back before"};
   } else if (!was_dead && object.base_known && object.ledger > 0) {
-    finding = judge_release(id, arrival);
+    finding = judge_release(id, execution);
   }
   outcome.object = id;
-  outcome.event = record(id, arrival, arrival.before, arrival.before, CountSource::derived);
+  outcome.event = record(id, execution, execution.before, execution.before, CountSource::derived);
   Object& changed = history_.object(id);
   changed.state = ObjectState::dead;
   changed.freed = true;

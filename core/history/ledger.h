@@ -43,9 +43,9 @@ enum class MemoryFate : std::uint8_t {
 };
 
 /// What the ledger asks of the moment of an event, only when it matters.
-class Circumstances {
+class EventContext {
  public:
-  virtual ~Circumstances() = default;
+  virtual ~EventContext() = default;
   /// Changes (+1, -1) of the object that may not have reached memory yet.
   [[nodiscard]] virtual std::vector<int> in_flight(ObjectId object) const = 0;
   /// Changes of the object that the look at its counter may have come too early for.
@@ -57,7 +57,7 @@ class Circumstances {
 };
 
 /// One execution of a probe.
-struct Arrival {
+struct Execution {
   FamilyId family;
   FamilyTraits traits;
   SiteId site;
@@ -75,7 +75,7 @@ struct Arrival {
   bool may_exist = false;   ///< of init: an object with more references than a new one has is not born now
   bool at_return = false;   ///< `after` speaks, not `before`
   EventId first_inside;     ///< for calls watched to their return: the next event id at their entry
-  const Circumstances* around = nullptr;  ///< null: nothing is in flight, nothing is known of the memory
+  const EventContext* around = nullptr;  ///< null: nothing is in flight, nothing is known of the memory
 };
 
 struct Outcome {
@@ -88,7 +88,7 @@ struct Outcome {
 class Ledger {
  public:
   explicit Ledger(History& history) : history_(history) {}
-  Outcome apply(const Arrival& arrival);
+  Outcome apply(const Execution& execution);
   /// A get or put of a live object whose counter agrees and that this call does not end: most events. `event`
   /// needs object, `before` and what is known of the call; `origin` is as History::add_event has it. False,
   /// and nothing done, when it is not such a one.
@@ -109,28 +109,29 @@ class Ledger {
   /// A get or put that is left out of the history on the user's wish: only the count follows it.
   void adjust(FamilyId family, Address address, std::int64_t delta);
   /// realloc has moved the object: it lives on, as another object, at the new address. Returns that.
-  ObjectId move(ObjectId id, Address to, const Arrival& arrival);
+  ObjectId move(ObjectId id, Address to, const Execution& execution);
 
  private:
-  Outcome birth(const Arrival& arrival);
-  Outcome leave_immortal(const Arrival& arrival);
-  Outcome change(const Arrival& arrival);
-  Outcome release(const Arrival& arrival);
+  Outcome birth(const Execution& execution);
+  Outcome leave_immortal(const Execution& execution);
+  Outcome change(const Execution& execution);
+  Outcome release(const Execution& execution);
 
-  /// The event was made by the arrival's thread while the call that now returns was running.
-  [[nodiscard]] bool happened_inside(const Arrival& arrival, EventId event) const;
-  ObjectId new_object(const Arrival& arrival, bool complete);
+  /// The event was made by the execution's thread while the call that now returns was running.
+  [[nodiscard]] bool happened_inside(const Execution& execution, EventId event) const;
+  ObjectId new_object(const Execution& execution, bool complete);
   void record_allocation(ObjectId id, const Memory& memory);
   void end_unseen(ObjectId id);
-  EventId record(ObjectId id, const Arrival& arrival, Count before, Count after, CountSource source,
+  EventId record(ObjectId id, const Execution& execution, Count before, Count after, CountSource source,
                  bool during_death = false);
-  void reconcile(ObjectId id, const Arrival& arrival, std::int64_t memory);
+  void reconcile(ObjectId id, const Execution& execution, std::int64_t memory);
   /// Judges a get or put on an object whose last reference is gone. Sets `reborn` when it must be another
   /// object.
-  std::optional<Finding> judge_dead(ObjectId id, const Arrival& arrival, bool& reborn, bool& during_death);
-  [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Arrival& arrival) const;
-  Outcome failed_try(const Arrival& arrival);
-  void apply_delta(Outcome& outcome, const Arrival& arrival, std::int64_t delta, bool during_death);
+  std::optional<Finding> judge_dead(ObjectId id, const Execution& execution, bool& reborn,
+                                    bool& during_death);
+  [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Execution& execution) const;
+  Outcome failed_try(const Execution& execution);
+  void apply_delta(Outcome& outcome, const Execution& execution, std::int64_t delta, bool during_death);
 
   History& history_;
 };

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "patching/decoded_instruction.h"
+#include "x86/decoded_instruction.h"
 
 namespace refhist {
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "patching/decoded_instruction.h"
-#include "patching/indirect_jumps.h"
 #include "patching/movable.h"
 #include "patching/relocator.h"
 #include "port/registers.h"
+#include "x86/decoded_instruction.h"
+#include "x86/indirect_jumps.h"
 
 namespace refhist {
 namespace {

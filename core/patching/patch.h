@@ -34,9 +34,9 @@
 #include <string>
 #include <vector>
 
-#include "patching/branch_targets.h"
-#include "patching/code_range.h"
-#include "patching/function_start.h"
+#include "x86/branch_targets.h"
+#include "x86/code_range.h"
+#include "x86/function_start.h"
 
 namespace refhist {
 

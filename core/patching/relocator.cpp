@@ -5,7 +5,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "patching/decoded_instruction.h"
+#include "x86/decoded_instruction.h"
 
 namespace refhist {
 namespace {

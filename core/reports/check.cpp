@@ -39,7 +39,7 @@ void set_why_failed(Check& check, bool allow_unarmed) {
       process.why_failed = "no function of the tracked families was ever armed";
     if (process.why_failed.empty() && process.state->agent.damaged().any())
       process.why_failed = "the program has damaged refhist's memory";
-    if (process.why_failed.empty() && lost_events(*process.state) != 0)
+    if (process.why_failed.empty() && process.state->lost_events() != 0)
       process.why_failed = "events were lost";
     if (process.why_failed.empty() || !check.why_failed.empty()) continue;
     check.why_failed = process.parent == 0 ? process.why_failed
@@ -106,10 +106,6 @@ std::string accept_all(const CheckOptions& options, Check& check) {
 }
 
 }  // namespace
-
-std::uint64_t lost_events(const SessionState& state) {
-  return state.lost_hits + state.agent.lost() + state.agent.damaged().records;
-}
 
 std::string_view status_name(FindingStatus status) {
   switch (status) {

@@ -57,9 +57,6 @@ Check check_session(SessionState& state, const CheckOptions& options);
 /// One judgement of several processes, the program first. They live as long as what is returned.
 Check check_processes(std::vector<CheckedProcess> processes, const CheckOptions& options);
 
-/// Events that were not recorded, as far as that is known.
-std::uint64_t lost_events(const SessionState& state);
-
 std::string_view status_name(FindingStatus status);
 
 }  // namespace refhist

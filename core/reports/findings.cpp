@@ -97,12 +97,18 @@ void add_seen(SessionState& state, const FindingFilter& filter, FindingList& all
   }
 }
 
-/// Why nothing can be said of what was outstanding at the end; empty when the program ended by itself.
-std::string why_cut_off(const ProcessEnd& end) {
+/// Why nothing can be said of what is outstanding where nobody has seen whether the program still reaches it.
+std::string why_not_judged(const SessionState& state) {
+  const ProcessEnd& end = state.end;
   if (end.by_signal) return fmt::format("outstanding when the program was ended by signal {}", end.status);
-  if (!end.detached) return {};
-  return end.status == 0 ? "outstanding when the debugger detached; the program went on unseen"
-                         : "outstanding when the debugger killed the program or detached";
+  if (end.detached)
+    return end.status == 0 ? "outstanding when the debugger detached; the program went on unseen"
+                           : "outstanding when the debugger killed the program or detached";
+  if (!state.scan.why_not.empty())
+    return fmt::format("outstanding; whether it is reachable is not known ({})", state.scan.why_not);
+  return end.ended ? "outstanding when the program ended; it did not call _exit, so what it still reached is "
+                     "not known"
+                   : "outstanding; whether it is reachable was not looked at";
 }
 
 void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& all) {
@@ -117,11 +123,11 @@ void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& al
     finding.references = group.references;
     finding.suspects = group.suspects;
     finding.why = held ? held_text(state, group) : group.why;
-    const std::string cut_off = group.reach_known ? std::string() : why_cut_off(state.end);
-    if (!cut_off.empty()) {
+    const bool judged = group.reach_known || filter.reachable || group.verdict == Verdict::undecidable;
+    if (!judged) {
       finding.verdict = Verdict::undecidable;
       finding.suspects.clear();
-      finding.why = cut_off;
+      finding.why = why_not_judged(state);
     }
     if (group.reach_known && group.reach == Reach::from_leaked) {
       finding.why = (group.cycle.empty() ? "held by lost memory"
@@ -131,7 +137,7 @@ void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& al
     }
     const Object& object = state.history.object(finding.object);
     const EventId last = group.references.empty() ? EventId() : group.references.back();
-    finding.fingerprint = finding.verdict == Verdict::undecidable && cut_off.empty()
+    finding.fingerprint = finding.verdict == Verdict::undecidable && judged
                               ? fingerprint_of_doubt(state, finding.verdict, group.family, finding.why)
                               : fingerprint(state, finding.verdict, group.family, {object.born, last});
     finding.alike = std::move(group.objects);

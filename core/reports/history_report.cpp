@@ -113,8 +113,10 @@ std::string event_line(SessionState& state, EventId id, const Columns& width) {
 
 std::string kept_text(const SessionState& state, EventPairs& pairs, EventId id) {
   const Event& event = state.history.event(id);
-  const std::string& place = pairs.kept_in(event);
-  return place.empty() ? "" : (gives_back(event) ? ", from " : ", kept in ") + place;
+  const SlotNames::Name& place = pairs.kept_in(event);
+  if (place.text.empty()) return {};
+  if (gives_back(event)) return ", from " + place.text;
+  return ", kept in " + place.text + (place.on_some_paths ? " on some paths" : "");
 }
 
 std::string event_line(SessionState& state, EventId id) {

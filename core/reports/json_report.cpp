@@ -195,7 +195,7 @@ Json totals_json(const SessionState& state) {
           {"live", live},
           {"folded_objects", state.folded.objects()},
           {"listed_events", state.history.log().kept()},
-          {"lost_events", lost_events(state)},
+          {"lost_events", state.lost_events()},
           {"refused_records", state.agent.damaged().records},
           {"repaired_words", state.agent.damaged().words},
           {"forks", state.forks}};
@@ -392,7 +392,7 @@ std::string status_json(SessionState& state, DebuggerPort& port) {
                  {"truncated_stacks", state.recorder.truncated_stacks()},
                  {"modules_not_read", modules_json(state.modules.unread())},
                  {"modules_from_memory", modules_json(state.modules.from_memory())},
-                 {"breakpoints_removed", state.alive ? state.armory.count_lost(port) : 0},
+                 {"breakpoints_removed", state.alive ? state.breakpoints.count_lost(port) : 0},
                  {"notes", caveats(state)}});
 }
 

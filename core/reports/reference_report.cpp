@@ -60,7 +60,7 @@ nlohmann::ordered_json references_of_json(const SessionState& state, EventPairs&
   if (!references) return nullptr;
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   const auto place_of = [&](EventId event) {
-    return event.valid() ? pairs.kept_in(state.history.event(event)) : std::string();
+    return event.valid() ? pairs.kept_in(state.history.event(event)).text : std::string();
   };
   for (const auto& [taken, given_back] : references->all)
     all.push_back({{"taken", number_json(taken)},

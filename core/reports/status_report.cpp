@@ -210,7 +210,7 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
                       state.recorder.options().stacks ? "full" : "none", keep_text(state));
   if (state.tracks_any() && !state.opened) text += allocator_line(state);
   if (state.alive) {
-    const std::size_t lost = state.armory.count_lost(port);
+    const std::size_t lost = state.breakpoints.count_lost(port);
     if (lost != 0) {
       text += fmt::format(
           "{} of ours {} removed or disabled by somebody else: refhist stop, then refhist start arms "

@@ -6,9 +6,9 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "facade/session.h"
 #include "reports/verdict_list.h"
 #include "runner/own_files.h"
-#include "session/session.h"
 
 namespace refhist {
 

@@ -14,9 +14,9 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "commands/command.h"
+#include "facade/session.h"
 #include "runner/completion.h"
 #include "runner/no_debugger.h"
-#include "session/session.h"
 
 namespace {
 

@@ -129,7 +129,7 @@ void ActivationFollower::arm(DebuggerPort& port, Following& following, Address i
     });
   };
   const auto put = [&](Address address) {
-    if (!following.armed.contains(address) && !covered(address) && state_.armory.arm(port, address))
+    if (!following.armed.contains(address) && !covered(address) && state_.breakpoints.arm(port, address))
       following.armed.insert(address);
   };
   for (const LineRow& row : rows) {
@@ -401,7 +401,7 @@ void ActivationFollower::passed(const ProgramAccess& access, long tid, const Reg
 }
 
 void ActivationFollower::disarm(DebuggerPort& port, Following& following) {
-  for (const Address address : following.armed) state_.armory.disarm(port, address);
+  for (const Address address : following.armed) state_.breakpoints.disarm(port, address);
   following.armed.clear();
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/owner_words.h"
 #include "events/program_access.h"
+#include "reachability/owner_words.h"
 #include "session/follow_order.h"
 #include "session/followed_way.h"
 #include "session/session_state.h"

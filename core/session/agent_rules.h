@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent_host/agent_watch.h"
-#include "probes/family.h"
+#include "families/family.h"
 #include "session/stop_rules.h"
 
 namespace refhist {

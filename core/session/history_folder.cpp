@@ -45,7 +45,7 @@ void HistoryFolder::fold_when_due() {
   }
 }
 
-void HistoryFolder::suit_options() {
+void HistoryFolder::apply_options() {
   if (state_.keep == keep_ && state_.memory_limit == memory_limit_) return;
   keep_ = state_.keep;
   memory_limit_ = state_.memory_limit;

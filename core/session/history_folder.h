@@ -15,7 +15,7 @@ class HistoryFolder {
   /// Folds what is to be folded by now: called often, and at once done where nothing is.
   void fold_when_due();
   /// Where the options have changed, what they ask for is done now.
-  void suit_options();
+  void apply_options();
 
  private:
   void fold_now();

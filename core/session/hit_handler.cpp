@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "commands/command.h"
-#include "commands/reach_scans.h"
 #include "events/program_access.h"
+#include "session/reach_scans.h"
 
 namespace refhist {
 
@@ -87,7 +86,7 @@ std::string HitHandler::place(const Recorded& recorded, long tid) {
 
 // How many events the last call told: an unobserved change that it revealed and the allocation before a birth
 // are told with it.
-std::int64_t HitHandler::told_together(const Object& object) const {
+std::int64_t HitHandler::recorded_together(const Object& object) const {
   std::int64_t count = 1;
   EventId id = object.last_event;
   for (EventId earlier; (earlier = state_.history.previous(id)).valid(); id = earlier, ++count) {
@@ -125,7 +124,8 @@ Firings HitHandler::judge(const Recorded& recorded, long tid) {
                                 shown_count(event.before), *event.after, place(recorded, tid)));
     } else if (rule.names_event()) {
       const auto told = std::int64_t{object.events};
-      const bool here = rule.number_of_event <= told && rule.number_of_event > told - told_together(object);
+      const bool here =
+          rule.number_of_event <= told && rule.number_of_event > told - recorded_together(object);
       if (here && (rule.generation == 0 || rule.generation == object.generation))
         fires(rule, fmt::format("event {} of {} (generation {}): {}, count {} -> {}, {}",
                                 rule.number_of_event, name, object.generation, role_name(event.role),
@@ -373,7 +373,7 @@ bool HitHandler::arrive(DebuggerPort& port, long tid, const Registers& registers
   if (stops) arrived_.push_back(tid);
   if (stops && !sent->returned) {
     tracker_.arrived(tid);
-    tracker_.go_on_to_arguments(port, tid, sent->call.site, registers);
+    tracker_.advance_to_arguments(port, tid, sent->call.site, registers);
   }
   return !sent->returned;  // others may return to there too
 }
@@ -441,7 +441,7 @@ void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long ti
   state_.recorder.on_entry(access, tid, registers, site, seen, arm_return);
   if (arm_return) tracker_.arm_return(port, *arm_return);
   for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
-  if (!begun && !reason_.empty()) tracker_.go_on_to_arguments(port, tid, site, registers);
+  if (!begun && !reason_.empty()) tracker_.advance_to_arguments(port, tid, site, registers);
   tell_slow(port, site);
 }
 

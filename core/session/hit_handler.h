@@ -76,7 +76,7 @@ class HitHandler {
     std::string why_undecided;  ///< "undecidable: 3 objects: ..."; empty when none is
   };
   [[nodiscard]] LeakSummary leak_summary(const StopRule& rule);
-  [[nodiscard]] std::int64_t told_together(const Object& object) const;
+  [[nodiscard]] std::int64_t recorded_together(const Object& object) const;
   [[nodiscard]] std::string place(const Recorded& recorded, long tid);
   [[nodiscard]] bool rule_applies(const StopRule& rule, const Object& object) const;
 

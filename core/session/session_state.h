@@ -14,11 +14,11 @@
 #include "analysis/managed_objects.h"
 #include "base/open_file.h"
 #include "events/recorder.h"
+#include "families/family_catalog.h"
 #include "history/history.h"
 #include "port/debugger_port.h"
-#include "probes/family_catalog.h"
 #include "session/stop_rules.h"
-#include "sites/armory.h"
+#include "sites/breakpoints.h"
 #include "sites/site_table.h"
 #include "sites/tracked_family.h"
 #include "symbols/module_map.h"
@@ -88,7 +88,7 @@ struct SessionState {
   SiteTable sites;
   History history;
   std::vector<TrackedFamily> families;
-  Armory armory;
+  Breakpoints breakpoints;
   Recorder recorder{history, sites, modules, unwinder, families};
   FrameNamer namer{modules, sites, history, families};
   ManagedObjects managed{modules, history, families, namer};
@@ -124,6 +124,10 @@ struct SessionState {
   void lose_hit() {
     ++lost_hits;
     history.note_lost();
+  }
+  /// Events that were not recorded, as far as that is known.
+  [[nodiscard]] std::uint64_t lost_events() const {
+    return lost_hits + agent.lost() + agent.damaged().records;
   }
   std::uint64_t forks = 0;              ///< calls, whose children this session does not follow
   std::uint64_t followed_children = 0;  ///< those of them that other sessions follow

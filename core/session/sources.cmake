@@ -1,1 +1,23 @@
-target_sources(refhist_core PRIVATE session/activation_follower.cpp session/agent_rules.cpp session/asked_calls.cpp session/counter_watches.cpp session/default_allocators.cpp session/family_settling.cpp session/follow_order.cpp session/followed_way.cpp session/given_way.cpp session/history_folder.cpp session/hit_handler.cpp session/live_replay.cpp session/program_guard.cpp session/program_identity.cpp session/session.cpp session/shown_code.cpp session/stop_rules.cpp session/thread_places.cpp session/tracker.cpp session/tracker_stops.cpp)
+target_sources(refhist_core PRIVATE
+  session/activation_follower.cpp
+  session/agent_rules.cpp
+  session/allocation_place.cpp
+  session/asked_calls.cpp
+  session/counter_watches.cpp
+  session/default_allocators.cpp
+  session/fallback_sites.cpp
+  session/family_resolver.cpp
+  session/follow_order.cpp
+  session/followed_way.cpp
+  session/history_folder.cpp
+  session/hit_handler.cpp
+  session/live_replay.cpp
+  session/long_work.cpp
+  session/program_guard.cpp
+  session/program_identity.cpp
+  session/reach_scans.cpp
+  session/shown_code.cpp
+  session/stop_rules.cpp
+  session/thread_places.cpp
+  session/tracker.cpp
+  session/tracker_stops.cpp)

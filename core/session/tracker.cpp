@@ -9,10 +9,10 @@
 #include "base/interruption.h"
 #include "base/text.h"
 #include "events/program_access.h"
-#include "probes/function_pattern.h"
+#include "families/function_pattern.h"
 #include "session/agent_rules.h"
 #include "session/default_allocators.h"
-#include "session/family_settling.h"
+#include "session/family_resolver.h"
 #include "session/program_identity.h"
 #include "sites/birth_gap.h"
 #include "sites/planner.h"
@@ -26,7 +26,7 @@ std::string Tracker::track(DebuggerPort& port, Family family, Named named) {
   tracked.family = std::move(family);
   tracked.named = named == Named::yes;
   tracked.backend = state_.recorder.options().backend;
-  settle_family(state_, tracked);
+  resolve_family(state_, tracked);
   std::vector<std::string> notes;
   const bool libraries_there = state_.alive && !at_first_instruction(port);
   check_functions(state_, tracked, libraries_there, notes);
@@ -68,7 +68,7 @@ std::size_t Tracker::add_family(DebuggerPort& port, TrackedFamily tracked) {
 void Tracker::follow_allocators(DebuggerPort& port) {
   if (!wants_agent()) return;
   for (TrackedFamily& tracked : missing_allocators(state_)) {
-    settle_family(state_, tracked);
+    resolve_family(state_, tracked);
     add_family(port, std::move(tracked));
   }
 }
@@ -86,20 +86,21 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
   if (!site.why_not.empty() || !state_.recording) return;
   const SiteId other = state_.sites.at(site.address);
   if (other.valid() && other != id) {
-    if (ride(port, other, id)) return;
+    if (colocate(port, other, id)) return;
     const std::string name = state_.family_name(state_.sites.get(other).family);
     state_.sites.set_armed(id, false, fmt::format("the same code is armed for {}", name));
     return;
   }
   make_room(port, id);
   if (arm_in_agent(port, id)) return;
-  if (state_.families[site.family.index()].by_default && !given_way_.contains(id)) return;
-  if (state_.armory.arm(port, site.address)) {
-    if (site.counter && site.counter->kind == CounterInstruction::Kind::compare_exchange) foretell(port, id);
+  if (state_.families[site.family.index()].by_default && !fallback_sites_.contains(id)) return;
+  if (state_.breakpoints.arm(port, site.address)) {
+    if (site.counter && site.counter->kind == CounterInstruction::Kind::compare_exchange)
+      warn_of_inexact_copies(port, id);
     state_.sites.set_armed(id, true);
   } else {
     const std::string why_not = fmt::format("{} refused a breakpoint at {:#x}", port.name(), site.address);
-    for (const SiteId rider : state_.sites.get(id).riders) state_.sites.set_armed(rider, false, why_not);
+    for (const SiteId other : state_.sites.get(id).colocated) state_.sites.set_armed(other, false, why_not);
     state_.sites.set_armed(id, false, why_not);
   }
 }
@@ -110,34 +111,34 @@ void Tracker::make_room(DebuggerPort& port, SiteId id) {
     move_to_breakpoint(port, other, "another site stands in the bytes of its jump");
 }
 
-bool Tracker::ride(DebuggerPort& port, SiteId leader, SiteId rider) {
+bool Tracker::colocate(DebuggerPort& port, SiteId leader, SiteId other) {
   const Site& first = state_.sites.get(leader);
-  const Site& second = state_.sites.get(rider);
+  const Site& second = state_.sites.get(other);
   if (!first.counter || !second.counter || first.family == second.family) return false;
-  state_.sites.ride(leader, rider);
-  if (first.in_agent && riders_watched(first)) {
+  state_.sites.colocate(leader, other);
+  if (first.in_agent && colocated_watched(first)) {
     disarm_site(port, leader);
     arm_site(port, leader);
   }
   return true;
 }
 
-bool Tracker::rides(SiteId id) const {
+bool Tracker::is_colocated(SiteId id) const {
   const Site& site = state_.sites.get(id);
-  return site.armed && site.rides_on.valid();
+  return site.armed && site.colocated_with.valid();
 }
 
 AgentWatch Tracker::watch_of(const Site& site) const {
   return watch_for(state_.rules, state_.families[site.family.index()].family);
 }
 
-bool Tracker::riders_watched(const Site& site) const {
-  return std::any_of(site.riders.begin(), site.riders.end(),
-                     [&](SiteId rider) { return watch_of(state_.sites.get(rider)).flags != 0; });
+bool Tracker::colocated_watched(const Site& site) const {
+  return std::any_of(site.colocated.begin(), site.colocated.end(),
+                     [&](SiteId other) { return watch_of(state_.sites.get(other)).flags != 0; });
 }
 
 // Whether it succeeds is said before it runs, and another thread at it may make that wrong.
-void Tracker::foretell(DebuggerPort& port, SiteId id) {
+void Tracker::warn_of_inexact_copies(DebuggerPort& port, SiteId id) {
   if (port.can_stop_behind()) return;
   state_.families[state_.sites.get(id).family.index()].traits.blind = true;
   const std::string text = fmt::format(
@@ -179,16 +180,16 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   if (standing_ && standing_->any_in(site)) {
     site.why_breakpoint = "a thread stood in it when it was armed";
     for (const ThreadPlaces::Place& place : standing_->all()) {
-      if (ThreadPlaces::is_inside(site, place.pc)) given_way_.enter(id, place.tid, place.sp);
+      if (ThreadPlaces::is_inside(site, place.pc)) fallback_sites_.enter(id, place.tid, place.sp);
     }
     return false;
   }
   if (users_look_into(port, site)) {
     site.why_breakpoint = "you have a breakpoint in it";
-    given_way_.give(id);
+    fallback_sites_.give(id);
     return false;
   }
-  if (riders_watched(site)) {
+  if (colocated_watched(site)) {
     site.why_breakpoint = "a stop rule looks at it for another family";
     return false;
   }
@@ -210,7 +211,7 @@ void Tracker::watch_agent_stop(DebuggerPort& port) {
     if (!port.breakpoint_alive(place)) port.place_breakpoint(place);
     return;
   }
-  if (state_.armory.arm(port, place)) {
+  if (state_.breakpoints.arm(port, place)) {
     agent_stop_ = place;
   } else {
     state_.warnings.push_back(
@@ -223,17 +224,17 @@ Address Tracker::stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& c
   if (to == 0) return 0;
   if (const auto jumps = state_.agent.jump_around(to)) {
     move_among_threads(port, *jumps, "a thread is to stop in the bytes of its jump");
-    given_way_.enter(*jumps, call.tid, call.sp);
+    fallback_sites_.enter(*jumps, call.tid, call.sp);
   }
   if (guards_.contains(to)) return to;
-  if (!state_.armory.arm(port, to)) return 0;
+  if (!state_.breakpoints.arm(port, to)) return 0;
   guards_.insert(to);
   return to;
 }
 
 bool Tracker::stop_at_return(DebuggerPort& port, Address address) {
   if (return_points_.contains(address)) return true;
-  if (!state_.armory.arm(port, address)) return false;
+  if (!state_.breakpoints.arm(port, address)) return false;
   return_points_.insert(address);
   return true;
 }
@@ -241,11 +242,11 @@ bool Tracker::stop_at_return(DebuggerPort& port, Address address) {
 bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Registers& registers) {
   Site& site = state_.sites.get(id);
   if (site.in_agent) return true;  // behind the breakpoint is the patch
-  if (!given_way_.contains(id)) return false;
+  if (!fallback_sites_.contains(id)) return false;
   const bool interrupted = is_interrupted_in(port, id, registers);
-  if (!interrupted) given_way_.leave(id, tid);
+  if (!interrupted) fallback_sites_.leave(id, tid);
   const auto stay = [&] {
-    if (given_way_.contains(id) && !interrupted) given_way_.enter(id, tid, registers.sp());
+    if (fallback_sites_.contains(id) && !interrupted) fallback_sites_.enter(id, tid, registers.sp());
     return false;
   };
   // It stands in the middle of what the patch would cover.
@@ -270,17 +271,17 @@ bool Tracker::may_go_back(DebuggerPort& port, SiteId id, long tid) {
     const auto stands = thread.tid == tid ? std::nullopt : access.registers(thread.tid);
     return stands && stands->pc() == address;
   });
-  return !others_here && given_way_.empty(id, access, state_.process.pid);
+  return !others_here && fallback_sites_.empty(id, access, state_.process.pid);
 }
 
 bool Tracker::go_back(DebuggerPort& port, SiteId id) {
-  given_way_.remove(id);
+  fallback_sites_.remove(id);
   Site& site = state_.sites.get(id);
   // The breakpoint is still there: no thread can come into the bytes while they are written.
   site.why_breakpoint = state_.agent.arm(port, id, watch_of(site));
   if (!site.why_breakpoint.empty()) return false;
   site.in_agent = true;
-  state_.armory.disarm(port, site.address);
+  state_.breakpoints.disarm(port, site.address);
   publish_agent(port);
   return true;
 }
@@ -296,16 +297,17 @@ void Tracker::bring_agent(DebuggerPort& port, long hit) {
   watch_forks(port);
 }
 
-void Tracker::suit_rules(DebuggerPort& port) {
+void Tracker::apply_rules(DebuggerPort& port) {
   if (!state_.alive || !state_.recording) return;
   with_threads_known(port, [&] {
     for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
       const SiteId id(i);
       const Site& site = state_.sites.get(id);
       const TrackedFamily& tracked = state_.families[site.family.index()];
-      const bool suits = site.in_agent ? state_.agent.watch_of(id) == watch_of(site) && !riders_watched(site)
-                                       : !wants_agent(tracked);
-      if (!site.armed || suits || rides(id)) continue;
+      const bool suits = site.in_agent
+                             ? state_.agent.watch_of(id) == watch_of(site) && !colocated_watched(site)
+                             : !wants_agent(tracked);
+      if (!site.armed || suits || is_colocated(id)) continue;
       disarm_site(port, id);
       arm_site(port, id);
     }
@@ -323,7 +325,7 @@ void Tracker::upgrade_to_agent(DebuggerPort& port) {
     const Site& site = state_.sites.get(id);
     const TrackedFamily& tracked = state_.families[site.family.index()];
     const bool waits = site.armed || (site.current && tracked.by_default && !tracked.untracked);
-    if (!waits || site.in_agent || !wants_agent(tracked) || rides(id)) continue;
+    if (!waits || site.in_agent || !wants_agent(tracked) || is_colocated(id)) continue;
     if (site.armed) disarm_site(port, id);
     arm_site(port, id);
   }
@@ -339,27 +341,27 @@ void Tracker::move_to_breakpoint(DebuggerPort& port, SiteId id, const std::strin
   disarm_site(port, id);
   Site& site = state_.sites.get(id);
   site.why_breakpoint = why;
-  if (state_.armory.arm(port, site.address)) state_.sites.set_armed(id, true);
+  if (state_.breakpoints.arm(port, site.address)) state_.sites.set_armed(id, true);
 }
 
 void Tracker::move_among_threads(DebuggerPort& port, SiteId id, const std::string& why) {
   // One byte at a time is safe: nobody comes into the jump while a breakpoint stands at its beginning.
   const Address jump = state_.agent.jump_of(id);
-  const bool guarded = state_.armory.arm(port, jump);
+  const bool guarded = state_.breakpoints.arm(port, jump);
   move_to_breakpoint(port, id, why);
-  if (guarded) state_.armory.disarm(port, jump);
+  if (guarded) state_.breakpoints.disarm(port, jump);
   publish_agent(port);
 }
 
 void Tracker::disarm_site(DebuggerPort& port, SiteId id) {
   Site& site = state_.sites.get(id);
-  if (rides(id)) {
+  if (is_colocated(id)) {
     // What is armed is another family's.
   } else if (site.in_agent) {
     state_.agent.disarm(port, id);
     site.in_agent = false;
   } else {
-    state_.armory.disarm(port, site.address);
+    state_.breakpoints.disarm(port, site.address);
   }
   state_.sites.set_armed(id, false);
 }
@@ -414,12 +416,13 @@ void Tracker::arm_special(DebuggerPort& port, const LoadedModule& module) {
   for (const FunctionSymbol& function : module.module->functions_named("_dl_debug_state")) {
     const Address address = function.address + module.bias;
     const bool is_linker = file_name(module.module->path()).starts_with("ld-");
-    if (is_linker && module_watch_ == 0 && state_.armory.arm(port, address)) module_watch_ = address;
+    if (is_linker && module_watch_ == 0 && state_.breakpoints.arm(port, address)) module_watch_ = address;
   }
   for (const char* name : {"_exit", "_Exit"}) {
     for (const FunctionSymbol& function : module.module->functions_named(name)) {
       const Address address = function.address + module.bias;
-      if (!exit_watch_.contains(address) && state_.armory.arm(port, address)) exit_watch_.insert(address);
+      if (!exit_watch_.contains(address) && state_.breakpoints.arm(port, address))
+        exit_watch_.insert(address);
     }
   }
 }
@@ -432,7 +435,7 @@ void Tracker::watch_forks(DebuggerPort& port) {
     for (const char* name : {"_Fork", "fork"}) {
       for (const FunctionSymbol& function : module->module->functions_named(name)) {
         const Address address = function.address + module->bias;
-        if (!fork_watch_.contains(address) && state_.armory.arm(port, address))
+        if (!fork_watch_.contains(address) && state_.breakpoints.arm(port, address))
           fork_watch_.emplace(address, !inner);
       }
       inner = !fork_watch_.empty();
@@ -489,7 +492,7 @@ void Tracker::settle_fork(DebuggerPort& port) {
 void Tracker::leave_parent(DebuggerPort& port) {
   if (!state_.agent.attached() || state_.agent.still_there(port, state_.process)) return;
   state_.agent.leave_parent(port);
-  if (agent_stop_ != 0) state_.armory.disarm(port, std::exchange(agent_stop_, 0));
+  if (agent_stop_ != 0) state_.breakpoints.disarm(port, std::exchange(agent_stop_, 0));
   std::vector<SiteId> moved;
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     Site& site = state_.sites.get(SiteId(i));
@@ -539,11 +542,11 @@ void Tracker::modules_changed(DebuggerPort& port) {
   if (change.loaded.empty() && change.unloaded.empty()) return;
   state_.unwinder.modules_changed();
   state_.recorder.modules_changed();
-  state_.agent.forget_ways();
+  state_.agent.forget_cached_calls();
   for (const ModuleId id : change.unloaded) {
     const LoadedModule* module = state_.modules.get(id);
     state_.sites.unload(id);
-    state_.armory.drop(port, module->begin, module->end);
+    state_.breakpoints.drop(port, module->begin, module->end);
     state_.agent.drop(module->begin, module->end);
     std::erase_if(return_points_, [&](Address a) { return module->begin <= a && a < module->end; });
     std::erase_if(exit_watch_, [&](Address a) { return module->begin <= a && a < module->end; });
@@ -552,7 +555,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
     });
   }
   for (TrackedFamily& tracked : state_.families) {
-    if (!tracked.untracked) settle_again(state_, tracked);
+    if (!tracked.untracked) resolve_again(state_, tracked);
   }
   const bool early = attach_agent(port, 0);
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
@@ -576,14 +579,14 @@ void Tracker::process_gone() {
   state_.managed.forget_classes();
   state_.modules.clear();
   state_.sites.disarm_all();
-  state_.armory.forget();
+  state_.breakpoints.forget();
   return_points_.clear();
   exit_watch_.clear();
   fork_watch_.clear();
   function_watches_.clear();
   module_watch_ = 0;
   agent_stop_ = 0;
-  given_way_.clear();
+  fallback_sites_.clear();
   shown_.clear();
   guards_.clear();
   arrived_.clear();
@@ -611,7 +614,7 @@ void Tracker::pause(DebuggerPort& port) {
     if (!site.armed) continue;
     disarm_site(port, SiteId(i));
   }
-  for (const Address address : return_points_) state_.armory.disarm(port, address);
+  for (const Address address : return_points_) state_.breakpoints.disarm(port, address);
   return_points_.clear();
   state_.recorder.forget_process();
 }
@@ -625,8 +628,8 @@ void Tracker::disarm_sites_of(DebuggerPort& port, FamilyId id) {
       disarm_site(port, SiteId(i));
       freed.emplace_back(i);
     }
-    for (const SiteId rider : state_.sites.get(SiteId(i)).riders) state_.sites.set_armed(rider, false);
-    state_.sites.get(SiteId(i)).riders.clear();
+    for (const SiteId other : state_.sites.get(SiteId(i)).colocated) state_.sites.set_armed(other, false);
+    state_.sites.get(SiteId(i)).colocated.clear();
     state_.sites.get(SiteId(i)).current = false;
   }
   state_.sites.drop_riders_of(id);
@@ -657,7 +660,7 @@ void Tracker::untrack(DebuggerPort& port, FamilyId id) {
 void Tracker::release_return_points(DebuggerPort& port) {
   std::erase_if(return_points_, [&](Address address) {
     if (state_.recorder.awaits_return_to(address)) return false;
-    state_.armory.disarm(port, address);
+    state_.breakpoints.disarm(port, address);
     return true;
   });
 }
@@ -709,7 +712,7 @@ std::string Tracker::watch_functions(DebuggerPort& port) {
         const Address address = function.address + module->bias;
         std::vector<int>& numbers = function_watches_[address];
         if (std::count(numbers.begin(), numbers.end(), rule.number) != 0) continue;
-        if (numbers.empty() && !state_.armory.arm(port, address)) continue;
+        if (numbers.empty() && !state_.breakpoints.arm(port, address)) continue;
         numbers.push_back(rule.number);
       }
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "session/asked_calls.h"
-#include "session/given_way.h"
+#include "session/fallback_sites.h"
 #include "session/program_guard.h"
 #include "session/session_state.h"
 #include "session/shown_code.h"
@@ -52,7 +52,7 @@ class Tracker {
   };
   /// Sites in the agent at whose very beginning a thread stands go over to breakpoints until no thread does.
   /// `calls`: the ones whose threads are on their way to be stopped.
-  std::vector<Begun> give_way(DebuggerPort& port, const AskedCalls& calls);
+  std::vector<Begun> fall_back_to_breakpoints(DebuggerPort& port, const AskedCalls& calls);
   /// Patches make room for breakpoints of the user inside their bytes.
   void respect_breakpoints(DebuggerPort& port);
 
@@ -62,14 +62,14 @@ class Tracker {
   /// Brings the agent in, if it is wanted and could not be there before.
   void bring_agent(DebuggerPort& port, long hit);
   /// Sites in the agent look at their events as the rules want it now.
-  void suit_rules(DebuggerPort& port);
+  void apply_rules(DebuggerPort& port);
   /// A thread of the agent is to stop before its call, or the instruction of an inlined copy. Returns where
   /// its stub, with this agent::Site, leads back to; 0 when the debugger refused.
   Address stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& call, Address stub_site);
   /// A thread that stops at the site's entry goes on to where the debugger shows its arguments: at -O0,
   /// behind where the function has stored them. What it does until then is done for it, and no other thread
   /// runs. It stays where it is when that is not known, or a breakpoint of the user's is there.
-  void go_on_to_arguments(DebuggerPort& port, long tid, SiteId id, const Registers& registers);
+  void advance_to_arguments(DebuggerPort& port, long tid, SiteId id, const Registers& registers);
   /// It stands there now. Its call was recorded already.
   void arrived(long tid) { arrived_.insert(tid); }
   /// A thread stands at the breakpoint of a site that belongs to the agent. True when the agent will see the
@@ -101,13 +101,13 @@ class Tracker {
   /// Says in the family which of its births are unseen.
   void note_births(FamilyId id);
   void arm_site(DebuggerPort& port, SiteId id);
-  void foretell(DebuggerPort& port, SiteId id);
+  void warn_of_inexact_copies(DebuggerPort& port, SiteId id);
   /// A site at the instruction that is armed for another family already. False when it cannot be shared.
-  bool ride(DebuggerPort& port, SiteId leader, SiteId rider);
-  /// What the stop rules want to see at the site, by its own family; by any of its riders'.
+  bool colocate(DebuggerPort& port, SiteId leader, SiteId other);
+  /// What the stop rules want to see at the site, by its own family; by any of its colocated'.
   [[nodiscard]] AgentWatch watch_of(const Site& site) const;
-  [[nodiscard]] bool riders_watched(const Site& site) const;
-  [[nodiscard]] bool rides(SiteId id) const;
+  [[nodiscard]] bool colocated_watched(const Site& site) const;
+  [[nodiscard]] bool is_colocated(SiteId id) const;
   /// No thread can stand in the site's first instructions but the one that hit its breakpoint.
   bool may_go_back(DebuggerPort& port, SiteId id, long tid);
   /// The thread runs a signal handler that has interrupted it in the site's code.
@@ -118,9 +118,9 @@ class Tracker {
   /// The same while other threads may run there.
   void move_among_threads(DebuggerPort& port, SiteId id, const std::string& why);
   void make_room(DebuggerPort& port, SiteId id);
-  void take_back_given_way(DebuggerPort& port);
+  void return_to_agent(DebuggerPort& port);
   /// A thread at a site, and whether the agent had that when the user's stop came.
-  struct Stander {
+  struct StandingThread {
     SiteId site;
     ThreadPlaces::Place place;
     bool was_in_agent;
@@ -128,7 +128,8 @@ class Tracker {
     Address stub;                    ///< AgentBackend::stub_from
     std::optional<Registers> entry;  ///< AgentBackend::at_entry
   };
-  [[nodiscard]] std::vector<Stander> standers(DebuggerPort& port, const ThreadPlaces& places) const;
+  [[nodiscard]] std::vector<StandingThread> standing_threads(DebuggerPort& port,
+                                                             const ThreadPlaces& places) const;
   [[nodiscard]] bool may_show(DebuggerPort& port, const Site& site) const;
   /// The user has a breakpoint inside of the function, and would see that its call comes back to the agent.
   static bool users_look_into(DebuggerPort& port, const Site& site);
@@ -137,7 +138,7 @@ class Tracker {
   /// A thread at the beginning of a call that the user does not look at: whether the debugger will report it
   /// at a breakpoint there when the program goes on, nobody knows. In the stub its call is recorded in any
   /// case.
-  static bool goes_through_stub(DebuggerPort& port, const Stander& stander, long seen);
+  static bool goes_through_stub(DebuggerPort& port, const StandingThread& stander, long seen);
   /// True when it is there now and was not before.
   bool attach_agent(DebuggerPort& port, long hit);
   bool arm_in_agent(DebuggerPort& port, SiteId id);
@@ -177,7 +178,7 @@ class Tracker {
 
   std::optional<ThreadPlaces> standing_;  // while arming in code that threads may run
   bool parent_left_ = false;              // by the debugger, and not by the agent yet
-  GivenWay given_way_;
+  FallbackSites fallback_sites_;
   ShownCode shown_;
   std::unordered_set<Address> guards_;          // breakpoints on patches, for threads that are to stop there
   std::unordered_set<long> arrived_;            // at one of these, since the program went on last

@@ -8,12 +8,12 @@
 
 namespace refhist {
 
-void Tracker::take_back_given_way(DebuggerPort& port) {
-  for (const SiteId id : given_way_.sites()) {
+void Tracker::return_to_agent(DebuggerPort& port) {
+  for (const SiteId id : fallback_sites_.sites()) {
     const Site& site = state_.sites.get(id);
     const bool still = site.armed && !site.in_agent && wants_agent(state_.families[site.family.index()]);
     if (still && (standing_->any_in(site) || may_show(port, site) || users_look_into(port, site))) continue;
-    given_way_.remove(id);
+    fallback_sites_.remove(id);
     if (!still) continue;
     disarm_site(port, id);
     arm_site(port, id);
@@ -52,12 +52,12 @@ void Tracker::show_program_code(DebuggerPort& port, const ThreadPlaces& places) 
         }))
       continue;
     move_to_breakpoint(port, id, "the program stood in its function");
-    given_way_.give(id);
+    fallback_sites_.give(id);
     ++shown;
   }
 }
 
-bool Tracker::goes_through_stub(DebuggerPort& port, const Stander& stander, long seen) {
+bool Tracker::goes_through_stub(DebuggerPort& port, const StandingThread& stander, long seen) {
   const ThreadPlaces::Place& place = stander.place;
   if (seen == 0 || place.tid == seen || place.interrupted() || stander.stub == 0) return false;
   const std::vector<Address> breakpoints = port.user_breakpoints();
@@ -65,10 +65,11 @@ bool Tracker::goes_through_stub(DebuggerPort& port, const Stander& stander, long
   return !users && port.set_pc(place.tid, stander.stub);
 }
 
-std::vector<Tracker::Stander> Tracker::standers(DebuggerPort& port, const ThreadPlaces& places) const {
+std::vector<Tracker::StandingThread> Tracker::standing_threads(DebuggerPort& port,
+                                                               const ThreadPlaces& places) const {
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   const auto read = [&](Address address, Address& word) { return access.read_word(address, word); };
-  std::vector<Stander> found;
+  std::vector<StandingThread> found;
   for (const ThreadPlaces::Place& place : places.all()) {
     const SiteId id = state_.agent.patched_at(place.pc).value_or(state_.sites.at(place.pc));
     if (!id.valid()) continue;
@@ -80,26 +81,27 @@ std::vector<Tracker::Stander> Tracker::standers(DebuggerPort& port, const Thread
   return found;
 }
 
-std::vector<Tracker::Begun> Tracker::give_way(DebuggerPort& port, const AskedCalls& calls) {
+std::vector<Tracker::Begun> Tracker::fall_back_to_breakpoints(DebuggerPort& port, const AskedCalls& calls) {
   std::vector<Begun> begun;
   const std::unordered_set<long> arrived = std::exchange(arrived_, {});
   const std::vector<AskedCalls::Call> at_arguments = std::exchange(at_arguments_, {});
   const std::unordered_set<Address> awaited = calls.awaited();
   std::erase_if(guards_, [&](Address guard) {
     if (awaited.contains(guard)) return false;
-    state_.armory.disarm(port, guard);
+    state_.breakpoints.disarm(port, guard);
     return true;
   });
-  if (!state_.agent.attached() || (state_.agent.count() == 0 && given_way_.sites().empty())) return begun;
+  if (!state_.agent.attached() || (state_.agent.count() == 0 && fallback_sites_.sites().empty()))
+    return begun;
   standing_ = ThreadPlaces::look(state_, port);
   shown_.look(state_, port);
-  take_back_given_way(port);
+  return_to_agent(port);
   if (awaited.empty()) release_return_points(port);  // their calls came by breakpoint, and now pass the agent
   const ThreadPlaces places = *std::exchange(standing_, std::nullopt);
   const long seen = port.selected_thread();
-  const std::vector<Stander> found = standers(port, places);
+  const std::vector<StandingThread> found = standing_threads(port, places);
   show_program_code(port, places);
-  for (const Stander& stander : found) {
+  for (const StandingThread& stander : found) {
     const auto& [id, place, was_in_agent, call, stub, entry] = stander;
     // Its call is recorded, and its breakpoint is there.
     if (was_in_agent && calls.awaits(place.tid, place.pc, place.sp)) continue;
@@ -111,19 +113,19 @@ std::vector<Tracker::Begun> Tracker::give_way(DebuggerPort& port, const AskedCal
       if (!place.interrupted()) begun.push_back({place.tid, call, entry});
     }
     if (state_.sites.get(id).in_agent) move_to_breakpoint(port, id, "a thread stands at its beginning");
-    if (was_in_agent || given_way_.contains(id)) given_way_.enter(id, place.tid, place.sp);
+    if (was_in_agent || fallback_sites_.contains(id)) fallback_sites_.enter(id, place.tid, place.sp);
   }
   for (const AskedCalls::Call& stopped : at_arguments) {
     const bool in_agent = state_.agent.armed(stopped.site);
     if (in_agent) move_to_breakpoint(port, stopped.site, "a thread stands at its beginning");
-    if (in_agent || given_way_.contains(stopped.site))
-      given_way_.enter(stopped.site, stopped.tid, stopped.sp);
+    if (in_agent || fallback_sites_.contains(stopped.site))
+      fallback_sites_.enter(stopped.site, stopped.tid, stopped.sp);
   }
   publish_agent(port);
   return begun;
 }
 
-void Tracker::go_on_to_arguments(DebuggerPort& port, long tid, SiteId id, const Registers& registers) {
+void Tracker::advance_to_arguments(DebuggerPort& port, long tid, SiteId id, const Registers& registers) {
   const Site& site = state_.sites.get(id);
   const LoadedModule* module = state_.modules.get(site.module);
   if (site.counter || module == nullptr || registers.pc() != site.address) return;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "sites/site.h"
 
 namespace refhist {

@@ -1,7 +1,7 @@
 #include "sites/clone_reader.h"
 
-#include "probes/code_walker.h"
-#include "probes/function_index.h"
+#include "x86/code_walker.h"
+#include "x86/function_index.h"
 
 namespace refhist {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "symbols/module.h"
 
 namespace refhist {

@@ -1,6 +1,6 @@
 #include "sites/counter_check.h"
 
-#include "probes/refcount_evidence.h"
+#include "discover/refcount_evidence.h"
 #include "sites/planner.h"
 
 namespace refhist {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "symbols/module_map.h"
 
 namespace refhist {

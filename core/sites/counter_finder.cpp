@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "probes/function_pattern.h"
-#include "sites/code_ways.h"
+#include "families/function_pattern.h"
+#include "x86/code_ways.h"
 
 namespace refhist {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "sites/memory_changes.h"
 
 namespace refhist {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "patching/decoded_instruction.h"
-#include "probes/code_walker.h"
-#include "probes/refcount_evidence.h"
+#include "discover/refcount_evidence.h"
+#include "x86/code_walker.h"
+#include "x86/decoded_instruction.h"
 
 namespace refhist {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "symbols/module.h"
 
 namespace refhist {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "patching/decoded_instruction.h"
+#include "x86/decoded_instruction.h"
 
 namespace refhist {
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "probes/known_functions.h"
 #include "sites/memory_changes.h"
+#include "x86/known_functions.h"
 
 namespace refhist {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "probes/function_index.h"
-#include "probes/refcount_evidence.h"
+#include "discover/refcount_evidence.h"
+#include "x86/function_index.h"
 
 namespace refhist {
 

@@ -8,7 +8,7 @@
 
 #include "base/interruption.h"
 #include "base/text.h"
-#include "probes/function_pattern.h"
+#include "families/function_pattern.h"
 #include "sites/counter_finder.h"
 #include "sites/object_place.h"
 

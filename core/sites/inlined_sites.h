@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "sites/memory_changes.h"
 #include "sites/site.h"
 #include "symbols/module_map.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sites/value_trail.h"
-#include "sites/zero_test.h"
+#include "x86/value_trail.h"
+#include "x86/zero_test.h"
 
 namespace refhist {
 

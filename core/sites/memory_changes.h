@@ -6,10 +6,10 @@
 #include <set>
 #include <vector>
 
-#include "sites/clobbered_registers.h"
-#include "sites/counter_instruction.h"
-#include "sites/register_distances.h"
 #include "symbols/module.h"
+#include "x86/clobbered_registers.h"
+#include "x86/counter_instruction.h"
+#include "x86/register_distances.h"
 
 namespace refhist {
 

@@ -1,6 +1,6 @@
 #include "sites/object_place.h"
 
-#include "probes/function_pattern.h"
+#include "families/function_pattern.h"
 
 namespace refhist {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "symbols/module.h"
 
 namespace refhist {

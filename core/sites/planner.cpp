@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "probes/function_pattern.h"
+#include "families/function_pattern.h"
 #include "sites/clone_reader.h"
 #include "sites/forwarded.h"
 #include "sites/indirect_functions.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/family.h"
+#include "families/family.h"
 #include "sites/site.h"
 #include "symbols/module_map.h"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/types.h"
-#include "probes/family.h"
-#include "sites/counter_instruction.h"
+#include "families/family.h"
 #include "symbols/module.h"
+#include "x86/counter_instruction.h"
 
 namespace refhist {
 
@@ -39,8 +39,8 @@ struct Site {
   FileRange copy;                             ///< of an inlined copy: where all its code lies
   /// Of a site that is armed at an instruction: sites of other families at the same one. Nothing is armed for
   /// them; its executions are theirs too.
-  std::vector<SiteId> riders;
-  SiteId rides_on;         ///< of such a site: what is armed for it
+  std::vector<SiteId> colocated;
+  SiteId colocated_with;   ///< of such a site: what is armed for it
   std::uint64_t hits = 0;  ///< executions seen
 
   /// The object or the outcome is known only when the call returns.

@@ -17,14 +17,14 @@ SiteId SiteTable::at(Address address) const {
 }
 
 const Site& SiteTable::armed_by(const Site& site) const {
-  return site.rides_on.valid() ? get(site.rides_on) : site;
+  return site.colocated_with.valid() ? get(site.colocated_with) : site;
 }
 
 void SiteTable::set_armed(SiteId id, bool armed, std::string why_not) {
   Site& site = sites_[id.index()];
   site.armed = armed;
   site.why_not = std::move(why_not);
-  site.rides_on = SiteId();
+  site.colocated_with = SiteId();
   if (armed) {
     by_address_[site.address] = id;
   } else if (at(site.address) == id) {
@@ -32,25 +32,25 @@ void SiteTable::set_armed(SiteId id, bool armed, std::string why_not) {
   }
 }
 
-void SiteTable::ride(SiteId leader, SiteId rider) {
-  std::vector<SiteId>& riders = sites_[leader.index()].riders;
-  if (std::find(riders.begin(), riders.end(), rider) == riders.end()) riders.push_back(rider);
-  Site& site = sites_[rider.index()];
-  site.rides_on = leader;
+void SiteTable::colocate(SiteId leader, SiteId other) {
+  std::vector<SiteId>& colocated = sites_[leader.index()].colocated;
+  if (std::find(colocated.begin(), colocated.end(), other) == colocated.end()) colocated.push_back(other);
+  Site& site = sites_[other.index()];
+  site.colocated_with = leader;
   site.armed = true;
   site.why_not.clear();
 }
 
 void SiteTable::drop_riders_of(FamilyId family) {
   for (Site& site : sites_) {
-    std::erase_if(site.riders, [&](SiteId rider) { return sites_[rider.index()].family == family; });
+    std::erase_if(site.colocated, [&](SiteId other) { return sites_[other.index()].family == family; });
   }
 }
 
 void SiteTable::disarm_all() {
   for (Site& site : sites_) {
     site.armed = false;
-    site.riders.clear();
+    site.colocated.clear();
   }
   by_address_.clear();
 }
@@ -66,7 +66,7 @@ void SiteTable::unload(ModuleId module) {
     if (site.module != module || !site.current) continue;
     set_armed(SiteId(i), false, "its module was unloaded");
     site.unloaded = true;
-    site.riders.clear();
+    site.colocated.clear();
   }
 }
 

@@ -15,14 +15,14 @@ class SiteTable {
   [[nodiscard]] const Site& get(SiteId id) const { return sites_[id.index()]; }
   /// The site armed at the address; invalid when none is.
   [[nodiscard]] SiteId at(Address address) const;
-  /// The site by which this one is armed: itself, or the one that it rides on.
+  /// The site by which this one is armed: itself, or the one that it is_colocated on.
   [[nodiscard]] const Site& armed_by(const Site& site) const;
   [[nodiscard]] const std::vector<Site>& all() const { return sites_; }
 
   void set_armed(SiteId id, bool armed, std::string why_not = {});
-  /// The rider is armed by what is armed for the other one, at the same instruction.
-  void ride(SiteId leader, SiteId rider);
-  /// The family's sites ride nowhere any more.
+  /// The other is armed by what is armed for the other one, at the same instruction.
+  void colocate(SiteId leader, SiteId other);
+  /// The family's sites colocate nowhere any more.
   void drop_riders_of(FamilyId family);
   /// The module is gone: its sites stay for the histories that name them, but nothing is armed there.
   void unload(ModuleId module);

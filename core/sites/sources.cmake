@@ -1,1 +1,15 @@
-target_sources(refhist_core PRIVATE sites/armory.cpp sites/birth_gap.cpp sites/clobbered_registers.cpp sites/clone_reader.cpp sites/code_ways.cpp sites/counter_check.cpp sites/counter_finder.cpp sites/counter_instruction.cpp sites/forwarded.cpp sites/indirect_functions.cpp sites/inlined_facts.cpp sites/inlined_sites.cpp sites/memory_changes.cpp sites/object_place.cpp sites/planner.cpp sites/register_distances.cpp sites/site_table.cpp sites/thunk.cpp sites/value_trail.cpp sites/zero_test.cpp)
+target_sources(refhist_core PRIVATE
+  sites/birth_gap.cpp
+  sites/breakpoints.cpp
+  sites/clone_reader.cpp
+  sites/counter_check.cpp
+  sites/counter_finder.cpp
+  sites/forwarded.cpp
+  sites/indirect_functions.cpp
+  sites/inlined_facts.cpp
+  sites/inlined_sites.cpp
+  sites/memory_changes.cpp
+  sites/object_place.cpp
+  sites/planner.cpp
+  sites/site_table.cpp
+  sites/thunk.cpp)

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "patching/decoded_instruction.h"
+#include "x86/decoded_instruction.h"
 
 namespace refhist {
 

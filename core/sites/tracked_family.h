@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "families/family.h"
 #include "history/ledger.h"
-#include "probes/family.h"
 #include "sites/counter_check.h"
 #include "symbols/module.h"
 

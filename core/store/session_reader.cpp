@@ -243,14 +243,14 @@ void SessionReader::read_sites() {
          site.unloaded = row.flag(11);
          site.why_not = row.text(12);
          site.why_breakpoint = row.text(13);
-         site.rides_on = row.id<SiteId>(14, kAny32 - first_site_, first_site_);
+         site.colocated_with = row.id<SiteId>(14, kAny32 - first_site_, first_site_);
          site.hits = static_cast<std::uint64_t>(row.number(15));
          site.current = row.flag(16) || !site.why_not.empty();
          sites_.push_back(std::move(site));
        });
   for (const Site& site : sites_) {
-    if (site.rides_on.valid() && site.rides_on.index() - first_site_ >= sites_.size())
-      fail("table sites: a site rides on one that is missing");
+    if (site.colocated_with.valid() && site.colocated_with.index() - first_site_ >= sites_.size())
+      fail("table sites: a site stands at the instruction of one that is missing");
   }
 }
 

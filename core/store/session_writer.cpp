@@ -82,7 +82,7 @@ void SessionWriter::write_meta(Database& file) {
   meta.row("saved_at", static_cast<std::int64_t>(std::time(nullptr)));  // seconds since 1970
   meta.row("events", state_.history.event_count());
   meta.row("objects", state_.history.objects().size());
-  meta.row("lost_events", lost_events(state_));
+  meta.row("lost_events", state_.lost_events());
   meta.row("events_were_lost", state_.history.lost() ? state_.history.lost_from().value + 1 : 0);
   meta.row("sparse_events", state_.history.log().sparse_events());
   meta.row("dense_from", state_.history.log().dense_from());
@@ -146,7 +146,7 @@ void SessionWriter::write_sites(Database& file) {
     sites.row(SiteId(i), site.family, static_cast<std::uint32_t>(site.role), site.module, site.function,
               site.file_address, site.address, static_cast<std::uint32_t>(site.clone), site.inlined,
               site.inlined_into, site.counter.has_value(), armed, site.in_agent, site.unloaded, site.why_not,
-              site.why_breakpoint, site.rides_on, site.hits);
+              site.why_breakpoint, site.colocated_with, site.hits);
   }
 }
 

@@ -1,30 +1,30 @@
 target_sources(refhist_core PRIVATE
-  symbols/elf_file.cpp
+  symbols/call_frames.cpp
   symbols/debug_file.cpp
-  symbols/symbol_table.cpp
-  symbols/demangle.cpp
-  symbols/dwarf_die.cpp
+  symbols/debug_info.cpp
   symbols/debug_units.cpp
-  symbols/index_progress.cpp
+  symbols/demangle.cpp
   symbols/die_refs.cpp
+  symbols/dwarf_die.cpp
+  symbols/dwarf_expression.cpp
+  symbols/elf_file.cpp
+  symbols/file_pages.cpp
   symbols/index_cache.cpp
+  symbols/index_progress.cpp
+  symbols/inline_index.cpp
+  symbols/mapped_region.cpp
+  symbols/memory_image.cpp
+  symbols/module.cpp
+  symbols/module_map.cpp
   symbols/name_index.cpp
   symbols/name_index_builder.cpp
   symbols/name_table.cpp
-  symbols/file_pages.cpp
-  symbols/table_file.cpp
-  symbols/inline_index.cpp
+  symbols/parameter_values.cpp
+  symbols/recorded_module.cpp
   symbols/source_finder.cpp
+  symbols/stack_window.cpp
+  symbols/symbol_table.cpp
+  symbols/table_file.cpp
   symbols/type_members.cpp
   symbols/type_spelling.cpp
-  symbols/parameter_values.cpp
-  symbols/debug_info.cpp
-  symbols/dwarf_expression.cpp
-  symbols/call_frames.cpp
-  symbols/memory_image.cpp
-  symbols/module.cpp
-  symbols/mapped_region.cpp
-  symbols/module_map.cpp
-  symbols/recorded_module.cpp
-  symbols/stack_window.cpp
   symbols/unwinder.cpp)

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "probes/family_file.h"
+#include "families/family_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace refhist;

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
       Finding{Verdict::over_put, ObjectId(3U), state.history.object(ObjectId(3U)).last_event, "made up"});
   session.fill(1500, 12);
   state.keep = Keep::suspect;
-  HistoryFolder(state).suit_options();
+  HistoryFolder(state).apply_options();
   session.fill(500, 12);
   SessionWriter(state, SessionWriter::Events::packed).write(argv[1]);
   return 0;

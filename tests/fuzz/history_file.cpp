@@ -14,9 +14,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "facade/session.h"
 #include "fuzz_input.h"
 #include "runner/no_debugger.h"
-#include "session/session.h"
 #include "store/page_codec.h"
 #include "store/schema.h"
 

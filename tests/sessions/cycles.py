@@ -37,6 +37,12 @@ def test_through_containers(d):
     equal((cycle["born_by"], len(cycle["objects"])), ("std::make_shared", 1), "birth, objects")
 
 
+def test_weak_references_tracked_too(d):
+    """The control block is two objects then, and the map's nodes still only point back into what it manages."""
+    groups = [group for group in lost(d, "containers", "shared_ptr weak_ptr") if group["family"] == "shared_ptr"]
+    the_cycle(d, groups, ["Shepherd.flock", "Sheep.shepherd"], "hire")
+
+
 def test_through_a_closure(d):
     the_cycle(d, lost(d, "closure", "shared_ptr"), ["Dog.bark"], "train")
 

@@ -152,3 +152,15 @@ def test_words_that_do_not_fit(d):
     contains(d.refhist_error("break-on-imbalance --raw-exit"), "no option --raw-exit", "error")
     equal(d.refhist_json("break-on-leak list")["rules"], [], "rules")
     check(d.name != "gdb" or catchpoints(d) == 0, "a refused rule left a catchpoint")
+
+
+def test_nothing_is_accused_without_a_look(d):
+    """Nobody has seen whether the program still reached what was outstanding."""
+    d.track_conn()
+    d.run("group")
+    d.expect_exit(3)
+    status, text = d.ending_command("refhist check --fail-on leak,undecidable")
+    equal(status, 23, text)
+    contains(text, "undecidable: conn", "check")
+    contains(text, "did not call _exit", "check")
+    lacks(text, "leak:", "check")

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "probes/family_file.h"
+#include "families/family_file.h"
 
 namespace refhist::test {
 

@@ -13,15 +13,15 @@
 #include <set>
 
 #include "base/text.h"
+#include "discover/discover.h"
+#include "discover/refcount_names.h"
+#include "families/family_catalog.h"
+#include "families/family_file.h"
+#include "families/function_pattern.h"
 #include "fixture_program.h"
-#include "probes/discover.h"
-#include "probes/family_catalog.h"
-#include "probes/family_file.h"
-#include "probes/function_pattern.h"
-#include "probes/known_functions.h"
-#include "probes/refcount_names.h"
 #include "sites/counter_check.h"
 #include "sites/inlined_facts.h"
+#include "x86/known_functions.h"
 
 using namespace refhist;
 

@@ -113,7 +113,7 @@ void fill(MadeUpSession& session, const std::function<void()>& each) {
 
 void fold(SessionState& state, Keep keep) {
   state.keep = keep;
-  HistoryFolder(state).suit_options();
+  HistoryFolder(state).apply_options();
 }
 
 void expect_whole_lives(const MadeUpSession& whole, const MadeUpSession& folded) {

@@ -8,7 +8,7 @@
 namespace refhist {
 namespace {
 
-class Flying final : public Circumstances {
+class Flying final : public EventContext {
  public:
   explicit Flying(std::vector<int> changes, bool inside_put, MemoryFate fate, std::vector<int> later = {})
       : changes_(std::move(changes)), later_(std::move(later)), inside_put_(inside_put), fate_(fate) {}
@@ -28,21 +28,21 @@ class Flying final : public Circumstances {
 class Fixture {
  public:
   Outcome init(Address address = kAddress, Count after = 1) {
-    Arrival arrival = make(Role::init, address);
-    arrival.after = after;
-    arrival.at_return = true;
-    arrival.may_exist = may_exist;
-    arrival.first_inside = EventId(history.event_count());
-    return ledger.apply(arrival);
+    Execution execution = make(Role::init, address);
+    execution.after = after;
+    execution.at_return = true;
+    execution.may_exist = may_exist;
+    execution.first_inside = EventId(history.event_count());
+    return ledger.apply(execution);
   }
   Outcome get(Count before, std::vector<int> in_flight = {}) { return change(Role::get, before, in_flight); }
   Outcome put(Count before, std::vector<int> in_flight = {}) { return change(Role::put, before, in_flight); }
   Outcome release(Count before) {
-    Arrival arrival = make(Role::free, kAddress);
-    arrival.before = before;
+    Execution execution = make(Role::free, kAddress);
+    execution.before = before;
     const Flying around({}, inside_put, fate);
-    arrival.around = &around;
-    return ledger.apply(arrival);
+    execution.around = &around;
+    return ledger.apply(execution);
   }
   ObjectId newest_id() { return history.newest_at(FamilyId(0U), kAddress); }
   const Object& newest() { return history.object(newest_id()); }
@@ -57,22 +57,22 @@ class Fixture {
   MemoryFate fate = MemoryFate::unknown;
 
  private:
-  Arrival make(Role role, Address address) {
-    Arrival arrival;
-    arrival.family = FamilyId(0U);
-    arrival.traits = traits;
-    arrival.site = SiteId(0U);
-    arrival.role = role;
-    arrival.address = address;
-    arrival.thread = history.thread(1, "main");
-    return arrival;
+  Execution make(Role role, Address address) {
+    Execution execution;
+    execution.family = FamilyId(0U);
+    execution.traits = traits;
+    execution.site = SiteId(0U);
+    execution.role = role;
+    execution.address = address;
+    execution.thread = history.thread(1, "main");
+    return execution;
   }
   Outcome change(Role role, Count before, std::vector<int> in_flight) {
-    Arrival arrival = make(role, kAddress);
-    arrival.before = before;
+    Execution execution = make(role, kAddress);
+    execution.before = before;
     const Flying around(std::move(in_flight), inside_put, fate, after_the_look);
-    arrival.around = &around;
-    return ledger.apply(arrival);
+    execution.around = &around;
+    return ledger.apply(execution);
   }
 };
 
@@ -365,18 +365,18 @@ TEST_CASE("free without a counter accuses only when no copy of put is unarmed") 
 
 TEST_CASE("a reference taken inside the constructor belongs to the life that it begins") {
   Fixture f;
-  Arrival arrival;
-  arrival.family = FamilyId(0U);
-  arrival.traits = f.traits;
-  arrival.site = SiteId(0U);
-  arrival.role = Role::init;
-  arrival.address = Fixture::kAddress;
-  arrival.thread = f.history.thread(1, "main");
-  arrival.first_inside = EventId(f.history.event_count());
-  arrival.at_return = true;
-  arrival.after = 2;
+  Execution execution;
+  execution.family = FamilyId(0U);
+  execution.traits = f.traits;
+  execution.site = SiteId(0U);
+  execution.role = Role::init;
+  execution.address = Fixture::kAddress;
+  execution.thread = f.history.thread(1, "main");
+  execution.first_inside = EventId(f.history.event_count());
+  execution.at_return = true;
+  execution.after = 2;
   f.get(1);
-  f.ledger.apply(arrival);
+  f.ledger.apply(execution);
   CHECK(f.history.objects().size() == 1);
   CHECK(f.newest().complete);
   CHECK(f.newest().ledger == 2);
@@ -384,7 +384,7 @@ TEST_CASE("a reference taken inside the constructor belongs to the life that it 
 
 TEST_CASE("a constructor around a constructor tells one birth") {
   Fixture f;
-  Arrival outer;
+  Execution outer;
   outer.family = FamilyId(0U);
   outer.traits = f.traits;
   outer.site = SiteId(1U);

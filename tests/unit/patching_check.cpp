@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "patching/decoded_instruction.h"
 #include "patching/relocator.h"
+#include "x86/decoded_instruction.h"
 
 using namespace refhist;
 

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "patching/decoded_instruction.h"
 #include "patching/patch.h"
 #include "patching/relocator.h"
 #include "patching_check.h"
 #include "port/registers.h"
+#include "x86/decoded_instruction.h"
 
 using namespace refhist;
 using namespace refhist_test;

@@ -7,7 +7,7 @@
 #include "patching/module_code.h"
 #include "patching/patch.h"
 #include "patching/relocator.h"
-#include "patching/stack_arguments.h"
+#include "x86/stack_arguments.h"
 
 namespace refhist_test {
 

@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "probes/family.h"
-#include "probes/family_catalog.h"
-#include "probes/family_file.h"
-#include "probes/function_pattern.h"
+#include "families/family.h"
+#include "families/family_catalog.h"
+#include "families/family_file.h"
+#include "families/function_pattern.h"
 #include "symbols/module.h"
 
 using namespace refhist;

@@ -1,4 +1,4 @@
-#include "patching/prologue.h"
+#include "x86/prologue.h"
 
 #include <doctest/doctest.h>
 

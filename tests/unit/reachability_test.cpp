@@ -1,5 +1,5 @@
 // The reachability scan on real, stopped programs: fixtures/reachability_program.c makes the scenes.
-#include "analysis/reachability.h"
+#include "reachability/reachability.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/heap_bitmap.h"
-#include "analysis/reachability_ranges.h"
 #include "fixture_program.h"
+#include "heap/heap_bitmap.h"
+#include "heap/reachability_ranges.h"
 #include "ptrace_port.h"
 #include "symbols/module_map.h"
 #include "symbols/unwinder.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "facade/session.h"
 #include "ptrace_port.h"
-#include "session/session.h"
 
 namespace refhist::test {
 

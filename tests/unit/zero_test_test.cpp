@@ -1,5 +1,5 @@
 // Where an inlined put finds that it is the last one, instruction by instruction.
-#include "sites/zero_test.h"
+#include "x86/zero_test.h"
 
 #include <doctest/doctest.h>
 

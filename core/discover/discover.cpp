@@ -1,0 +1,302 @@
+// The way of a proposal: functions whose names pair up (refcount_names), whose signatures agree where there
+// is debug information, and whose code changes one counter up and down (refcount_evidence). Pairs of one
+// subject and one counter become one family; constructors and conditional gets of the same subject join it.
+#include "discover/discover.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "base/interruption.h"
+#include "base/text.h"
+#include "discover/refcount_evidence.h"
+#include "discover/refcount_names.h"
+#include "families/function_pattern.h"
+#include "x86/code_walker.h"
+#include "x86/function_index.h"
+
+namespace refhist {
+namespace {
+
+struct Candidate {
+  FunctionSymbol symbol;
+  std::string name;      ///< as a probe writes it: the C name, or the C++ name without parameters
+  bool inlined = false;  ///< everywhere: the symbol is a name only
+};
+
+struct ProvenPair {
+  NamePair names;
+  CounterEvidence counter;
+  std::string type;  ///< of the object, by debug information; may be empty
+};
+
+class ModuleSearch {
+ public:
+  ModuleSearch(const Module& module, const FunctionIndex& index, const DiscoverOptions& options)
+      : module_(module), index_(index), options_(options), walker_(index) {
+    collect_candidates();
+    if (options.copies && module.has_debug_info()) collect_inlined();
+  }
+
+  std::vector<Proposal> proposals();
+
+ private:
+  void collect_candidates();
+  void collect_inlined();
+  const WalkedFunction& walked(std::size_t candidate);
+  const std::optional<Signature>& signature(std::size_t candidate);
+  std::optional<ProvenPair> prove(const NamePair& names);
+  /// False when debug information says that the two take different types; `type` is what they take.
+  bool signatures_agree(const NamePair& names, const CounterEvidence& counter, std::string& type);
+  std::string pointee(std::size_t candidate, unsigned argument);
+
+  Proposal propose(const std::vector<ProvenPair>& pairs);
+  void add_births(const ProvenPair& pair, Family& family);
+  void add_conditional_gets(const ProvenPair& pair, Family& family);
+  static void add_probe(Family& family, Role role, const std::string& function, const ObjectSource& object);
+  CounterSpec counter_spec(const ProvenPair& pair);
+
+  const Module& module_;
+  const FunctionIndex& index_;
+  const DiscoverOptions& options_;
+  CodeWalker walker_;
+  std::vector<Candidate> candidates_;
+  std::map<std::size_t, WalkedFunction> walked_;
+  std::map<std::size_t, std::optional<Signature>> signatures_;
+};
+
+ObjectSource argument_source(unsigned number) {
+  ObjectSource source;
+  source.argument = static_cast<std::uint8_t>(number);
+  return source;
+}
+
+/// "libjson-c.so.5.2.0" -> "libjson-c.so*", so that the family outlives the next version.
+std::string module_glob(const std::string& path) {
+  const std::string name = file_name(path);
+  const std::size_t so = name.find(".so");
+  return so == std::string::npos ? name : name.substr(0, so + 3) + "*";
+}
+
+std::string without_struct(std::string_view type) {
+  for (const std::string_view word : {"struct ", "class ", "union "}) {
+    if (type.starts_with(word)) type.remove_prefix(word.size());
+  }
+  return std::string(type);
+}
+
+void ModuleSearch::collect_candidates() {
+  for (const FunctionSymbol& symbol : module_.functions()) {
+    if (clone_kind(symbol.name) != CloneKind::whole || symbol.ifunc) continue;
+    const bool mangled = symbol.name.starts_with("_Z");
+    candidates_.push_back({symbol, mangled ? function_part(demangle(symbol.name)) : symbol.name});
+  }
+}
+
+void ModuleSearch::collect_inlined() {
+  std::set<std::string> own_code;
+  for (const Candidate& candidate : candidates_) own_code.insert(candidate.symbol.name);
+  for (const std::string& name : module_.inlined_functions()) {
+    if (own_code.contains(name)) continue;
+    FunctionSymbol symbol;
+    symbol.name = name;
+    const bool mangled = name.starts_with("_Z");
+    candidates_.push_back({symbol, mangled ? function_part(demangle(name)) : name, true});
+  }
+}
+
+const WalkedFunction& ModuleSearch::walked(std::size_t candidate) {
+  const auto [entry, missing] = walked_.try_emplace(candidate);
+  if (!missing) return entry->second;
+  WalkedFunction& function = entry->second;
+  const Candidate& of = candidates_[candidate];
+  if (of.inlined) {
+    function = options_.copies(module_, index_, of.symbol.name);
+  } else {
+    function.facts = walker_.walk({&module_, of.symbol.address}, function.values);
+  }
+  return function;
+}
+
+const std::optional<Signature>& ModuleSearch::signature(std::size_t candidate) {
+  const auto [entry, missing] = signatures_.try_emplace(candidate);
+  if (missing && module_.has_debug_info()) {
+    const Candidate& of = candidates_[candidate];
+    entry->second = of.inlined ? module_.inlined_signature(of.symbol.name) : module_.signature(of.symbol);
+  }
+  return entry->second;
+}
+
+std::string ModuleSearch::pointee(std::size_t candidate, unsigned argument) {
+  const auto& known = signature(candidate);
+  if (!known || known->parameters.size() < argument) return "";
+  return known->parameters[argument - 1].pointee;
+}
+
+bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence& counter,
+                                    std::string& type) {
+  if (!signature(names.get) || !signature(names.put)) return true;
+  type = pointee(names.get, counter.get_argument);
+  if (without_struct(type) != without_struct(pointee(names.put, counter.put_argument))) return false;
+  // pool_get(pool) counts in the pool what it hands out: the counter is not that of the result.
+  const std::string result = signature(names.get)->result_pointee;
+  return names.certainty == Certainty::sure || result.empty() ||
+         without_struct(result) == without_struct(type);
+}
+
+std::optional<ProvenPair> ModuleSearch::prove(const NamePair& names) {
+  const bool sure = names.certainty == Certainty::sure;
+  const auto counter = find_counter(walked(names.get), walked(names.put), sure);
+  if (!counter) return std::nullopt;
+  if (names.certainty == Certainty::copies && may_return_new_object(walked(names.get))) return std::nullopt;
+  ProvenPair pair{names, *counter, ""};
+  if (!signatures_agree(names, *counter, pair.type)) return std::nullopt;
+  // That an operand of a copy means the object is only likely: both must take the same type.
+  const bool inlined = candidates_[names.get].inlined || candidates_[names.put].inlined;
+  if (inlined && pair.type.empty()) return std::nullopt;
+  return pair;
+}
+
+std::vector<Proposal> ModuleSearch::proposals() {
+  std::vector<std::string> names;
+  for (const Candidate& candidate : candidates_) names.push_back(candidate.name);
+  // By subject, place of the counter and step: g_rc_box counts down where g_atomic_rc_box counts up.
+  using Key = std::tuple<std::vector<std::string>, std::int64_t, std::int64_t>;
+  std::map<Key, std::vector<ProvenPair>> families;
+  for (const NamePair& pair : pair_names(names)) {
+    if (auto proven = prove(pair)) {
+      families[{pair.subject, proven->counter.offset, proven->counter.step}].push_back(std::move(*proven));
+    }
+  }
+  std::vector<Proposal> result;
+  for (const auto& [key, pairs] : families) result.push_back(propose(pairs));
+  return result;
+}
+
+Proposal ModuleSearch::propose(const std::vector<ProvenPair>& pairs) {
+  const ProvenPair& first = pairs.front();
+  Proposal proposal;
+  proposal.module = module_.path();
+  proposal.why = fmt::format("names; {}", first.counter.what);
+  for (const std::size_t one : {first.names.get, first.names.put}) {
+    if (candidates_[one].inlined)
+      proposal.why += fmt::format("; {} is inlined everywhere", candidates_[one].name);
+  }
+  Family& family = proposal.family;
+  family.name = !first.type.empty() ? without_struct(first.type) : first.names.spelling;
+  if (family.name.empty()) family.name = candidates_[first.names.get].name;
+  family.description = proposal.why;
+  family.modules = {module_glob(module_.path())};
+  family.origin = "discover";
+  family.counter = counter_spec(first);
+  for (const ProvenPair& pair : pairs) {
+    add_probe(family, Role::get, candidates_[pair.names.get].name,
+              argument_source(pair.counter.get_argument));
+    add_probe(family, Role::put, candidates_[pair.names.put].name,
+              argument_source(pair.counter.put_argument));
+  }
+  add_conditional_gets(first, family);
+  add_births(first, family);
+  std::stable_sort(family.probes.begin(), family.probes.end(),
+                   [](const ProbeSpec& a, const ProbeSpec& b) { return a.role < b.role; });
+  return proposal;
+}
+
+void ModuleSearch::add_probe(Family& family, Role role, const std::string& function,
+                             const ObjectSource& object) {
+  const bool known = std::any_of(family.probes.begin(), family.probes.end(),
+                                 [&](const ProbeSpec& p) { return p.function == function; });
+  if (known) return;
+  ProbeSpec spec;
+  spec.role = role;
+  spec.function = function;
+  spec.object = object;
+  spec.success = role == Role::try_get ? Success::nonzero : Success::always;
+  spec.origin = "discover";
+  family.probes.push_back(std::move(spec));
+}
+
+CounterSpec ModuleSearch::counter_spec(const ProvenPair& pair) {
+  CounterSpec spec;
+  spec.type = pair.type;
+  spec.offset = static_cast<std::uint64_t>(pair.counter.offset);
+  spec.size = pair.counter.size;
+  const auto step = static_cast<std::uint64_t>(std::llabs(pair.counter.step));
+  spec.shift = static_cast<std::uint32_t>(std::countr_zero(step));
+  spec.scale = pair.counter.step < 0 ? -1 : 1;
+  return spec;
+}
+
+void ModuleSearch::add_conditional_gets(const ProvenPair& pair, Family& family) {
+  const auto get_words = name_words(candidates_[pair.names.get].name);
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (!is_conditional_get(get_words, name_words(candidates_[i].name))) continue;
+    const unsigned argument = pair.counter.get_argument;
+    if (changes_counter(walked(i), argument, pair.counter)) {
+      add_probe(family, Role::try_get, candidates_[i].name, argument_source(argument));
+    }
+  }
+}
+
+void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
+  ObjectSource result;
+  result.from = ObjectSource::From::result;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    const auto words = name_words(candidates_[i].name);
+    const bool constructor = is_constructor(pair.names.subject, words);
+    if (constructor && may_return_new_object(walked(i))) {
+      const auto& known = signature(i);
+      const bool other_type = known && without_struct(known->result_pointee) != without_struct(pair.type);
+      if (candidates_[i].inlined && (!known || other_type)) continue;
+      if (!other_type || pair.type.empty()) add_probe(family, Role::init, candidates_[i].name, result);
+    } else if (is_initialiser(pair.names.subject, words) && sets_counter(walked(i), pair.counter)) {
+      add_probe(family, Role::init, candidates_[i].name, argument_source(1));
+    }
+  }
+}
+
+bool wanted(const Family& family, const std::string& pattern) {
+  if (pattern.empty()) return true;
+  const auto fits = [&](std::string_view name) {
+    return is_glob(pattern) ? glob_match(pattern, name) : name.find(pattern) != std::string_view::npos;
+  };
+  return fits(family.name) || std::any_of(family.probes.begin(), family.probes.end(),
+                                          [&](const ProbeSpec& probe) { return fits(probe.function); });
+}
+
+/// Two modules, or two counters of one subject, can have the same name; a file of families cannot.
+void make_names_unique(std::vector<Proposal>& proposals) {
+  std::map<std::string, int> seen;
+  for (Proposal& proposal : proposals) {
+    const int number = ++seen[proposal.family.name];
+    if (number > 1) proposal.family.name += fmt::format("-{}", number);
+  }
+}
+
+}  // namespace
+
+std::vector<Proposal> discover(const std::vector<std::shared_ptr<const Module>>& modules,
+                               const DiscoverOptions& options) {
+  std::vector<Proposal> result;
+  const FunctionIndex index(modules);
+  for (const auto& module : modules) {
+    if (options.progress && !options.progress(module->path())) break;
+    try {
+      for (Proposal& proposal : ModuleSearch(*module, index, options).proposals()) {
+        if (wanted(proposal.family, options.pattern)) result.push_back(std::move(proposal));
+      }
+    } catch (const Interrupted&) {
+      break;  // what was found in the modules before is still right
+    }
+  }
+  make_names_unique(result);
+  return result;
+}
+
+}  // namespace refhist

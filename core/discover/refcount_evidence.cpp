@@ -1,0 +1,135 @@
+#include "discover/refcount_evidence.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "x86/known_functions.h"
+
+namespace refhist {
+namespace {
+
+/// A counter in a bit field of k bits is lowered by adding 2^k - 1 under a mask.
+std::int64_t plain_step(const CounterChange& change) {
+  const auto up = static_cast<std::uint64_t>(change.delta) + 1;
+  return change.delta >= 255 && std::has_single_bit(up) ? -1 : change.delta;
+}
+
+/// Bytes that hold the counter: those of the bit field, where the put shows how wide it is.
+std::uint8_t counter_size(const CounterChange& up, const CounterChange& down) {
+  if (plain_step(down) == down.delta) return up.size;
+  const int bits = std::bit_width(static_cast<std::uint64_t>(down.delta));
+  return static_cast<std::uint8_t>(bits <= 8 ? 1 : bits <= 16 ? 2 : up.size);
+}
+
+bool is_step(std::int64_t delta) {
+  const auto size = static_cast<std::uint64_t>(std::llabs(delta));
+  return size <= 65536 && std::has_single_bit(size);
+}
+
+/// Does the put hand the object to something that frees, or to a function pointer (a destructor)? As a
+/// destructor counts also what is given the counter itself: kref_put(&object->kref, release).
+bool gives_object_back(const WalkedFunction& put, const CounterChange& down) {
+  const unsigned argument = put.values.root_argument(down.cell);
+  return std::any_of(put.facts.calls.begin(), put.facts.calls.end(), [&](const CallFact& call) {
+    if (call.used_after || put.values.root_argument(call.first) != argument) return false;
+    if (call.indirect && call.first == down.cell) return true;
+    if (put.values.path(call.first).size() != 1 || call.first.offset > 0) return false;
+    return call.indirect || gives_back(call.callee);
+  });
+}
+
+/// Offset of the cell from the argument that it belongs to; nothing when it is reached through another
+/// pointer. Such a counter is mostly somebody else's: a pool's, a loop's.
+std::optional<std::int64_t> offset_in_object(const WalkedFunction& function, const Value& cell) {
+  const std::vector<std::int64_t> path = function.values.path(cell);
+  if (path.size() != 1) return std::nullopt;
+  return path[0];
+}
+
+std::string spell(const CounterEvidence& counter) {
+  if (counter.offset == 0) return fmt::format("[arg{}]", counter.get_argument);
+  return fmt::format("[arg{}{:+}]", counter.get_argument, counter.offset);
+}
+
+std::string describe(const CounterEvidence& counter) {
+  const bool up = counter.step > 0;
+  return fmt::format("get {} {} {} {}, put {} it{}", up ? "adds" : "subtracts", std::llabs(counter.step),
+                     up ? "to" : "from", spell(counter), up ? "subtracts" : "adds",
+                     counter.place_known_in_put ? "" : " at a place that is computed");
+}
+
+struct Match {
+  CounterEvidence evidence;
+  unsigned depth = 0;
+
+  /// Smaller is better: known in both, near the surface.
+  [[nodiscard]] auto rank() const { return std::make_pair(!evidence.place_known_in_put, depth); }
+};
+
+std::optional<Match> match(const WalkedFunction& get, const CounterChange& up, const WalkedFunction& put,
+                           const CounterChange& down, bool strong) {
+  const std::int64_t step = plain_step(up);
+  if (plain_step(down) != -step || !is_step(step) || !up.cell.exact) return std::nullopt;
+  if (!strong && std::llabs(step) != 1) return std::nullopt;  // a stack or a buffer that is walked along
+  const auto offset = offset_in_object(get, up.cell);
+  const auto other = offset_in_object(put, down.cell);
+  if (!offset || !other) return std::nullopt;
+  if (down.cell.exact ? *other != *offset || down.size != up.size : !strong) return std::nullopt;
+  if ((!strong || step < 0) && !gives_object_back(put, down)) return std::nullopt;
+  CounterEvidence evidence;
+  evidence.get_argument = get.values.root_argument(up.cell);
+  evidence.put_argument = put.values.root_argument(down.cell);
+  evidence.offset = *offset;
+  evidence.step = step;
+  evidence.size = counter_size(up, down);
+  evidence.place_known_in_put = down.cell.exact;
+  evidence.what = describe(evidence);
+  return Match{evidence, up.depth + down.depth};
+}
+
+}  // namespace
+
+std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
+                                            bool strong) {
+  std::optional<Match> best;
+  for (const CounterChange& up : get.facts.changes) {
+    for (const CounterChange& down : put.facts.changes) {
+      const auto candidate = match(get, up, put, down, strong);
+      if (candidate && (!best || candidate->rank() < best->rank())) best = candidate;
+    }
+  }
+  if (!best) return std::nullopt;
+  return best->evidence;
+}
+
+bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter) {
+  return std::any_of(function.facts.changes.begin(), function.facts.changes.end(),
+                     [&](const CounterChange& c) {
+                       return plain_step(c) == counter.step && c.cell.exact &&
+                              function.values.root_argument(c.cell) == argument &&
+                              offset_in_object(function, c.cell) == counter.offset;
+                     });
+}
+
+bool sets_counter(const WalkedFunction& function, const CounterEvidence& counter) {
+  return std::any_of(function.facts.stores.begin(), function.facts.stores.end(), [&](const ConstantStore& s) {
+    return s.value == 1 && function.values.root_argument(s.cell) == 1 &&
+           offset_in_object(function, s.cell) == counter.offset;
+  });
+}
+
+bool may_return_new_object(const WalkedFunction& function) {
+  const auto& results = function.facts.results;
+  if (results.empty()) return true;
+  return std::any_of(results.begin(), results.end(), [&](const Value& result) {
+    if (!result.known()) return true;
+    const bool argument =
+        function.values.root_argument(result) != 0 && function.values.path(result).size() == 1;
+    return !argument && !function.values.is_constant(result);
+  });
+}
+
+}  // namespace refhist

@@ -1,0 +1,43 @@
+// Whether the code of two functions bears out that one takes a reference and the other gives it back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "x86/code_walker.h"
+
+namespace refhist {
+
+/// Facts of one function together with the values that they speak of.
+struct WalkedFunction {
+  ValueTable values;
+  FunctionFacts facts;
+};
+
+/// The counter that both functions change, as seen from the object.
+struct CounterEvidence {
+  unsigned get_argument = 1;  ///< which argument is the object
+  unsigned put_argument = 1;
+  std::int64_t offset = 0;  ///< from the object; negative in front of it, as in GLib's rc boxes
+  std::int64_t step = 1;    ///< what the get adds; negative for a counter that counts down
+  std::uint8_t size = 4;
+  bool place_known_in_put = true;  ///< false: the put computes the counter's place from tables
+  std::string what;                ///< "get adds 1 to [arg1+4], put subtracts 1"
+};
+
+/// Nothing when the code does not look like a get and its put. `strong` says that the names leave no doubt;
+/// other names ("get", "acquire") are also those of hash tables and locks, so there the put must give the
+/// object back.
+std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
+                                            bool strong);
+
+/// True when the function can do to its argument `argument` what the counter's get does.
+bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter);
+/// True when the function stores 1 at the counter of its argument 1: an initialiser.
+bool sets_counter(const WalkedFunction& function, const CounterEvidence& counter);
+/// False when all that the function returns is its arguments and constants.
+bool may_return_new_object(const WalkedFunction& function);
+
+}  // namespace refhist

@@ -1,0 +1,2 @@
+target_sources(refhist_core PRIVATE
+  facade/session.cpp)

@@ -1,0 +1,103 @@
+#include "reachability/owner_words.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "heap/heap_walker.h"
+#include "heap/reachability_memory.h"
+#include "reachability/reachability_layout.h"
+#include "reachability/reachability_places.h"
+#include "reachability/reachability_roots.h"
+#include "reachability/reachability_threads.h"
+#include "reachability/scanned_process.h"
+
+namespace refhist {
+
+namespace {
+
+class OwnerScan {
+ public:
+  OwnerScan(DebuggerPort& port, const ModuleMap& modules, AddressRange object, const ReachOptions& options)
+      : process_(port, options),
+        modules_(modules),
+        object_(object),
+        progress_(options.progress),
+        memory_(port, process_.info(), progress_) {}
+
+  OwnerWords run() {
+    try {
+      scan();
+    } catch (const ScanInterrupted&) {
+      doubt("interrupted");
+    }
+    if (memory_.unreadable() != 0)
+      doubt(fmt::format("memory at {:#x} could not be read", memory_.unreadable()));
+    return std::move(found_);
+  }
+
+ private:
+  void doubt(const std::string& why) {
+    if (found_.why_not_all.empty()) found_.why_not_all = why;
+  }
+
+  void scan() {
+    const MemoryLayout layout(process_.regions(), modules_);
+    if (layout.regions().empty()) return doubt("the memory map of the process is not known");
+    WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous));
+    if (!heap.why_not.empty()) doubt("the heap could not be walked: " + heap.why_not);
+    const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
+    const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), process_.threads());
+    if (!process_.why_not().empty()) doubt(process_.why_not());
+    if (process_.running_threads() != 0) doubt("threads run: what their registers hold is not seen");
+    const HolderPlaces places(modules_, layout, roots, heap.map);
+    for (const RegisterRoot& root : roots.registers()) {
+      if (object_.contains(root.value)) found_.words.push_back({0, root.value, root.where});
+    }
+    const std::size_t registers = found_.words.size();
+    for (const RootRange& root : roots.ranges()) look(root.range, root.backing, places, nullptr);
+    for (const AddressRange& used : heap.map.used()) look(used, Backing::anonymous, places, &heap.map);
+    std::sort(found_.words.begin() + static_cast<std::ptrdiff_t>(registers), found_.words.end(),
+              [](const OwnerWord& a, const OwnerWord& b) { return a.at < b.at; });
+  }
+
+  /// `heap`: the range is the allocator's, and only what is handed out counts.
+  void look(AddressRange range, Backing backing, const HolderPlaces& places, HeapMap* heap) {
+    memory_.each_piece(range, backing, [&](Address at, const ScanMemory::Word* words, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (object_.contains(words[i])) add(at + 8 * i, words[i], places, heap);
+      }
+    });
+  }
+
+  void add(Address at, Address value, const HolderPlaces& places, HeapMap* heap) {
+    if (object_.contains(at)) return;
+    OwnerWord word{at, value, {}};
+    if (heap != nullptr) {
+      const std::optional<HeapBlock> block = heap->block_at(at);
+      if (!block || !block->live()) return;
+    }
+    word.where = places.name(at);
+    found_.words.push_back(std::move(word));
+  }
+
+  ScannedProcess process_;
+  const ModuleMap& modules_;
+  AddressRange object_;
+  ScanProgress progress_;
+  ScanMemory memory_;
+  OwnerWords found_;
+};
+
+}  // namespace
+
+AddressRange extent_of(const Object& object) {
+  return {object.address, object.address + std::max<std::uint64_t>(object.size, 1)};
+}
+
+OwnerWords find_owner_words(DebuggerPort& port, const ModuleMap& modules, AddressRange object,
+                            const ReachOptions& options) {
+  return OwnerScan(port, modules, object, options).run();
+}
+
+}  // namespace refhist

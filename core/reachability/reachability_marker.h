@@ -1,0 +1,58 @@
+// Follows pointers from the roots through the heap and marks what they reach.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "heap/heap_image.h"
+#include "heap/heap_map.h"
+#include "reachability/reachability_objects.h"
+
+namespace refhist {
+
+class ReachabilityMarker {
+ public:
+  using Word = ScanMemory::Word;
+
+  ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapImage& image);
+
+  /// A register's value; `index` is remembered as the holder.
+  void root_register(Address value, std::uint32_t index);
+  /// Objects that are variables of a module: code names them without a pointer.
+  void root_objects(AddressRange range, const std::function<bool(const AddressRange&)>& is_variable);
+  /// Words of a root. Tracked objects in there are left out: they hold only once they are reached.
+  void root_words(Address at, const Word* words, std::size_t count);
+  /// Follows everything that the roots have reached.
+  void run();
+
+ private:
+  /// A block without the cells in it, or a cell.
+  struct Work {
+    Address begin = 0;
+    bool cell = false;
+    bool direct = false;  ///< to be read for itself, without its window
+  };
+  void scan_words(Address at, const Word* words, std::size_t count);
+  void point(Address target, Address holder, std::uint32_t register_root = TrackedCell::kNoRegister);
+  static bool is_next_header(const TrackedCell& cell, Address target);
+  void reach_cell(TrackedCell& cell, Address holder, std::uint32_t register_root);
+  void follow(const Work& work);
+  void scan(const HeapSpan& span, AddressRange range);
+  void scan_around_cells(const HeapSpan& span, AddressRange range);
+  void defer(std::size_t window, const Work& work);
+  bool resume();
+
+  HeapMap& heap_;
+  TrackedCells& cells_;
+  HeapImage& image_;
+  Address lowest_;
+  Address extent_;
+  std::vector<Work> work_;
+  std::vector<std::vector<std::uint32_t>> deferred_;  // by window: offset in it, twice, plus one for a cell
+  std::deque<std::size_t> waiting_;                   // windows with deferred work
+  std::vector<std::size_t> read_alone_;               // by window: blocks read one by one since it was loaded
+};
+
+}  // namespace refhist

@@ -1,0 +1,203 @@
+#include "session/family_resolver.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/interruption.h"
+#include "base/text.h"
+#include "families/function_pattern.h"
+#include "sites/inlined_sites.h"
+#include "sites/object_place.h"
+#include "sites/planner.h"
+
+namespace refhist {
+
+void check_conflicts(const SessionState& state, const Family& family) {
+  for (const TrackedFamily& other : state.families) {
+    if (other.untracked || other.by_default) continue;
+    if (other.family.name == family.name) {
+      fail("{} is tracked already: refhist status shows its sites", family.name);
+    }
+    for (const ProbeSpec& theirs : other.family.probes) {
+      for (const ProbeSpec& ours : family.probes) {
+        if (theirs.function != ours.function || theirs.inside || ours.inside) continue;
+        fail("{} is claimed by two families, {} ({}) and {} ({}): leave it out of one of them", ours.function,
+             other.family.name, theirs.origin, family.name, ours.origin);
+      }
+    }
+  }
+}
+
+namespace {
+
+/// The types that the functions of one probe take or return, or those that its inlined copies were made from.
+std::set<std::string> types_of(const Module& module, const ProbeSpec& probe) {
+  std::set<std::string> types;
+  const auto add = [&](const std::optional<Signature>& signature) {
+    if (signature) types.insert(object_type(*signature, probe.object));
+  };
+  for (const FunctionSymbol& function : matching_functions(module, probe.function))
+    add(module.signature(function));
+  for (const std::string& name : inlined_functions(module, probe.function))
+    add(module.inlined_signature(name));
+  types.erase("");
+  return types;
+}
+
+/// One of the types, where all have the counter at one place; else empty, and `note` says why.
+std::string agreed_type(const SessionState& state, const std::set<std::string>& types,
+                        const std::string& path, std::string& note) {
+  const auto modules = state.modules.loaded();
+  std::string first;
+  std::optional<MemberPlace> common;
+  for (const std::string& type : types) {
+    const auto place = member_place(modules, type, path);
+    if (common && place && place->offset == common->offset && place->size == common->size) continue;
+    if (first.empty() && place) {
+      first = type;
+      common = place;
+      continue;
+    }
+    note = place && common
+               ? fmt::format("{} has {} at {}, {} at {}: a family for each type tells them apart", first,
+                             path, common->offset, type, place->offset)
+               : fmt::format("its functions take {} as well, which has no {} (give --count-offset N)", type,
+                             path);
+    return {};
+  }
+  return first;
+}
+
+/// By the first function that tells; by globs, which may match functions of several types, only where all of
+/// them agree. Returns why nothing is known; empty where nothing is to be said of that.
+std::string infer_counter_type(const SessionState& state, Family& family) {
+  if (family.counter.path.empty() || !family.counter.type.empty()) return {};
+  std::set<std::string> types;
+  bool globs = false;
+  for (const LoadedModule* module : state.modules.loaded()) {
+    if (!module->module->has_debug_info()) continue;
+    for (const ProbeSpec& probe : family.probes) {
+      globs = globs || is_glob(probe.function);
+      if (globs || types.empty()) types.merge(types_of(*module->module, probe));
+    }
+  }
+  std::string note;
+  if (globs && types.size() > 1) {
+    family.counter.type = agreed_type(state, types, family.counter.path, note);
+  } else if (!types.empty()) {
+    family.counter.type = *types.begin();
+  }
+  return note;
+}
+
+}  // namespace
+
+namespace {
+
+/// What a file says of the counter's place has to be borne out by the code. Returns what is to be told.
+std::string check_counter(TrackedFamily& tracked, const std::vector<const LoadedModule*>& modules) {
+  const CounterSpec& spec = tracked.family.counter;
+  const bool by_file = spec.offset && tracked.family.origin != "command line";
+  if (!tracked.counter || !by_file || tracked.counter->offset != *spec.offset) return {};
+  if (!tracked.counter_by_code) tracked.counter_by_code = counter_by_code(tracked.family, modules);
+  if (!tracked.counter_by_code || !tracked.counter_by_code->elsewhere) return {};
+  const CounterByCode& code = *tracked.counter_by_code;
+  tracked.counter = code.elsewhere;
+  return fmt::format("its counter is read at offset {}, where {} of {} has it; the family says {}",
+                     static_cast<std::int64_t>(code.elsewhere->offset), code.get, file_name(code.module),
+                     static_cast<std::int64_t>(*spec.offset));
+}
+
+}  // namespace
+
+void resolve_family(const SessionState& state, TrackedFamily& tracked) {
+  const std::string disagreed = infer_counter_type(state, tracked.family);
+  const auto modules = state.modules.loaded();
+  tracked.counter = place_counter(tracked.family, modules);
+  const std::string elsewhere = check_counter(tracked, modules);
+  // What manages the user's object is of a type derived from the one that is named.
+  tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
+  tracked.traits.has_init = tracked.family.has_role(Role::init);
+  tracked.traits.born = tracked.family.born;
+  tracked.traits.revives = tracked.family.revives;
+  tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
+  if (tracked.counter) {
+    tracked.counter_note = elsewhere;
+  } else if (tracked.family.allocator) {
+    tracked.counter_note.clear();  // plain memory has no counter
+  } else if (!tracked.family.counter.known()) {
+    tracked.counter_note = "its place is not given (--count MEMBER or --count-offset N)";
+  } else if (!disagreed.empty()) {
+    tracked.counter_note = disagreed;
+  } else if (tracked.family.counter.type.empty()) {
+    tracked.counter_note = fmt::format(
+        "the type that has {} is not known: no debug information for its functions "
+        "(give --count-offset N)",
+        tracked.family.counter.path);
+  } else {
+    tracked.counter_note = fmt::format(
+        "no loaded module has debug information for {} (give --count-offset N)", tracked.family.counter.type);
+  }
+}
+
+void resolve_again(const SessionState& state, TrackedFamily& tracked) {
+  try {
+    resolve_family(state, tracked);
+  } catch (const Interrupted& stopped) {
+    tracked.counter_note = stopped.what();
+  }
+}
+
+namespace {
+
+/// The function may be inlined where debug information is missing.
+std::string missing_debug_info(const std::vector<const LoadedModule*>& modules) {
+  std::string text;
+  for (const LoadedModule* module : modules) {
+    const std::string missing = module->module->missing_debug_info();
+    if (!missing.empty()) text += fmt::format("; of {}, {}", file_name(module->module->path()), missing);
+  }
+  return text;
+}
+
+}  // namespace
+
+void check_functions(const SessionState& state, const TrackedFamily& tracked, bool libraries_there,
+                     std::vector<std::string>& notes) {
+  const auto modules = state.modules.loaded();
+  if (modules.empty()) return;
+  const bool typed = tracked.family.origin == "command line";
+  std::vector<std::string> missing;
+  for (const ProbeSpec& probe : tracked.family.probes) {
+    const bool found = std::any_of(modules.begin(), modules.end(), [&](const LoadedModule* module) {
+      return defines_function(*module->module, probe.function) ||
+             inlines_function(*module->module, probe.function);
+    });
+    if (!found) missing.push_back(probe.function);
+  }
+  if (missing.empty()) return;
+  if (!state.alive && typed && modules.front()->module->functions_named("main").empty())
+    notes.push_back(fmt::format("{} is stripped: its own functions have no names to find them by",
+                                file_name(modules.front()->module->path())));
+  const bool all_missing = missing.size() == tracked.family.probes.size();
+  if (typed) {
+    const std::vector<std::string> names = function_names(modules);
+    for (const std::string& name : missing) {
+      const auto near = nearest(name, names);
+      if (near || (libraries_there && all_missing)) {
+        fail("no function {} in {}{}{}", name, plural(modules.size(), "loaded module"),
+             near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions",
+             missing_debug_info(modules));
+      }
+      notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
+    }
+  } else if (all_missing) {
+    notes.push_back(fmt::format("its functions are not in {}: armed when their library is loaded",
+                                state.alive ? "the modules loaded" : "the program itself"));
+  }
+}
+
+}  // namespace refhist

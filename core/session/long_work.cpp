@@ -1,0 +1,17 @@
+#include "session/long_work.h"
+
+#include <fmt/core.h>
+
+namespace refhist {
+
+bool LongWork::go_on(const std::function<std::string()>& what) {
+  const auto now = std::chrono::steady_clock::now();
+  if (every_step_ || now - told_ > std::chrono::seconds(2)) {
+    const char* hint = purpose_ == For::command ? " (Ctrl-C stops it)" : "";
+    port_.print(fmt::format("refhist: {}{}\n", what(), hint));
+    told_ = now;
+  }
+  return !port_.interrupted();
+}
+
+}  // namespace refhist

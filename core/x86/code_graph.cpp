@@ -1,0 +1,38 @@
+#include "x86/code_graph.h"
+
+#include <set>
+
+#include "x86/import_slots.h"
+#include "x86/instruction.h"
+
+namespace refhist {
+
+std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Address target) {
+  const auto symbol = module.function_at(target);
+  if (symbol && symbol->address == target) {
+    return symbol->ifunc ? std::vector<Function>() : std::vector<Function>{{&module, *symbol}};
+  }
+  const auto slot = stub_slot(module, target);
+  const auto import = slot ? imports(module).find(*slot) : imports(module).end();
+  if (import == imports(module).end()) return {};
+  std::vector<Function> functions;
+  std::set<const Module*> asked;
+  for (const LoadedModule* loaded : modules_.all()) {
+    const Module& code = loaded->module->code();
+    if (!asked.insert(&code).second) continue;
+    for (const FunctionSymbol& function : code.functions_named(import->second)) {
+      if (function.ifunc) return {};
+      functions.push_back({&code, function});
+    }
+  }
+  return functions;
+}
+
+const std::unordered_map<Address, std::string>& CodeGraph::imports(const Module& module) {
+  const auto [entry, is_new] = imports_.try_emplace(&module);
+  if (is_new && Module::open_unchanged(module.path(), module.build_id()))
+    entry->second = read_import_slots(module.path());
+  return entry->second;
+}
+
+}  // namespace refhist

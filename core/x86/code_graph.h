@@ -1,0 +1,32 @@
+// Which functions a piece of code calls or jumps to by name, in its own module and in others.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "symbols/module_map.h"
+#include "x86/code_jumps.h"
+
+namespace refhist {
+
+class CodeGraph {
+ public:
+  explicit CodeGraph(const ModuleMap& modules) : modules_(modules) {}
+
+  struct Function {
+    const Module* module = nullptr;
+    FunctionSymbol symbol;
+  };
+  /// The functions that a direct call or jump to the address may enter: one, or for a PLT stub all of that
+  /// name. Empty when it cannot be told.
+  std::vector<Function> entered_at(const Module& module, Address target);
+
+ private:
+  const std::unordered_map<Address, std::string>& imports(const Module& module);
+
+  const ModuleMap& modules_;
+  std::unordered_map<const Module*, std::unordered_map<Address, std::string>> imports_;
+};
+
+}  // namespace refhist

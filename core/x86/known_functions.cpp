@@ -1,0 +1,106 @@
+#include "x86/known_functions.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace refhist {
+namespace {
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// True when `word` stands in the name as a word of its own: "conn_free_locked", "ConnFree",
+/// "_ZN4Conn4freeEv".
+bool has_word(std::string_view name, std::string_view word) {
+  for (std::size_t at = 0; at + word.size() <= name.size(); ++at) {
+    const char first = name[at];
+    const bool capital = first == word[0] - 'a' + 'A';
+    if ((first != word[0] && !capital) || name.substr(at + 1, word.size() - 1) != word.substr(1)) continue;
+    const bool begins = at == 0 || capital || !is_letter(name[at - 1]);
+    const std::size_t after = at + word.size();
+    const bool ends = after == name.size() || !(name[after] >= 'a' && name[after] <= 'z');
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<KnownAddition> known_addition(std::string_view function) {
+  static constexpr std::array<std::pair<std::string_view, KnownAddition>, 27> kAdditions{{
+      {"g_atomic_int_inc", {1, false, 4}},
+      {"g_atomic_int_dec_and_test", {-1, false, 4}},
+      {"g_atomic_int_add", {1, true, 4}},
+      {"g_atomic_int_exchange_and_add", {1, true, 4}},
+      {"g_atomic_pointer_add", {1, true, 8}},
+      {"g_atomic_ref_count_inc", {1, false, 4}},
+      {"g_atomic_ref_count_dec", {-1, false, 4}},
+      {"g_ref_count_inc", {-1, false, 4}},  // this one counts downwards
+      {"g_ref_count_dec", {1, false, 4}},
+      {"CRYPTO_atomic_add", {1, true, 4}},
+      {"__atomic_fetch_add_4", {1, true, 4}},
+      {"__atomic_fetch_add_8", {1, true, 8}},
+      {"__atomic_add_fetch_4", {1, true, 4}},
+      {"__atomic_add_fetch_8", {1, true, 8}},
+      {"__atomic_fetch_sub_4", {-1, true, 4}},
+      {"__atomic_fetch_sub_8", {-1, true, 8}},
+      {"__atomic_sub_fetch_4", {-1, true, 4}},
+      {"__atomic_sub_fetch_8", {-1, true, 8}},
+      {"__sync_fetch_and_add_4", {1, true, 4}},
+      {"__sync_fetch_and_add_8", {1, true, 8}},
+      {"__sync_add_and_fetch_4", {1, true, 4}},
+      {"__sync_add_and_fetch_8", {1, true, 8}},
+      {"__sync_fetch_and_sub_4", {-1, true, 4}},
+      {"__sync_fetch_and_sub_8", {-1, true, 8}},
+      {"__sync_sub_and_fetch_4", {-1, true, 4}},
+      {"__sync_sub_and_fetch_8", {-1, true, 8}},
+      {"_ZN9__gnu_cxx18__exchange_and_addEPVii", {1, true, 4}},
+  }};
+  for (const auto& [name, addition] : kAdditions) {
+    if (name == function) return addition;
+  }
+  return std::nullopt;
+}
+
+bool ends_the_path(std::string_view function) {
+  static constexpr std::array<std::string_view, 20> kNames{"g_return_if_fail_warning",
+                                                           "_dbus_warn_return_if_fail",
+                                                           "_dbus_warn_check_failed",
+                                                           "abort",
+                                                           "exit",
+                                                           "_exit",
+                                                           "quick_exit",
+                                                           "__stack_chk_fail",
+                                                           "__assert_fail",
+                                                           "__chk_fail",
+                                                           "__fortify_fail",
+                                                           "__assert_perror_fail",
+                                                           "g_assertion_message",
+                                                           "g_assertion_message_expr",
+                                                           "_dbus_abort",
+                                                           "OPENSSL_die",
+                                                           "__cxa_throw",
+                                                           "__cxa_rethrow",
+                                                           "_Unwind_Resume",
+                                                           "_ZSt9terminatev"};
+  return contains(kNames, function);
+}
+
+bool gives_back(std::string_view function) {
+  static constexpr std::array<std::string_view, 11> kExact{
+      "free",   "g_free", "g_slice_free1", "CRYPTO_free", "CRYPTO_clear_free",     "dbus_free",
+      "munmap", "_ZdlPv", "_ZdlPvm",       "_ZdaPv",      "_ZdlPvmSt11align_val_t"};
+  static constexpr std::array<std::string_view, 10> kWords{"free",    "destroy",  "delete",   "dealloc",
+                                                           "dispose", "finalize", "finalise", "recycle",
+                                                           "reap",    "destruct"};
+  if (contains(kExact, function)) return true;
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [function](std::string_view word) { return has_word(function, word); });
+}
+
+}  // namespace refhist

@@ -1,0 +1,101 @@
+#include "x86/machine_state.h"
+
+namespace refhist {
+
+MachineState::MachineState(ValueTable& values) : values_(&values) {
+  static constexpr std::array<unsigned, ValueTable::kArguments> kOrder{7, 6, 2, 1, 8, 9};
+  for (unsigned i = 0; i < kOrder.size(); ++i) registers_[kOrder[i]] = values.argument(i + 1);
+  registers_[kEncodedRsp] = values.stack();
+}
+
+std::optional<unsigned> MachineState::number_of(ZydisRegister name) {
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+  if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64) return std::nullopt;
+  return static_cast<unsigned>(ZydisRegisterGetId(whole));
+}
+
+Value MachineState::address_of(const ZydisDecodedOperand& operand, Address next) const {
+  const auto& memory = operand.mem;
+  if (memory.segment == ZYDIS_REGISTER_FS || memory.segment == ZYDIS_REGISTER_GS) return {};
+  const std::int64_t displacement = memory.disp.has_displacement ? memory.disp.value : 0;
+  if (memory.base == ZYDIS_REGISTER_RIP) {
+    return values_->constant(static_cast<std::int64_t>(next) + displacement);
+  }
+  const auto base = number_of(memory.base);
+  const auto index = number_of(memory.index);
+  Value value = base ? registers_[*base] : values_->constant(0);
+  if (index) {
+    const Value by = registers_[*index];
+    if (values_->is_constant(by)) {
+      if (value.known()) value.offset += by.offset * memory.scale;
+    } else if (memory.scale == 1) {
+      value = sum(*values_, value, by);
+    } else if (value.known()) {
+      value = {value.place, 0, false};
+    }
+  }
+  if (value.known() && value.exact) value.offset += displacement;
+  return value;
+}
+
+Value MachineState::read(const ZydisDecodedOperand& operand, Address next) {
+  switch (operand.type) {
+    case ZYDIS_OPERAND_TYPE_REGISTER: {
+      const auto number = number_of(operand.reg.value);
+      return number ? registers_[*number] : Value{};
+    }
+    case ZYDIS_OPERAND_TYPE_IMMEDIATE: {
+      std::int64_t value = operand.imm.value.s;
+      if (operand.size == 32) value = static_cast<std::int32_t>(value);
+      return values_->constant(value);
+    }
+    case ZYDIS_OPERAND_TYPE_MEMORY:
+      return load(address_of(operand, next));
+    default:
+      return {};
+  }
+}
+
+Value MachineState::load(const Value& address) {
+  if (!address.known()) return {};
+  if (values_->is_stack(address)) {
+    const auto slot = slots_.find(address.offset);
+    return address.exact && slot != slots_.end() ? slot->second : Value{};
+  }
+  return values_->content(address);
+}
+
+void MachineState::store_to_stack(const Value& address, const Value& value) {
+  if (address.exact) slots_[address.offset] = value;
+}
+
+void MachineState::push(const Value& value) {
+  registers_[kEncodedRsp].offset -= 8;
+  if (values_->is_stack(registers_[kEncodedRsp])) store_to_stack(registers_[kEncodedRsp], value);
+}
+
+Value MachineState::pop() {
+  const Value value = load(registers_[kEncodedRsp]);
+  registers_[kEncodedRsp].offset += 8;
+  return value;
+}
+
+void MachineState::forget_caller_saved() {
+  for (const unsigned number : {0U, 1U, 2U, 6U, 7U, 8U, 9U, 10U, 11U}) registers_[number] = Value{};
+}
+
+void MachineState::return_from_call(const Value& result) {
+  forget_caller_saved();
+  registers_[0] = result;
+}
+
+Value sum(const ValueTable& values, const Value& a, const Value& b) {
+  if (!a.known() && !b.known()) return {};
+  if (values.is_constant(b) && a.known()) return {a.place, a.offset + b.offset, a.exact};
+  if (values.is_constant(a) && b.known()) return {b.place, b.offset + a.offset, b.exact};
+  // A pointer and an index: the pointer is the one that an argument leads to.
+  const Value& pointer = values.root_argument(a) != 0 || !b.known() ? a : b;
+  return {pointer.place, 0, false};
+}
+
+}  // namespace refhist

@@ -1,0 +1,52 @@
+// General registers and stack slots with the values that are known of them, and the reading and writing of
+// instruction operands.
+#pragma once
+
+#include <Zydis/Zydis.h>
+
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "x86/value_table.h"
+
+namespace refhist {
+
+class MachineState {
+ public:
+  explicit MachineState(ValueTable& values);
+
+  [[nodiscard]] Value reg(unsigned number) const { return registers_[number]; }
+  void set_reg(unsigned number, const Value& value) { registers_[number] = value; }
+
+  /// 0..15 as instructions number them (rax rcx rdx rbx rsp rbp rsi rdi r8…); nothing for other registers.
+  static std::optional<unsigned> number_of(ZydisRegister name);
+
+  /// Address that a memory operand names. `next` is the address of the next instruction.
+  [[nodiscard]] Value address_of(const ZydisDecodedOperand& operand, Address next) const;
+  Value read(const ZydisDecodedOperand& operand, Address next);
+  Value load(const Value& address);
+  void store_to_stack(const Value& address, const Value& value);
+
+  void push(const Value& value);
+  Value pop();
+  /// A call has returned: what the callee may have changed is unknown.
+  void forget_caller_saved();
+  void return_from_call(const Value& result);
+
+  /// Calls on this path, as indexes into the facts, that may have ended the life of what they were given.
+  [[nodiscard]] const std::vector<std::size_t>& handed_over() const { return handed_over_; }
+  void hand_over(std::size_t call) { handed_over_.push_back(call); }
+
+ private:
+  ValueTable* values_;
+  std::array<Value, 16> registers_;
+  std::map<std::int64_t, Value> slots_;
+  std::vector<std::size_t> handed_over_;
+};
+
+/// `a + b` where that can be told.
+Value sum(const ValueTable& values, const Value& a, const Value& b);
+
+}  // namespace refhist
