@@ -423,7 +423,7 @@ void HitHandler::seen_by_breakpoint(const Recorded& recorded, long tid) {
 void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
                         bool begun) {
   const Address pc = registers.pc();
-  if (tracker_.is_return_point(pc)) {
+  if (tracker_.stop_points().has(pc, StopPoint::call_return)) {
     std::vector<Recorded> seen;
     std::vector<PendingCall> watched;
     state_.recorder.on_return(access, tid, registers, seen, watched);
@@ -462,7 +462,8 @@ bool HitHandler::handle_there(DebuggerPort& port, long tid, Address pc, const Tr
   tracker_.settle_fork(port);
   state_.agent.replay();
   const ProgramAccess access(port, state_.process, state_.tracer_here);
-  if (tracker_.is_agent_stop(pc)) return answer(port, access, tid, pc);
+  const StopPoints::Reasons reasons = tracker_.stop_points().at(pc);
+  if (reasons.has(StopPoint::agent_question)) return answer(port, access, tid, pc);
   const bool further = begun != nullptr && begun->registers;
   std::optional<Registers> registers = further ? begun->registers : access.registers(tid);
   if (!registers) {
@@ -474,21 +475,21 @@ bool HitHandler::handle_there(DebuggerPort& port, long tid, Address pc, const Tr
   here_ = registers;
   follower_.passed(access, tid, *registers);
   if (arrive(port, tid, *registers)) return !reason_.empty();
-  if (tracker_.is_module_watch(pc)) tracker_.modules_changed(port);
+  if (reasons.has(StopPoint::module_change)) tracker_.modules_changed(port);
   tracker_.bring_agent(port, tid);
   record(port, access, tid, *registers, begun != nullptr);
-  if (tracker_.makes_child(pc)) ++state_.forks;
-  if (tracker_.is_fork_watch(pc) && state_.agent.attached()) {
+  if (reasons.has(StopPoint::innermost_fork)) ++state_.forks;
+  if (reasons.has(StopPoint::fork) && state_.agent.attached()) {
     Address return_pc = 0;
     if (access.read_word(registers->sp(), return_pc)) tracker_.arm_return(port, return_pc);
     state_.agent.note_fork();
   }
-  for (const int watch : tracker_.watches_at(pc)) {
+  for (const int watch : reasons.rules()) {
     std::optional<Address> arm_return;
     state_.recorder.on_watched_entry(access, tid, *registers, watch, arm_return);
     if (arm_return) tracker_.arm_return(port, *arm_return);
   }
-  if (tracker_.is_exit_watch(pc)) {
+  if (reasons.has(StopPoint::exit)) {
     exit_process_ = state_.process.pid;
     exit_thread_ = tid;
     judge_exit(port, 0);

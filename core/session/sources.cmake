@@ -17,6 +17,7 @@ target_sources(refhist_core PRIVATE
   session/program_identity.cpp
   session/reach_scans.cpp
   session/shown_code.cpp
+  session/stop_points.cpp
   session/stop_rules.cpp
   session/thread_places.cpp
   session/tracker.cpp

@@ -206,17 +206,14 @@ bool Tracker::wants_agent(const TrackedFamily& tracked) const {
 void Tracker::watch_agent_stop(DebuggerPort& port) {
   const Address place = state_.agent.stop_place();
   if (place == 0 || !state_.agent.watches_any()) return;
-  if (place == agent_stop_) {
+  if (stop_points_.has(place, StopPoint::agent_question)) {
     // LLDB takes it out together with the file that told about the agent's code.
     if (!port.breakpoint_alive(place)) port.place_breakpoint(place);
     return;
   }
-  if (state_.breakpoints.arm(port, place)) {
-    agent_stop_ = place;
-  } else {
+  if (!stop_points_.add(port, place, StopPoint::agent_question))
     state_.warnings.push_back(
         fmt::format("stop rules do not work in the program: {} refused a breakpoint", port.name()));
-  }
 }
 
 Address Tracker::stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& call, Address stub_site) {
@@ -233,10 +230,7 @@ Address Tracker::stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& c
 }
 
 bool Tracker::stop_at_return(DebuggerPort& port, Address address) {
-  if (return_points_.contains(address)) return true;
-  if (!state_.breakpoints.arm(port, address)) return false;
-  return_points_.insert(address);
-  return true;
+  return stop_points_.add(port, address, StopPoint::call_return);
 }
 
 bool Tracker::through_agent(DebuggerPort& port, SiteId id, long tid, const Registers& registers) {
@@ -416,29 +410,28 @@ void Tracker::arm_special(DebuggerPort& port, const LoadedModule& module) {
   for (const FunctionSymbol& function : module.module->functions_named("_dl_debug_state")) {
     const Address address = function.address + module.bias;
     const bool is_linker = file_name(module.module->path()).starts_with("ld-");
-    if (is_linker && module_watch_ == 0 && state_.breakpoints.arm(port, address)) module_watch_ = address;
+    if (is_linker && !stop_points_.any(StopPoint::module_change))
+      stop_points_.add(port, address, StopPoint::module_change);
   }
   for (const char* name : {"_exit", "_Exit"}) {
-    for (const FunctionSymbol& function : module.module->functions_named(name)) {
-      const Address address = function.address + module.bias;
-      if (!exit_watch_.contains(address) && state_.breakpoints.arm(port, address))
-        exit_watch_.insert(address);
-    }
+    for (const FunctionSymbol& function : module.module->functions_named(name))
+      stop_points_.add(port, function.address + module.bias, StopPoint::exit);
   }
 }
 
 void Tracker::watch_forks(DebuggerPort& port) {
-  if (!fork_watch_.empty()) return;
+  if (stop_points_.any(StopPoint::fork)) return;
   for (const LoadedModule* module : state_.modules.loaded()) {
     if (!file_name(module->module->path()).starts_with("libc.")) continue;
-    bool inner = false;  // fork calls _Fork, where there is one
+    bool inner = false;
     for (const char* name : {"_Fork", "fork"}) {
       for (const FunctionSymbol& function : module->module->functions_named(name)) {
         const Address address = function.address + module->bias;
-        if (!fork_watch_.contains(address) && state_.breakpoints.arm(port, address))
-          fork_watch_.emplace(address, !inner);
+        if (stop_points_.has(address, StopPoint::fork) || !stop_points_.add(port, address, StopPoint::fork))
+          continue;
+        if (!inner) stop_points_.add(port, address, StopPoint::innermost_fork);
       }
-      inner = !fork_watch_.empty();
+      inner = stop_points_.any(StopPoint::fork);
     }
   }
 }
@@ -492,7 +485,7 @@ void Tracker::settle_fork(DebuggerPort& port) {
 void Tracker::leave_parent(DebuggerPort& port) {
   if (!state_.agent.attached() || state_.agent.still_there(port, state_.process)) return;
   state_.agent.leave_parent(port);
-  if (agent_stop_ != 0) state_.breakpoints.disarm(port, std::exchange(agent_stop_, 0));
+  stop_points_.remove_if(port, StopPoint::agent_question, [](Address) { return true; });
   std::vector<SiteId> moved;
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     Site& site = state_.sites.get(SiteId(i));
@@ -548,11 +541,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
     state_.sites.unload(id);
     state_.breakpoints.drop(port, module->begin, module->end);
     state_.agent.drop(module->begin, module->end);
-    std::erase_if(return_points_, [&](Address a) { return module->begin <= a && a < module->end; });
-    std::erase_if(exit_watch_, [&](Address a) { return module->begin <= a && a < module->end; });
-    std::erase_if(function_watches_, [&](const auto& watch) {
-      return module->begin <= watch.first && watch.first < module->end;
-    });
+    stop_points_.drop(module->begin, module->end);
   }
   for (TrackedFamily& tracked : state_.families) {
     if (!tracked.untracked) resolve_again(state_, tracked);
@@ -580,12 +569,7 @@ void Tracker::process_gone() {
   state_.modules.clear();
   state_.sites.disarm_all();
   state_.breakpoints.forget();
-  return_points_.clear();
-  exit_watch_.clear();
-  fork_watch_.clear();
-  function_watches_.clear();
-  module_watch_ = 0;
-  agent_stop_ = 0;
+  stop_points_.clear();
   fallback_sites_.clear();
   shown_.clear();
   guards_.clear();
@@ -614,8 +598,7 @@ void Tracker::pause(DebuggerPort& port) {
     if (!site.armed) continue;
     disarm_site(port, SiteId(i));
   }
-  for (const Address address : return_points_) state_.breakpoints.disarm(port, address);
-  return_points_.clear();
+  stop_points_.remove_if(port, StopPoint::call_return, [](Address) { return true; });
   state_.recorder.forget_process();
 }
 
@@ -658,11 +641,8 @@ void Tracker::untrack(DebuggerPort& port, FamilyId id) {
 }
 
 void Tracker::release_return_points(DebuggerPort& port) {
-  std::erase_if(return_points_, [&](Address address) {
-    if (state_.recorder.awaits_return_to(address)) return false;
-    state_.breakpoints.disarm(port, address);
-    return true;
-  });
+  stop_points_.remove_if(port, StopPoint::call_return,
+                         [&](Address address) { return !state_.recorder.awaits_return_to(address); });
 }
 
 void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
@@ -709,11 +689,7 @@ std::string Tracker::watch_functions(DebuggerPort& port) {
         if (clone_kind(function.name) == CloneKind::cold) continue;
         found = true;
         if (!state_.alive) continue;
-        const Address address = function.address + module->bias;
-        std::vector<int>& numbers = function_watches_[address];
-        if (std::count(numbers.begin(), numbers.end(), rule.number) != 0) continue;
-        if (numbers.empty() && !state_.breakpoints.arm(port, address)) continue;
-        numbers.push_back(rule.number);
+        stop_points_.add_rule(port, function.address + module->bias, rule.number);
       }
     }
     if (!found) unseen = rule.after;
@@ -723,11 +699,6 @@ std::string Tracker::watch_functions(DebuggerPort& port) {
 
 std::string Tracker::nearest_function(const std::string& name) const {
   return suggestion(name, function_names(state_.modules.loaded()));
-}
-
-std::vector<int> Tracker::watches_at(Address pc) const {
-  const auto found = function_watches_.find(pc);
-  return found == function_watches_.end() ? std::vector<int>{} : found->second;
 }
 
 }  // namespace refhist

@@ -11,13 +11,14 @@
 #include "session/program_guard.h"
 #include "session/session_state.h"
 #include "session/shown_code.h"
+#include "session/stop_points.h"
 #include "session/thread_places.h"
 
 namespace refhist {
 
 class Tracker {
  public:
-  explicit Tracker(SessionState& state) : state_(state) {}
+  explicit Tracker(SessionState& state) : state_(state), stop_points_(state.breakpoints) {}
 
   /// Starts following a family. Returns lines to print. Throws Error: two families with one name or one
   /// function, a wrong member path, no such function (with the nearest one).
@@ -80,18 +81,7 @@ class Tracker {
   /// " (did you mean X?)" for a function that no loaded module has; empty when none is near.
   [[nodiscard]] std::string nearest_function(const std::string& name) const;
 
-  [[nodiscard]] bool is_return_point(Address pc) const { return return_points_.contains(pc); }
-  [[nodiscard]] bool is_module_watch(Address pc) const { return pc != 0 && pc == module_watch_; }
-  [[nodiscard]] bool is_agent_stop(Address pc) const { return pc != 0 && pc == agent_stop_; }
-  [[nodiscard]] bool is_fork_watch(Address pc) const { return fork_watch_.contains(pc); }
-  /// The innermost function of a fork begins there.
-  [[nodiscard]] bool makes_child(Address pc) const {
-    const auto found = fork_watch_.find(pc);
-    return found != fork_watch_.end() && found->second;
-  }
-  [[nodiscard]] bool is_exit_watch(Address pc) const { return exit_watch_.contains(pc); }
-  /// Numbers of the rules that watch the function which begins here.
-  [[nodiscard]] std::vector<int> watches_at(Address pc) const;
+  [[nodiscard]] const StopPoints& stop_points() const { return stop_points_; }
 
  private:
   void plan_module(DebuggerPort& port, const LoadedModule& module);
@@ -172,7 +162,7 @@ class Tracker {
 
   SessionState& state_;
   ProgramGuard program_guard_;
-  std::unordered_set<Address> return_points_;
+  StopPoints stop_points_;
   template <class Work>
   void with_threads_known(DebuggerPort& port, Work&& work);
 
@@ -183,11 +173,6 @@ class Tracker {
   std::unordered_set<Address> guards_;          // breakpoints on patches, for threads that are to stop there
   std::unordered_set<long> arrived_;            // at one of these, since the program went on last
   std::vector<AskedCalls::Call> at_arguments_;  // those that were sent on from their entry, since then
-  std::unordered_set<Address> exit_watch_;
-  std::unordered_map<Address, bool> fork_watch_;  // and whether it counts: it is no call inside another one
-  std::unordered_map<Address, std::vector<int>> function_watches_;
-  Address module_watch_ = 0;
-  Address agent_stop_ = 0;
 };
 
 }  // namespace refhist
