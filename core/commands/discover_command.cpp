@@ -134,7 +134,7 @@ void run_discover(CommandContext& context) {
     context.text += fmt::format("# {} found{}\n", plural(proposals.size(), "family"),
                                 interrupted ? "; interrupted, not every module was searched" : "");
   if (tracks) track_all(context, proposals);
-  if (!context.state.alive)
+  if (context.port.process().pid == 0)
     context.text +=
         "# only in the program itself: its libraries are there when it runs (start, then discover)\n";
 }

@@ -51,7 +51,7 @@ void Tracker::show_program_code(DebuggerPort& port, const ThreadPlaces& places) 
           return begin <= place.pc && place.pc <= end;
         }))
       continue;
-    move_to_breakpoint(port, id, "the program stood in its function");
+    move_to_breakpoint(port, id, "the program stopped in this function or near it");
     fallback_sites_.give(id);
     ++shown;
   }

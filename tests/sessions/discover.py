@@ -1,6 +1,6 @@
 """What discover proposes can be tracked as it is (on the program of events.c)."""
 
-from harness.checks import contains, equal
+from harness.checks import contains, equal, lacks
 from harness.shapes import roles
 
 
@@ -8,6 +8,7 @@ def test_proposal_is_ready_to_use(d):
     d.break_at("main")
     d.run()
     text = d.refhist("discover 'conn*'")
+    lacks(text, "only in the program itself", "proposal")
     for part in ("[[family]]", "conn_get", "conn_put", "conn_new"):
         contains(text, part, "proposal")
     path = d.write_file("found.toml", text)
