@@ -33,9 +33,7 @@ class Walk {
       progress_.entry();
       switch (die_tag(child)) {
         case DW_TAG_subprogram:
-          // Abstract instances have no code, so their inlined entries are no copies.
-          if (!die_number(child, DW_AT_inline) && !die_flag(child, DW_AT_declaration)) inside(child, &child);
-          return;
+          return subprogram(child);
         case DW_TAG_inlined_subroutine: {
           const auto origin = die_reference(child, DW_AT_abstract_origin);
           if (origin && function != nullptr)
@@ -49,7 +47,35 @@ class Walk {
         case DW_TAG_module:
         case DW_TAG_structure_type:
         case DW_TAG_class_type:
+        case DW_TAG_union_type:
           return inside(child, function);
+        default:
+          return;
+      }
+    });
+  }
+
+  // Abstract instances have no code, so their inlined entries are no copies.
+  void subprogram(const Dwarf_Die& die) {
+    if (die_number(die, DW_AT_inline) || die_flag(die, DW_AT_declaration))
+      local_types(die);
+    else
+      inside(die, &die);
+  }
+
+  // What was inlined everywhere may have a lambda, whose code stands with its type in the abstract instance.
+  void local_types(const Dwarf_Die& scope) {
+    for_each_child(scope, [&](const Dwarf_Die& child) {
+      progress_.entry();
+      switch (die_tag(child)) {
+        case DW_TAG_subprogram:
+          return subprogram(child);
+        case DW_TAG_lexical_block:
+          return local_types(child);
+        case DW_TAG_structure_type:
+        case DW_TAG_class_type:
+        case DW_TAG_union_type:
+          return inside(child, nullptr);
         default:
           return;
       }

@@ -11,7 +11,7 @@
 namespace refhist {
 
 inline constexpr std::uint32_t kInlineIndexKind = 2;
-inline constexpr std::uint32_t kInlineIndexVersion = 1;
+inline constexpr std::uint32_t kInlineIndexVersion = 2;
 
 /// One DW_TAG_inlined_subroutine that has code, as the tables have it: there are millions of them in a large
 /// module.

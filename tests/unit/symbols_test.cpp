@@ -164,6 +164,21 @@ TEST_CASE("Signatures are spelled as in C") {
   FAIL("net::open is not in the symbol table");
 }
 
+TEST_CASE("Inlined copies: in a lambda of a function that was inlined everywhere") {
+  std::vector<std::string> compilers{"g++"};
+  if (have("clang++")) compilers.emplace_back("clang++");
+  for (const std::string& compiler : compilers) {
+    CAPTURE(compiler);
+    const auto module = Module::open(build(compiler, "symbols_local.cpp", "-g -O2"));
+    const auto copies = module->inlined_copies("thing_put");
+    REQUIRE(copies.size() == 1);
+    const auto frames = module->source_frames(copies[0].address);
+    CHECK(std::any_of(frames.begin(), frames.end(), [](const SourceFrame& f) {
+      return f.function.find("thing_put") != std::string::npos;
+    }));
+  }
+}
+
 TEST_CASE("Inlined copies: every one, with the call it stands for") {
   for (const auto& [compiler, flags] : c_builds()) {
     if (flags.find("-O0") != std::string::npos) continue;
