@@ -52,7 +52,7 @@ class Command(Prefix):
 
 
 class Count(gdb.Function):
-    """$refhist_count(ADDRESS): how many references to the object at this address were recorded; -1: unknown."""
+    """$refhist_count(ADDRESS): the recorded reference count of the object at this address; -1: unknown."""
 
     def __init__(self):
         super().__init__("refhist_count")

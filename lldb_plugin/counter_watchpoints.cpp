@@ -32,7 +32,7 @@ std::string CounterWatchpoints::call_back(lldb::SBDebugger& debugger, lldb::SBWa
   const char* error = result.GetError();
   std::string reason = error == nullptr ? "" : error;
   while (!reason.empty() && reason.back() == '\n') reason.pop_back();
-  return reason.empty() ? "LLDB has no Python to tell of changes" : reason;
+  return reason.empty() ? "LLDB has no Python to report changes with" : reason;
 }
 
 std::string CounterWatchpoints::place(lldb::SBDebugger& debugger, lldb::SBTarget& target, Address address,

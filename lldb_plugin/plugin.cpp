@@ -36,8 +36,8 @@ bool lldb::PluginInitialize(SBDebugger debugger) {
   if (refhist::DebuggerSessions::exist(debugger)) return true;
 
   SBCommand command = debugger.GetCommandInterpreter().AddCommand(
-      "refhist", new refhist::RefhistCommand(debugger), "Reference counts: who took, who gave back.",
-      "refhist ADDRESS | VERB [ARGUMENTS]");
+      "refhist", new refhist::RefhistCommand(debugger),
+      "Reference counts: who took a reference, who gave it back.", "refhist ADDRESS | COMMAND [ARGUMENTS]");
   command.SetHelpLong(refhist::Session({}).help("").c_str());
   refhist::offer_python_modules(debugger);
   return command.IsValid();

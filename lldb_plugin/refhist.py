@@ -30,7 +30,7 @@ def load(debugger):
 def _run(line):
     debugger = _loaded or lldb.debugger
     if debugger is None:
-        return False, "no debugger yet: refhist.load(debugger) comes first"
+        return False, "no debugger yet: call refhist.load(debugger) first"
     result = lldb.SBCommandReturnObject()
     debugger.GetCommandInterpreter().HandleCommand(f"refhist {line}", result)
     if result.Succeeded():

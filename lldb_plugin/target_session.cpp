@@ -11,9 +11,8 @@ namespace refhist {
 
 namespace {
 constexpr const char* kVforkNote =
-    "follow-fork-mode is child: LLDB takes all breakpoints out of a child made by vfork, so its gets and "
-    "puts are not "
-    "seen before it executes a program";
+    "follow-fork-mode is child: LLDB removes all breakpoints from a child made by vfork, so its gets and "
+    "puts are not recorded before it executes a program";
 
 bool follows_child(lldb::SBTarget& target) {
   const lldb::SBStringList value = lldb::SBDebugger::GetInternalVariableValue(

@@ -71,7 +71,7 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     const std::uint32_t enabled = 1;
     if (!port.write_memory(agent.loaded.control, &enabled, sizeof enabled) ||
         !port.write_memory(agent.loaded.stop, kStopCode.data(), kStopCode.size())) {
-      fail("{} does not write the program's memory", port.name());
+      fail("{} cannot write the program's memory", port.name());
     }
     agent.drain = std::make_unique<EventDrain>(*agent.loaded.area, process.pid);
     agent.replay = std::make_unique<Replay>(
@@ -123,7 +123,7 @@ std::string AgentBackend::unfit(const Site& site, const TrackedFamily& tracked, 
   // Whatever a constructor stores: a birth is not judged by the count.
   const bool birth = site.role == Role::init && (!told || counter.constant == tracked.family.born);
   if (watch.flags != 0 && counter.step() == 0 && !birth)
-    return "a stop rule looks at it, and by how much it changes the count differs";
+    return "a stop rule checks it, and the amount by which it changes the count varies";
   return {};
 }
 
@@ -218,12 +218,12 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
   const LoadedModule* module = context_.modules.get(site.module);
   const bool watches = site.watches_return();
   if (site.pool_argument != 0 && site.object.from == ObjectSource::From::argument)
-    return "its call has a pool beside its object";
+    return "its call takes a pool in addition to the object";
   if ((watch.flags & agent::kWatchBalance) != 0 &&
       !frees_known_blocks(site, context_.families[site.family.index()], context_.modules))
-    return "a stop rule looks at what it frees, and the size of that is not known";
+    return "a stop rule checks what it frees, and the size of that is not known";
   if (watch.flags != 0 && site.object.adjust != 0)
-    return "a stop rule looks at it, and it is a thunk with a copy of the function";
+    return "a stop rule checks it, and it is a thunk with a copy of the function";
   const KnownCode& known = code_of(*module);
   if (site.counter) {
     if (std::string why_not = unfit(site, context_.families[site.family.index()], watch); !why_not.empty())
@@ -252,9 +252,9 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
     if (!there || *there != *request.inside) return "too short, and the frame differs right before it";
   }
   if (watches && !agent_->passes_unwinder)
-    return "its result is needed and the program's unwinder could not pass";
+    return "its result is needed and the program's unwinder could not get through";
   if (watches && planned.patch->sp_delta != 0)
-    return "its result is needed and a breakpoint stands at its beginning";
+    return "its result is needed and there is a breakpoint at its entry";
   agent::Site described = describe_site(site, id, context_.families[site.family.index()], watch);
   const bool counted =
       described.effect == agent::Effect::put || (described.effect == agent::Effect::get && watches);

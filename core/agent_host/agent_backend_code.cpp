@@ -47,7 +47,7 @@ std::string AgentBackend::leave_detached(long pid) {
   agent_->drain->take(context_.recorder.next_event());
   const LoadedAgent left = let_go();  // nobody looks into the rings any more
   if (!code_stays.empty())            // and calls still go through stubs
-    return fmt::format("code of process {} could not be put back: {}", pid, code_stays);
+    return fmt::format("the original code of process {} could not be restored: {}", pid, code_stays);
   const std::string why_not = release_memory_of_detached(pid, left);
   if (why_not.empty()) return "";
   return fmt::format("the agent's memory stays mapped in process {}: {}", pid, why_not);

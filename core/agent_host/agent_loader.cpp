@@ -52,7 +52,7 @@ Address empty_string(const ProcessLayout& layout, const ProcessMemory& memory, A
   bytes.resize(memory.read(page, bytes.data(), bytes.size()));
   (void)layout;
   const auto* zero = static_cast<const char*>(std::memchr(bytes.data(), 0, bytes.size()));
-  if (zero == nullptr) fail("the program has no memory to name the agent's from");
+  if (zero == nullptr) fail("no empty string was found in the program to name the agent's memory with");
   return page + static_cast<Address>(zero - bytes.data());
 }
 
@@ -103,7 +103,7 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
     const Address mapped = map_piece(program, *gap, descriptor, loaded.area->code_offset(index));
     loaded.pieces.emplace_back(mapped, loaded.area->code_piece(index), config);
   }
-  if (loaded.pieces.empty()) fail("there is no room for its code near the program's");
+  if (loaded.pieces.empty()) fail("there is no room for the agent's code near the program's");
   for (const CodePiece& piece : loaded.pieces)
     program.call("madvise", SYS_madvise, {piece.address(), SharedArea::kCodePiece, MADV_DONTDUMP, 0, 0, 0});
   // A debugger cannot put a breakpoint into memory that is shared and not writable.

@@ -42,7 +42,7 @@ std::string unmap_all(const StoppedProcess& stopped, const LoadedAgent& agent) {
     const Address used = piece.address() + (piece.used() + kPage - 1) / kPage * kPage;
     if (used < piece.end()) calls.push_back(unmap(used, piece.end()));
   }
-  if (!stopped.call(agent.system_call, calls)) return "no thread of it can make a system call";
+  if (!stopped.call(agent.system_call, calls)) return "none of its threads can make a system call";
   const auto failed =
       std::find_if(calls.begin(), calls.end(), [](const SystemCall& call) { return call.result < 0; });
   return failed == calls.end() ? "" : std::strerror(static_cast<int>(-failed->result));
@@ -73,7 +73,7 @@ std::string release_memory_of_detached(long pid, const LoadedAgent& agent) {
     }
     std::this_thread::sleep_for(kBetween);
   }
-  return "a thread of it has not left the agent";
+  return "one of its threads has not left the agent";
 }
 
 }  // namespace refhist

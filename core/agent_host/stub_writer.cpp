@@ -279,7 +279,7 @@ std::optional<Stub> write_stub(CodePiece& piece, const agent::Site& site, const 
 std::optional<Stub> write_hook(CodePiece& piece, Address handler, const Patch& patch, std::string& why_not) {
   const auto place = piece.next(kMostBytes);
   if (!place || patch.sp_delta != 0 || patch.red_zone_live) {
-    why_not = place ? "a breakpoint stands at its beginning" : "the code memory near it is full";
+    why_not = place ? "there is a breakpoint at its entry" : "the code memory near it is full";
     return std::nullopt;
   }
   Stub stub;

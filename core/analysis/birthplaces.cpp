@@ -5,7 +5,7 @@
 namespace refhist {
 
 std::string Birthplace::text() const {
-  if (by.empty() && frame.function.empty() && frame.pc == 0) return "born before it was first seen";
+  if (by.empty() && frame.function.empty() && frame.pc == 0) return "born unseen";
   return fmt::format("born in {}{}", FrameNamer::text(frame), by.empty() ? "" : " by " + by);
 }
 

@@ -13,7 +13,7 @@ namespace refhist {
 namespace {
 
 /// Where references were taken that an object had when it was first seen.
-constexpr const char* kBefore = "before it was first seen";
+constexpr const char* kBefore = "code that ran before it was first seen";
 
 constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked at, evenly spread
 
@@ -310,7 +310,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   group.clean_siblings = clean.all;
   std::string missing_put;
   if (clean.looked_at == 0) {
-    group.why = "which put is missing cannot be decided: no object born at the same place was released clean";
+    group.why = "cannot tell which put is missing: no object born at the same place was released cleanly";
   } else {
     std::map<std::string, std::size_t>
         more_often;  // put place -> clean siblings put there more often than these
@@ -345,7 +345,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
     }
     if (group.suspects.empty()) {
       group.why =
-          fmt::format("which put is missing cannot be decided: {} released siblings differ among themselves",
+          fmt::format("cannot tell which put is missing: {} released siblings differ from one another",
                       clean.count_text());
     }
   }

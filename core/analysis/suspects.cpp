@@ -237,15 +237,15 @@ void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vecto
   if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
   const std::vector<WaysOut::Place> ways = ways_out_.behind(held);
   const std::string name = short_name(frame.function);
-  const std::string has =
-      depth == 0 ? fmt::format("{} took a reference", name)
-                 : fmt::format("{} has the reference that {} takes for it", name, short_name(lost.function));
+  const std::string has = depth == 0 ? fmt::format("{} took a reference", name)
+                                     : fmt::format("{} received the reference that {} took for it", name,
+                                                   short_name(lost.function));
   const auto missing = [&](const NamedFrame& place, std::string why) {
     return Suspect{place, "missing put", "candidate", std::move(why)};
   };
   if (ways.empty()) {
     for (const NamedFrame& place : ways_out_.leaving(held)) {
-      add(suspects, {missing(place, fmt::format("{} in line {} and leaves here without giving it back", has,
+      add(suspects, {missing(place, fmt::format("{} on line {} and leaves here without giving it back", has,
                                                 frame.line))});
     }
   }
@@ -254,7 +254,7 @@ void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vecto
       ways,
       {missing(frame, depth == 0
                           ? fmt::format("{} here and did not give it back{}", has, own ? lost.usual : "")
-                          : fmt::format("{} and did not give it back; others that call it so do", has))},
+                          : fmt::format("{} and did not give it back; other callers like it do", has))},
       suspects);
 }
 
@@ -271,12 +271,12 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
   std::vector<Suspect> here;
   if (owner > 0) {
     here.push_back({lost.frames[owner], "missing put", "candidate",
-                    fmt::format("no put fits the reference that {} hands out here{}",
+                    fmt::format("no put matches the reference that {} returns here{}",
                                 short_name(lost.frames[owner - 1].function), lost.usual)});
   }
   if (owner == 0 || lost.usual.empty()) {
     here.push_back({in_source(lost.taken), "missing put", "candidate",
-                    fmt::format("no put fits the reference that was taken here{}", lost.usual)});
+                    fmt::format("no put matches the reference taken here{}", lost.usual)});
   }
   std::vector<WaysOut::Place> ways;
   std::size_t seldom = 0;
@@ -301,7 +301,7 @@ void Suspects::add_with_ways(const std::vector<WaysOut::Place>& ways, std::vecto
     for (const WaysOut::Place& way : ways) {
       if (way.no_line != no_line) continue;
       add(suspects, {{way.frame, "missing put", "candidate",
-                      fmt::format("this way out of {} gives nothing back; others do",
+                      fmt::format("this exit path of {} gives nothing back; others do",
                                   short_name(way.frame.function))}});
     }
     add(suspects, std::move(here));
@@ -319,7 +319,7 @@ std::vector<Suspect> Suspects::ways_out_of(const std::string& function, FamilyId
 
 void Suspects::add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(put.object).family;
-  add(suspects, {{in_source(put), "extra put", "candidate", "no reference fits the put here"}});
+  add(suspects, {{in_source(put), "extra put", "candidate", "no reference matches the put here"}});
   const ReferencePairs::Partners partners = pairs_.partners_of_put(pairs_.subject_of(put.object), function);
   if (partners.empty() || partners.front().second < kUsual) return;
   const auto& [partner, share] = partners.front();
@@ -380,15 +380,14 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
     const WaysOut::Holding held{family, frame, puts_in_(frame.function, family), true,
                                 trail_.behind(first, frame)};
     for (const NamedFrame& place : ways_out_.leaving(held)) {
-      add(suspects,
-          {{place, "missing put", "candidate",
-            fmt::format("{} leaves here, and no put fits the reference that it had when it was first "
-                        "seen, in line {}",
-                        short_name(frame.function), frame.line)}});
+      add(suspects, {{place, "missing put", "candidate",
+                      fmt::format("{} leaves here, and no put matches the reference that the object had when "
+                                  "it was first seen, on line {}",
+                                  short_name(frame.function), frame.line)}});
     }
   }
   add(suspects, {{frame, "missing put", "candidate",
-                  "no put fits the reference that it had when it was first seen, here"}});
+                  "no put matches the reference that the object had when it was first seen here"}});
 }
 
 std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Counts& taken,
@@ -407,7 +406,7 @@ std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Coun
   });
   if (!best) return std::nullopt;
   return Suspect{in_source(*best), "strong reference", "candidate",
-                 "the reference that is taken here closes the cycle; a weak one would not keep it"};
+                 "the reference taken here closes the cycle; a weak one would not keep it alive"};
 }
 
 bool Suspects::lost_by_holder(ObjectId id) {

@@ -52,7 +52,7 @@ void write_stream(const std::string& path, std::string_view text) {
 // a link in the place of the old one is replaced, not followed.
 ReplacedFile::ReplacedFile(const std::string& path) : path_(path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) fail("it is no regular file");
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) fail("it is not a regular file");
   std::random_device random;
   int file = -1;
   for (int i = 0; i < kAttempts && file < 0; ++i) {

@@ -130,6 +130,13 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return text;
 }
 
+std::string some_of(std::vector<std::string> words, std::size_t most) {
+  const std::size_t all = words.size();
+  if (all <= most) return join(words, ", ");
+  words.resize(most);
+  return fmt::format("{} and {} more", join(words, ", "), all - most);
+}
+
 std::string replace_all(std::string text, std::string_view what, std::string_view with) {
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
     text.replace(at, what.size(), with);

@@ -29,6 +29,8 @@ std::vector<std::string> split_words(std::string_view line);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& words, std::string_view separator);
+/// "a, b and 40 more": at most `most` of the words.
+std::string some_of(std::vector<std::string> words, std::size_t most);
 /// `text` with every `what` replaced.
 std::string replace_all(std::string text, std::string_view what, std::string_view with);
 std::string_view trim(std::string_view text);

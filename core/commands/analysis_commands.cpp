@@ -21,7 +21,7 @@ constexpr std::int64_t kPlaces = 20;
 std::string snapshot_list(const SessionState& state) {
   std::string text;
   for (const Snapshot& snapshot : state.snapshots)
-    text += fmt::format("{}: behind {}\n", snapshot.name, plural(snapshot.moment.value, "event"));
+    text += fmt::format("{}: after {}\n", snapshot.name, plural(snapshot.moment.value, "event"));
   return text.empty() ? "no snapshot was taken\n" : text;
 }
 
@@ -47,7 +47,7 @@ const Snapshot& snapshot_named(const SessionState& state, const std::string& nam
 Comparison between(const CommandContext& context) {
   const SessionState& state = context.state;
   const auto& words = context.arguments.words();
-  if (state.snapshots.empty()) fail("no snapshot was taken: refhist snapshot, and diff later");
+  if (state.snapshots.empty()) fail("no snapshot was taken: refhist snapshot first, diff later");
   const Snapshot& from = words.empty() ? state.snapshots.back() : snapshot_named(state, words[0]);
   Comparison comparison{{from.moment, EventId(state.history.event_count())}, {from.name, "now"}};
   if (words.size() > 1) {
@@ -63,8 +63,8 @@ Comparison repeated(const CommandContext& context) {
   const SessionState& state = context.state;
   const std::int64_t settle = context.arguments.number("--settle", 0);
   const std::int64_t repeat = context.arguments.number("--repeat", 0);
-  if (settle < 0 || repeat < 1) fail("--repeat takes how many steps must have grown, 1 or more");
-  if (!context.arguments.words().empty()) fail("--repeat compares all snapshots: name none");
+  if (settle < 0 || repeat < 1) fail("--repeat must be the number of steps that show growth, 1 or more");
+  if (!context.arguments.words().empty()) fail("--repeat compares all snapshots: do not name any");
   const auto needed = static_cast<std::size_t>(settle + repeat + 1);
   if (state.snapshots.size() < needed)
     fail("{} needed for {} to settle and {}, {} taken", plural(needed, "snapshot"), settle,
@@ -129,10 +129,10 @@ void run_snapshot(CommandContext& context) {
   const std::string name = words.empty() ? std::to_string(state.snapshots.size() + 1) : words.front();
   const bool taken = std::any_of(state.snapshots.begin(), state.snapshots.end(),
                                  [&](const Snapshot& snapshot) { return snapshot.name == name; });
-  if (taken) fail("there is a snapshot {} already: refhist snapshot --list", name);
+  if (taken) fail("there is already a snapshot {}: refhist snapshot --list", name);
   state.snapshots.push_back(Snapshot{name, EventId(state.history.event_count())});
   context.text = context.arguments.has("--json") ? snapshots_json(state)
-                                                 : fmt::format("snapshot {} behind {}\n", name,
+                                                 : fmt::format("snapshot {} after {}\n", name,
                                                                plural(state.history.event_count(), "event"));
 }
 
@@ -155,7 +155,7 @@ void run_diff(CommandContext& context) {
 
 void run_balance(CommandContext& context) {
   const auto& words = context.arguments.words();
-  if (words.empty()) fail("of what? refhist balance FAMILY|ADDR|EXPR");
+  if (words.empty()) fail("usage: refhist balance FAMILY|ADDR|EXPR");
   const bool family = words.size() == 1 && is_family(context.state, words.front());
   const std::vector<ObjectId> objects =
       family ? objects_of_family(context, words.front()) : objects_named(context);
@@ -170,7 +170,7 @@ void run_usage(CommandContext& context) {
   SessionState& state = context.state;
   context.arguments.expect_words(0, "usage");
   const std::int64_t top = context.arguments.number("--top", kPlaces);
-  if (top < 1) fail("--top takes a number of places, 1 or more");
+  if (top < 1) fail("--top must be 1 or more");
   const FindingFilter filter = finding_filter(context.arguments);
   Birthplaces places(state.history, state.sites, state.namer);
   std::vector<PlaceUsage> usage = usage_of(state.history, places, state.folded, kTimeSteps);

@@ -44,7 +44,7 @@ Arguments::Arguments(const std::vector<std::string>& words, const std::vector<Op
       const std::string choice = option->value.substr(1, option->value.size() - 2);
       const bool chosen = equals == std::string::npos ? i + 1 < words.size() && words[i + 1] == choice
                                                       : word.substr(equals + 1) == choice;
-      if (equals != std::string::npos && !chosen) fail("{} is {} or nothing", name, choice);
+      if (equals != std::string::npos && !chosen) fail("{} takes {} or no value", name, choice);
       if (chosen && equals == std::string::npos) ++i;
       values.push_back(chosen ? choice : "");
     } else if (option->value.empty()) {

@@ -30,7 +30,7 @@ std::vector<Proposal> own_families(CommandContext& context) {
   const Interruption listening([&](const Interruption::Text& doing) { return work.go_on(doing); });
   DiscoverOptions options;
   options.progress = [&](std::string_view module) {
-    return work.go_on([&] { return fmt::format("looking into {}", module); });
+    return work.go_on([&] { return fmt::format("searching {}", module); });
   };
   options.copies = facts_of_copies;
   return discover(own_modules(context), options);
@@ -67,7 +67,7 @@ std::string track_auto(CommandContext& context) {
   std::string text =
       fmt::format("tracking {}, each as soon as its library is loaded\n", plural(shipped, "shipped family"));
   for (Proposal& proposal : own_families(context)) {
-    const std::string line = fmt::format("tracking {} of {}: {} ({}); refhist untrack {} leaves it out\n",
+    const std::string line = fmt::format("tracking {} in {}: {} ({}); refhist untrack {} removes it\n",
                                          proposal.family.name, file_name(proposal.module),
                                          functions_text(proposal.family), proposal.why, proposal.family.name);
     try {

@@ -41,7 +41,7 @@ CheckOptions check_options(const Arguments& arguments) {
     fail("--fail-on: {}", error.what());
   }
   if (options.update_baseline && options.baseline.empty())
-    fail("--update-baseline needs --baseline FILE: which file shall have the findings?");
+    fail("--update-baseline needs --baseline FILE: the file to write the findings to");
   return options;
 }
 
@@ -61,7 +61,7 @@ std::optional<std::string> report_text(CommandContext& context, const std::strin
   if (format == "folded") {
     const std::string of = context.arguments.value("--of", "leaked");
     const auto what = folded_from_name(of);
-    if (!what) fail("--of is leaked, live or events, not {}", of);
+    if (!what) fail("--of must be leaked, live or events, not {}", of);
     return folded_report(state, finding_filter(context.arguments), *what);
   }
   const bool known = format == "json" || format == "junit" || format == "sarif" || format == "html";
@@ -79,7 +79,7 @@ void run_export(CommandContext& context) {
   SessionState& state = context.state;
   const auto& words = context.arguments.words();
   context.arguments.expect_words(1, "export");
-  if (words.empty()) fail("which file? refhist export FILE --format FORMAT");
+  if (words.empty()) fail("usage: refhist export FILE --format FORMAT");
   const std::string path = user_path(words.front());
   const std::string format = context.arguments.value("--format");
   if (state.history.event_count() == 0) fail("there is no history to export: nothing was recorded");
@@ -89,9 +89,10 @@ void run_export(CommandContext& context) {
   } else if (const auto text = report_text(context, format)) {
     replace_file(path, *text);
   } else {
-    fail("--format is json, junit, sarif, html, folded or sqlite, not {}", format.empty() ? "empty" : format);
+    fail("--format must be json, junit, sarif, html, folded or sqlite, not {}",
+         format.empty() ? "empty" : format);
   }
-  context.text = fmt::format("exported {} of {} as {} in {}\n", plural(state.history.event_count(), "event"),
+  context.text = fmt::format("exported {} of {} as {} to {}\n", plural(state.history.event_count(), "event"),
                              plural(state.history.objects().size(), "object"), format, path);
   for (const std::string& line : fold_notes(state)) context.text += fmt::format("note: {}\n", line);
 }
@@ -105,7 +106,8 @@ void run_check(CommandContext& context) {
   if (context.arguments.has("--stay")) return;
   if (at_prompt() && !context.arguments.has("--quit")) {
     if (!context.arguments.has("--json"))
-      context.text += fmt::format("the debugger goes on; in a script it would end with {}\n", check.status());
+      context.text +=
+          fmt::format("the debugger keeps running; in a script it would exit with {}\n", check.status());
     return;
   }
   context.quit_status = check.status();

@@ -99,6 +99,8 @@ void run_break_on_count(CommandContext& context);
 void run_break_on_event(CommandContext& context);
 void run_follow(CommandContext& context);
 void run_explain(CommandContext& context);
+/// "tracking conn: 3 sites armed", and what else there is to say of the family.
+std::string tracked_text(const CommandContext& context, const Tracker::Tracked& tracked);
 /// Throws Error when there is no such setting, or it cannot have that value.
 void apply_setting(SessionState& state, const std::string& name, const std::string& value);
 /// Words for `refhist set` that have another session record the same.

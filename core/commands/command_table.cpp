@@ -12,11 +12,13 @@ namespace {
 
 const OptionSpec kJson{"--json", "", "print JSON (schema refhist/1) instead of text"};
 
-std::vector<OptionSpec> rule_options(std::vector<OptionSpec> more) {
+const OptionSpec kAfter{"--after", "FN",
+                        "check when this function returns instead, by what happened inside it"};
+
+std::vector<OptionSpec> rule_options(const std::vector<OptionSpec>& more) {
   std::vector<OptionSpec> options{
-      {"--family", "GLOB", "only objects of these families; may be given again"},
+      {"--family", "GLOB", "only objects of these families; may be repeated"},
       {"--object", "ADDR|EXPR", "only the object at this address"},
-      {"--after", "FN", "look at the return of this function instead: what happened inside it"},
   };
   options.insert(options.end(), more.begin(), more.end());
   options.push_back(kJson);
@@ -25,12 +27,12 @@ std::vector<OptionSpec> rule_options(std::vector<OptionSpec> more) {
 
 std::vector<OptionSpec> check_options(std::vector<OptionSpec> more) {
   std::vector<OptionSpec> options{
-      {"--fail-on", "LIST", "verdicts that make the check fail, separated by commas; none"},
+      {"--fail-on", "LIST", "comma-separated verdicts that make the check fail, or none"},
       {"--family", "GLOB", "only these families"},
-      {"--reachable", "", "reachable objects are leaks as well"},
-      {"--suppressions", "FILE", "lines VERDICT:PATTERN, as LeakSanitizer has them: what is not to be told"},
-      {"--baseline", "FILE", "findings that were accepted: only new ones fail the check"},
-      {"--update-baseline", "", "accept what is found now"},
+      {"--reachable", "", "count reachable objects as leaks, too"},
+      {"--suppressions", "FILE", "lines VERDICT:PATTERN, as in LeakSanitizer: findings not to report"},
+      {"--baseline", "FILE", "file of accepted findings: only new ones fail the check"},
+      {"--update-baseline", "", "accept the current findings: write them to the baseline"},
   };
   options.insert(options.end(), more.begin(), more.end());
   return options;
@@ -42,59 +44,57 @@ std::vector<Command> track_commands() {
   return {
       {"track",
        "auto | FAMILY... | --get FN --put FN [OPTIONS] | --probes FILE.toml",
-       "follow the reference counts of a family",
-       "auto: all shipped families, and what discover finds in modules that are not the system's. FAMILY is "
-       "a\n"
-       "shipped family (json_object), a group of them (glib) or a glob. Functions may be C "
-       "names, C++\n"
-       "names with or without parameters, or globs. Before run, at a stop, or attached.",
+       "track the reference counts of a family",
+       "auto: all shipped families, and what discover finds outside the system's libraries. FAMILY is a\n"
+       "shipped family (json_object), a group of them (glib) or a glob. Functions may be C names, C++\n"
+       "names with or without parameters, or globs. Works before run, at a stop, or after attaching.",
        {{"--probes", "FILE", "families from a TOML file"},
-        {"--name", "NAME", "name of the family given by functions (default: their common prefix)"},
+        {"--name", "NAME", "name of the family that these functions form (default: their common prefix)"},
         {"--get", "FN", "takes a reference"},
         {"--try-get", "FN", "takes a reference unless it fails (returns 0)"},
         {"--put", "FN", "gives a reference back"},
-        {"--init", "FN", "makes an object"},
-        {"--alloc", "FN", "obtains the memory of an object"},
-        {"--free", "FN", "gives the memory of an object back"},
+        {"--init", "FN", "creates an object"},
+        {"--alloc", "FN", "allocates the memory of an object"},
+        {"--free", "FN", "frees the memory of an object"},
         {"--object", "ARG",
-         "where get, put and free have the object: 1 to 6, *1 to *6, or return (default 1)"},
-        {"--count", "MEMBER", "member path of the counter (refs.counter)"},
+         "which argument of get, put and free is the object: 1 to 6, *1 to *6 (a pointer to it), or return "
+         "(default 1)"},
+        {"--count", "MEMBER", "path of the counter member (such as refs.counter)"},
         {"--type", "TYPE", "type that has the member (default: the argument's)"},
         {"--count-offset", "N", "offset of the counter in bytes, where there is no debug information"},
         {"--count-size", "N", "size of the counter in bytes (default 4)"},
-        {"--born", "N", "references that a new object has (default 1)"},
-        {"--stacks", "full|none", "none: only count, record no stacks"},
-        {"--keep", "all|live|suspect", "whose histories are kept whole (refhist show keep)"},
-        {"--memory", "SIZE", "what the history may take (refhist show memory)"},
-        {"--exclude", "GLOB", "leave out calls made by this function or module; may be given again"},
+        {"--born", "N", "reference count of a new object (default 1)"},
+        {"--stacks", "full|none", "none: record counts but no stacks"},
+        {"--keep", "all|live|suspect", "which objects keep a full history (see refhist show keep)"},
+        {"--memory", "SIZE", "memory limit of the history (see refhist show memory)"},
+        {"--exclude", "GLOB", "ignore calls made by this function or module; may be repeated"},
         {"--backend", "auto|breakpoint",
          "auto (default): families tracked from now on are recorded inside the program where that is "
          "possible"}},
        run_track},
       {"untrack",
        "FAMILY... | --all",
-       "follow a family no longer; what was recorded stays",
-       "FAMILY is the name of a tracked family, a shipped group or a glob. Its breakpoints are taken out and "
-       "its "
-       "name\n"
-       "is free again. Objects that live then are never called leaked: what becomes of them is not seen.",
+       "stop tracking a family; what was recorded is kept",
+       "FAMILY is the name of a tracked family, a shipped group or a glob. Its breakpoints are removed and "
+       "its name\n"
+       "can be used again. Objects that are live then are never reported as leaked: their fate is unknown.",
        {{"--all", "", "every tracked family"}},
        run_untrack},
       {"discover",
        "[PATTERN]",
        "find reference-counted types in the loaded modules",
        "Prints them as families in TOML, ready for track --probes.",
-       {{"--save", "FILE", "write them into the file"}, {"--track", "", "follow them at once"}, kJson},
+       {{"--save", "FILE", "write them to the file"}, {"--track", "", "track them at once"}, kJson},
        run_discover},
       {"status",
        "",
-       "families, sites, rules, events, losses, memory",
+       "families, sites, rules, events, lost events, memory",
        "",
-       {{"--sites", "", "every site, also those not armed, with the reason"}, kJson},
+       {{"--sites", "", "every site, including those not armed, with the reason"}, kJson},
        run_status},
-      {"start", "", "record again after stop", "", {}, run_start},
-      {"stop", "", "take our breakpoints out and record nothing until start", "", {}, run_stop},
-      {"reset", "", "forget every object and event; tracking goes on", "", {}, run_reset},
+      {"start", "", "resume recording after stop", "", {}, run_start},
+      {"stop", "", "remove refhist's breakpoints and record nothing until start", "", {}, run_stop},
+      {"reset", "", "forget every object and event; tracking continues", "", {}, run_reset},
   };
 }
 
@@ -102,70 +102,70 @@ std::vector<Command> report_commands() {
   return {
       {"history",
        "ADDR|EXPR",
-       "the whole life of the object at this address (the verb may be left out)",
-       "Any pointer into the object, a register ($rdi) or an expression of the language will do.",
-       {{"--stacks", "[full]", "the stack of every event; full: frames that the family folds as well"},
+       "the full history of the object at this address (the word history may be omitted)",
+       "Accepts any pointer into the object, a register ($rdi) or an expression of the program's language.",
+       {{"--stacks", "[full]", "the stack of every event; full: including frames that the family folds"},
         {"--generation", "N", "the Nth object that lived at this address"},
         {"--all", "", "every object that lived at this address"},
-        {"--at", "N", "the object as it stood when event #N had happened"},
+        {"--at", "N", "the object as it was right after event #N"},
         {"--references", "",
-         "each reference from where it was taken to where it was given back, as far as that can be told"},
+         "each reference: where it was taken and where it was given back, as far as can be determined"},
         {"--events", "N|all",
-         "list N events at most, the first and the last ones; those between are counted by place (10000)"},
+         "list at most N events, the first and the last; those in between are counted by place (default "
+         "10000)"},
         kJson},
        run_history},
       {"objects",
        "",
        "live objects",
        "",
-       {{"--family", "GLOB", "only these families"}, {"--all", "", "dead ones as well"}, kJson},
+       {{"--family", "GLOB", "only these families"}, {"--all", "", "include dead objects"}, kJson},
        run_objects},
       {"leaks",
        "",
        "outstanding references, grouped by where the object was born, with the suspect put",
-       "Objects that the program can still reach are counted, not accused.",
+       "Objects that the program can still reach are counted, but not reported as leaks.",
        {{"--family", "GLOB", "only these families"},
         {"--reachable", "", "list reachable objects as well"},
         {"--stacks", "[full]",
-         "the stack of every reference that may be the one not given back; full: what the family folds as "
-         "well"},
-        {"--suppressions", "FILE",
-         "lines VERDICT:PATTERN, as LeakSanitizer has them: what is not to be listed"},
+         "the stack of every reference that may be the leaked one; full: including frames that the family "
+         "folds"},
+        {"--suppressions", "FILE", "lines VERDICT:PATTERN, as in LeakSanitizer: leaks not to list"},
         kJson},
        run_leaks},
       {"explain",
        "[ADDR|EXPR|FINGERPRINT]",
-       "run the program again, and show the way by which a leaked reference was lost",
-       "The second run is in a debugger of its own: this session stays as it is. It follows the call that "
+       "run the program again, and show how a leaked reference was lost",
+       "The second run uses a debugger of its own: this session stays as it is. It follows the call that "
        "should\n"
-       "have given the reference back, line by line, and beside it one that did. Without a word: the largest "
-       "leaks.\n"
-       "A place that both ways show is a confirmed suspect from then on. The program must do the same again.",
-       {{"--timeout", "S", "give up after so many seconds (default 120)"}, kJson},
+       "have given the reference back, line by line, and another one that did. Without an argument: the "
+       "largest leaks.\n"
+       "The place where the two paths part is a confirmed suspect from then on. The program must behave the "
+       "same again.",
+       {{"--timeout", "S", "give up after S seconds (default 120)"}, kJson},
        run_explain},
       {"snapshot",
        "[NAME]",
-       "mark this moment of the history, for diff",
+       "mark this point in the history, for diff",
        "",
-       {{"--list", "", "what was marked"}, kJson},
+       {{"--list", "", "list the snapshots"}, kJson},
        run_snapshot},
       {"diff",
        "[FROM [TO]]",
-       "objects that live now and did not when the snapshot was taken, by birthplace",
-       "FROM and TO are snapshots; without: the last one, and now. With --repeat: what has grown in each of "
-       "M "
-       "steps\n"
-       "from one snapshot to the next, the first N left out.",
-       {{"--settle", "N", "snapshots that do not count: the program warms up (default 0)"},
-        {"--repeat", "M", "steps that must all have grown"},
+       "objects that are live now and were not when the snapshot was taken, by birthplace",
+       "FROM and TO are snapshots (default: the last one, and now). With --repeat: what has grown in each of "
+       "M steps\n"
+       "from one snapshot to the next, skipping the first N.",
+       {{"--settle", "N", "snapshots to skip while the program warms up (default 0)"},
+        {"--repeat", "M", "number of steps, each of which must show growth"},
         {"--family", "GLOB", "only these families"},
         kJson},
        run_diff},
       {"balance",
        "FAMILY|ADDR|EXPR",
-       "where references are taken and given back, as a call tree without what is balanced",
-       "Of a family the objects that live.",
-       {{"--all", "", "dead objects as well"}, kJson},
+       "where references are taken and given back, as a call tree without its balanced parts",
+       "For a family: its live objects.",
+       {{"--all", "", "include dead objects"}, kJson},
        run_balance},
       {"owners",
        "ADDR|EXPR",
@@ -177,48 +177,46 @@ std::vector<Command> report_commands() {
        "",
        "objects and bytes by birthplace: live, at the peak, over time",
        "",
-       {{"--family", "GLOB", "only these families"}, {"--top", "N", "so many places (default 20)"}, kJson},
+       {{"--family", "GLOB", "only these families"}, {"--top", "N", "show N places (default 20)"}, kJson},
        run_usage},
       {"watch",
        "[ADDR|EXPR]",
-       "see every instruction that changes an object's counter, with or without a probe",
-       "A hardware watchpoint on the counter; up to four objects at a time. Changes that no probe tells of "
-       "join "
-       "the\n"
-       "object's history. Without an object: what is watched.",
-       {{"--delete", "", "watch it no longer; without an object: none"}},
+       "record every instruction that changes an object's counter, with or without a probe",
+       "Uses a hardware watchpoint on the counter; up to four objects at a time. Changes made without a "
+       "probe are added to\n"
+       "the object's history. Without an object: lists what is watched.",
+       {{"--delete", "", "stop watching it; without an object: stop watching all"}},
        run_watch},
       {"save",
        "FILE",
-       "write the history into a file that refhist open reads, with its names, lines and findings",
-       "One SQLite file: docs/file-format.md. A file of that name is replaced when the new one is whole.",
+       "write the history to a file for refhist open, with its names, lines and findings",
+       "One SQLite file: docs/file-format.md. An existing file is replaced once the new one is complete.",
        {},
        run_save},
       {"open",
        "FILE",
-       "read a saved history: the reports show that one, without a process or beside a core file",
+       "read a saved history: the reports then show it, without a process or along with a core file",
        "",
-       {{"--discard", "", "even if a history that was not saved is lost"}},
+       {{"--discard", "", "even if this discards a history that was not saved"}},
        run_open},
       {"export", "FILE --format FORMAT", "write the history or its findings for other tools",
-       "json: the session with its findings. junit, sarif, html: the findings, with those of check's "
-       "options. "
-       "folded: "
+       "json: the session with its findings. junit, sarif, html: the findings, with check's options. folded: "
        "stacks\n"
-       "for flame graphs. sqlite: as refhist save does, and each event as a row besides.",
+       "for flame graphs. sqlite: the file of refhist save, with a row for each event as well.",
        check_options(
            {{"--format", "FORMAT", "json, junit, sarif, html, folded or sqlite"},
-            {"--of", "WHAT", "folded: leaked (default), live (objects by birth) or events"},
+            {"--of", "WHAT", "for folded: leaked (default), live (objects by birthplace) or events"},
             {"--source-root", "DIR",
-             "names of source files are relative to it (default: here); of an opened history, sources are "
-             "shown from below it only"}}),
+             "source file names are relative to it (default: the current directory); for an opened history, "
+             "only sources below it are shown"}}),
        run_export},
-      {"check", "", "print the findings and end a script's debugger: 23 findings, 0 clean, 1 it failed",
+      {"check", "",
+       "print the findings and, in a script, exit the debugger: 23 findings, 0 clean, 1 the session failed",
        "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, "
        "undecidable, held;\n"
        "imbalance stands for all but leak, unobserved-change, undecidable and held. Default: leak,imbalance.",
-       check_options({{"--stay", "", "print only: the debugger goes on, as it does at a prompt"},
-                      {"--quit", "", "end the debugger at a prompt, too"},
+       check_options({{"--stay", "", "print only: the debugger keeps running, as it does at a prompt"},
+                      {"--quit", "", "exit the debugger even at a prompt"},
                       kJson}),
        run_check},
   };
@@ -226,50 +224,50 @@ std::vector<Command> report_commands() {
 
 std::vector<Command> rule_commands() {
   return {
-      {"break-on-leak", kRuleUsage, "stop at the last moment of the process when objects are leaked",
-       "With --after FN: stop when FN returns and objects born inside it still live.",
+      {"break-on-leak", kRuleUsage, "stop just before the process ends if objects are leaked",
+       "With --after FN: stop when FN returns and objects born inside it are still live.",
        rule_options(
-           {{"--reachable", "", "objects that are still reachable count as leaked"},
+           {kAfter,
+            {"--reachable", "", "objects that are still reachable count as leaked"},
             {"--raw-exit", "",
-             "also before an exit system call that does not pass _exit (GDB: a catchpoint; not in LLDB)"}}),
+             "also stop before an exit system call that bypasses _exit (GDB: a catchpoint; not in LLDB)"}}),
        run_break_on_leak},
       {"break-on-imbalance", kRuleUsage,
        "stop before a put below zero, a get or put on a dead object, a free while referenced",
        "With --after FN: stop when FN returns and its gets and puts do not add up to --expect (default 0).",
-       rule_options({{"--expect", "N", "with --after: the net change that is right (default 0)"}}),
+       rule_options({kAfter, {"--expect", "N", "with --after: the expected net change (default 0)"}}),
        run_break_on_imbalance},
-      {"break-on-put-to-zero", kRuleUsage, "stop before the put that ends an object", "", rule_options({}),
-       run_break_on_put_to_zero},
-      {"break-on-count", kRuleUsage, "stop before a get that takes an object above so many references", "",
-       rule_options({{"--above", "N", "references that an object may have"}}), run_break_on_count},
+      {"break-on-put-to-zero", kRuleUsage, "stop before the put that takes an object's count to zero", "",
+       rule_options({}), run_break_on_put_to_zero},
+      {"break-on-count", kRuleUsage, "stop before a get that takes an object above N references", "",
+       rule_options({{"--above", "N", "highest count that an object may have"}}), run_break_on_count},
       {"break-on-event", "[list | delete N | disable N | enable N | #NUMBER] [OPTIONS]",
-       "stop at one event of an object: run again to a place in its history",
-       "#NUMBER is an event as a history prints it: the rule stops at the same event of the object at its "
+       "stop at one event of an object: run again up to a point in its history",
+       "#NUMBER is an event number from a history: the rule stops at the same event of the object at its "
        "address.",
        rule_options(
            {{"--number", "N", "which of the object's events: 1 is the first line of its history"},
-            {"--generation", "N", "which of the objects that live at this address (default: each)"}}),
+            {"--generation", "N", "which of the objects at this address, counted from 1 (default: any)"}}),
        run_break_on_event},
       {"follow",
        "[list | delete N | disable N | enable N | #NUMBER] [OPTIONS]",
-       "run again, and tell the lines that one call goes through: from an event of an object until it "
-       "returns",
-       "#NUMBER is an event as a history prints it: the next run follows the function that took or gave back "
-       "there.\n"
+       "in the next run, list the lines that one call executes: from an event of an object until it returns",
+       "#NUMBER is an event number from a history: the next run follows the function that made that get or "
+       "put.\n"
        "The program does not stop. refhist explain chooses the events by itself.",
-       {{"--family", "GLOB", "only objects of these families; may be given again"},
+       {{"--family", "GLOB", "only objects of these families; may be repeated"},
         {"--object", "ADDR|EXPR", "the object at this address"},
         {"--number", "N", "which of the object's events: 1 is the first line of its history"},
-        {"--generation", "N", "which of the objects that live at this address (default: each)"},
+        {"--generation", "N", "which of the objects at this address, counted from 1 (default: any)"},
         {"--in", "FUNCTION", "another function on the event's stack"},
-        {"--pointer", "", "go on behind its return: wherever the pointer goes, until nobody has it"},
-        {"--sum", "HEX", "only if this history has led to the event, as refhist explain asks"},
-        {"--save", "FILE", "write the lines into the file, as JSON"},
+        {"--pointer", "", "continue after it returns: wherever the pointer goes, until nothing holds it"},
+        {"--sum", "HEX", "only if the history up to the event has this checksum (for refhist explain)"},
+        {"--save", "FILE", "write the lines to the file, as JSON"},
         kJson},
        run_follow},
       {"set", "NAME VALUE", "change a setting (refhist show lists them)", "", {}, run_set},
       {"show", "[NAME]", "the settings and what they do", "", {}, run_show},
-      {"help", "[VERB]", "what a verb does", "", {}, run_help},
+      {"help", "[COMMAND]", "what a command does", "", {}, run_help},
   };
 }
 
@@ -323,11 +321,11 @@ std::string help_text(const Command& command) {
 }
 
 std::string help_overview() {
-  std::string text = "refhist ADDR|EXPR\n  the whole life of the object at this address\n";
+  std::string text = "refhist ADDR|EXPR\n  the full history of the object at this address\n";
   for (const Command& command : command_table()) {
     text += fmt::format("refhist {:<22} {}\n", command.verb, command.summary);
   }
-  return text + "refhist help VERB tells more.\n";
+  return text + "refhist help COMMAND shows more.\n";
 }
 
 void run_help(CommandContext& context) {
@@ -338,7 +336,7 @@ void run_help(CommandContext& context) {
   }
   const std::string& verb = context.arguments.words().front();
   const Command* command = find_command(verb);
-  if (command == nullptr) fail("no verb {}{}", verb, suggestion(verb, verb_names()));
+  if (command == nullptr) fail("no command {}{}", verb, suggestion(verb, verb_names()));
   context.text = help_text(*command);
 }
 

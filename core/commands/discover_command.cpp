@@ -71,7 +71,8 @@ bool is_utf8(std::string_view text) {
 std::string as_toml(const Family& family) {
   const std::string text = to_toml(family);
   if (is_utf8(text)) return text;
-  return "# its names are no UTF-8, which TOML has no way to write\n# " +
+  return "# its names are not UTF-8, so TOML cannot express them\n"
+         "# " +
          replace_all(std::string(trim(text)), "\n", "\n# ") + "\n";
 }
 
@@ -90,7 +91,7 @@ std::string as_toml(const std::vector<Proposal>& proposals) {
 void track_all(CommandContext& context, std::vector<Proposal>& proposals) {
   for (Proposal& proposal : proposals) {
     try {
-      context.text += context.tracker.track(context.port, std::move(proposal.family));
+      context.text += tracked_text(context, context.tracker.track(context.port, std::move(proposal.family)));
     } catch (const Error& error) {
       context.text += fmt::format("  not tracked: {}\n", error.what());
     }
@@ -99,7 +100,7 @@ void track_all(CommandContext& context, std::vector<Proposal>& proposals) {
 
 void save(CommandContext& context, const std::vector<Proposal>& proposals) {
   const std::string path = user_path(context.arguments.value("--save"));
-  if (proposals.empty()) fail("no family was found: {} is not written", path);
+  if (proposals.empty()) fail("no family was found: {} was not written", path);
   replace_file(path, printable(as_toml(proposals)));
   context.text += fmt::format("{} written to {}: refhist track --probes {}\n",
                               plural(proposals.size(), "family"), path, context.arguments.value("--save"));
@@ -114,7 +115,7 @@ void run_discover(CommandContext& context) {
   bool interrupted = false;
   LongWork work(context.port, context.state.tell_every_step, LongWork::For::command);
   options.progress = [&](std::string_view module) {
-    return !(interrupted = !work.go_on([&] { return fmt::format("looking into {}", module); }));
+    return !(interrupted = !work.go_on([&] { return fmt::format("searching {}", module); }));
   };
   const Interruption listening(
       [&](const Interruption::Text& doing) { return !(interrupted = !work.go_on(doing)); });
@@ -136,7 +137,8 @@ void run_discover(CommandContext& context) {
   if (tracks) track_all(context, proposals);
   if (context.port.process().pid == 0)
     context.text +=
-        "# only in the program itself: its libraries are there when it runs (start, then discover)\n";
+        "# only the program itself was searched: its libraries are loaded when it runs (start, then "
+        "discover)\n";
 }
 
 }  // namespace refhist

@@ -40,7 +40,7 @@ std::vector<ObjectId> wanted(CommandContext& context) {
 void expect_repeatable(const SessionState& state) {
   if (state.history.event_count() == 0) fail("nothing was recorded: refhist track, then run");
   if (state.opened)
-    fail("explain runs the program again, and a saved history does not say how: refhist-run --explain");
+    fail("explain runs the program again, and a saved history does not say how: use refhist-run --explain");
   if (state.orders.empty()) fail("nothing is tracked");
   if (state.program.folder.empty()) fail("the program runs on another machine: it cannot be run again here");
   const bool late = std::any_of(state.families.begin(), state.families.end(), [&](const auto& tracked) {
@@ -48,7 +48,7 @@ void expect_repeatable(const SessionState& state) {
   });
   if (late)
     fail(
-        "explain runs the program again from its start, and this run was not followed from there: refhist "
+        "explain runs the program again from its start, and this run was not tracked from there: refhist "
         "track before run");
 }
 
@@ -61,11 +61,11 @@ void run_explain(CommandContext& context) {
                    recording_settings(state), state.orders, state.program};
   if (context.arguments.has("--timeout")) {
     second.seconds = static_cast<double>(context.arguments.number("--timeout", 0));
-    if (second.seconds < 1) fail("--timeout needs seconds, 1 or more");
+    if (second.seconds < 1) fail("--timeout must be 1 second or more");
   }
   scan_if_alive(state, context.port);
   const std::vector<ObjectId> objects = wanted(context);
-  if (objects.empty()) fail("no leak is known that could be explained: refhist leaks lists them");
+  if (objects.empty()) fail("there is no leak to explain: refhist leaks lists what there is");
   const std::vector<Explanation> all =
       explain(state, objects, [&](const std::vector<std::string>& follow) { second.run(follow); });
   if (context.arguments.has("--json")) {

@@ -15,7 +15,7 @@ namespace {
 
 std::string the_file(const CommandContext& context, const std::string& verb) {
   context.arguments.expect_words(1, verb);
-  if (context.arguments.words().empty()) fail("which file? refhist {} FILE", verb);
+  if (context.arguments.words().empty()) fail("usage: refhist {} FILE", verb);
   return user_path(context.arguments.words().front());
 }
 

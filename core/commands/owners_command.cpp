@@ -59,7 +59,7 @@ std::string line_of(SessionState& state, const StackPlaces& stacks, const OwnerW
   if (holder.allocation != nullptr) {
     const std::string place = allocation_place(state, *holder.allocation);
     text += fmt::format("\n    in a block of {} bytes{}", holder.allocation->size,
-                        place.empty() ? "" : " obtained in " + place);
+                        place.empty() ? "" : " allocated in " + place);
   }
   return text + "\n";
 }
@@ -98,10 +98,11 @@ OwnerWords find_words(CommandContext& context, const Object& object) {
 
 void run_owners(CommandContext& context) {
   SessionState& state = context.state;
-  if (context.arguments.words().empty()) fail("whose owners? refhist owners ADDR|EXPR");
+  if (context.arguments.words().empty()) fail("usage: refhist owners ADDR|EXPR");
   const std::vector<ObjectId> objects = objects_named(context);
-  if (!state.alive) fail("there is no process whose memory could be looked at");
-  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  if (!state.alive) fail("there is no process whose memory could be searched");
+  if (context.port.process().state == ProcessState::running)
+    fail("the program is running: interrupt it first");
   const ProgramAccess access(context.port, state.process, state.tracer_here);
   const auto read = [&](Address address, void* out, std::size_t size) {
     return access.read_memory(address, out, size, true);

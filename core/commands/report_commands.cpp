@@ -33,7 +33,7 @@ EventId moment_of(const CommandContext& context) {
   const std::int64_t event = context.arguments.number("--at", 0);
   const auto events = static_cast<std::int64_t>(context.state.history.event_count());
   if (event < 0 || event >= events)
-    fail("--at takes the number of an event, 0 to {}, not {}", events - 1, event);
+    fail("--at must be an event number from 0 to {}, not {}", events - 1, event);
   return EventId(static_cast<std::uint32_t>(event + 1));
 }
 
@@ -45,7 +45,7 @@ Stacks stacks_of(const Arguments& arguments) {
 std::size_t most_events(const Arguments& arguments) {
   if (arguments.value("--events") == "all") return std::numeric_limits<std::size_t>::max();
   const std::int64_t most = arguments.number("--events", kListedEvents);
-  if (most < 0) fail("--events needs a number of events, or all, not {}", most);
+  if (most < 0) fail("--events must be a number of events or all, not {}", most);
   return static_cast<std::size_t>(most);
 }
 
@@ -96,7 +96,7 @@ std::vector<ObjectId> choose(CommandContext& context, std::vector<ObjectId> foun
     const std::int64_t wanted = context.arguments.number("--generation", 1);
     std::erase_if(found, [&](ObjectId id) { return history.object(id).generation != wanted; });
     if (found.empty() && history.has_folded())
-      fail("{:#x} has no generation {}, or it is counted by birthplace only: --all lists what there is",
+      fail("{:#x} has no generation {}, or it was summarized by birthplace: --all lists what there is",
            address, wanted);
     if (found.empty()) fail("{:#x} has no generation {}: --all lists them", address, wanted);
     return found;
@@ -127,7 +127,7 @@ Address address_named(CommandContext& context, const std::string& expression) {
       const Address address = std::stoull(expression, &used, 0);
       if (used == expression.size()) return address;
     } catch (const std::exception&) {
-      fail("{} is no address", expression);
+      fail("{} is not an address", expression);
     }
   }
   try {
@@ -137,7 +137,7 @@ Address address_named(CommandContext& context, const std::string& expression) {
                           ? nearest(expression, verb_names())
                           : std::nullopt;
     if (near)
-      fail("{} is neither a verb nor an expression (did you mean refhist {}?): {}", expression, *near,
+      fail("{} is neither a command nor an expression (did you mean refhist {}?): {}", expression, *near,
            error.what());
     throw;
   }
@@ -167,7 +167,7 @@ std::size_t folded_at(const History& history, Address address) {
 }
 
 void run_history(CommandContext& context) {
-  if (context.arguments.words().empty()) fail("which object? refhist ADDR|EXPR");
+  if (context.arguments.words().empty()) fail("usage: refhist ADDR|EXPR");
   const std::string expression = join(context.arguments.words(), " ");
   const Address address = address_named(context, expression);
   const EventId moment = moment_of(context);
@@ -175,7 +175,7 @@ void run_history(CommandContext& context) {
   look_at_managed(context.state, context.port);
   const std::vector<ObjectId> chosen = choose(context, objects_at(context, address), address);
   const bool references = context.arguments.has("--references");
-  if (references && moment.valid()) fail("--references is of the whole life: leave --at out");
+  if (references && moment.valid()) fail("--references covers the full history: leave out --at");
   if (context.arguments.has("--json")) {
     context.text = objects_json(context.state, chosen, {most, moment, references});
     return;
@@ -201,7 +201,7 @@ void run_history(CommandContext& context) {
   if (others > chosen.size())
     context.text += fmt::format("{} lived at this address: --all shows them\n", plural(others, "object"));
   if (const std::size_t folded = folded_at(context.state.history, address); folded != 0)
-    context.text += fmt::format("{} that lived at this address before {} counted by birthplace only\n",
+    context.text += fmt::format("{} that lived at this address before {} only summarized by birthplace\n",
                                 plural(folded, "object"), folded == 1 ? "is" : "are");
 }
 
@@ -223,7 +223,7 @@ void run_objects(CommandContext& context) {
     const std::string born =
         object.born.valid()
             ? "in " + FrameNamer::text(context.state.namer.owner(context.state.history.event(object.born)))
-            : std::string("before it was first seen");
+            : std::string("unseen");
     context.text += fmt::format("{}: {}, {}; born {}\n", object_title(context.state, id), state_text(object),
                                 plural(object.events, "event"), born);
   }

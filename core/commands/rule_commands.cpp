@@ -27,7 +27,7 @@ int rule_number(const std::vector<std::string>& words) {
   const std::string text = words.size() > 1 ? words[1] : std::string();
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc() || stop != text.data() + text.size()) {
-    fail("{} which rule? its number: refhist status lists them", words[0]);
+    fail("{} needs the number of a rule: refhist status lists them", words[0]);
   }
   return number;
 }
@@ -69,8 +69,8 @@ void change_rule(CommandContext& context, const std::vector<std::string>& words,
 void watch_raw_exit(CommandContext& context, int number) {
   if (!context.port.can_catch_raw_exit()) {
     context.text += fmt::format(
-        "  {} cannot stop at a system call: after a raw exit, leaks are what is outstanding by the recorded "
-        "events\n",
+        "  {} cannot stop at a system call: after a raw exit, whatever is outstanding by the recorded events "
+        "counts as leaked\n",
         context.port.name());
   } else if (!keep_exit_catch(context)) {
     context.state.rules.remove(number);
@@ -82,22 +82,21 @@ void watch_raw_exit(CommandContext& context, int number) {
 /// The options that belong to one kind of rule.
 void read_own_options(const Arguments& arguments, StopRule& rule) {
   if (rule.kind == RuleKind::count) {
-    if (!arguments.has("--above")) fail("break-on-count needs --above N: the references that are no problem");
+    if (!arguments.has("--above"))
+      fail("break-on-count needs --above N: the highest count that is no problem");
     rule.above = arguments.number("--above", 0);
-    if (rule.above < 1) fail("--above needs 1 or more, not {}", rule.above);
+    if (rule.above < 1) fail("--above must be 1 or more, not {}", rule.above);
   }
   if (rule.names_event()) {
     rule.number_of_event = arguments.number("--number", 0);
     rule.generation = arguments.number("--generation", 0);
     if (!rule.object || rule.number_of_event < 1)
       fail(
-          "{} needs #NUMBER as a history prints it, or --object ADDR and --number N: "
-          "the Nth line of that object's history",
+          "{} needs #NUMBER from a history, or --object ADDR and --number N: the Nth line of that object's "
+          "history",
           rule_verb(rule.kind));
-    if (rule.generation < 0) fail("--generation needs 1 or more, not {}", rule.generation);
+    if (rule.generation < 0) fail("--generation must be 1 or more, not {}", rule.generation);
   }
-  if (rule.kind != RuleKind::leak && rule.kind != RuleKind::imbalance && !rule.after.empty())
-    fail("{} stops at the event itself: leave out --after", rule_verb(rule.kind));
 }
 
 /// "#352", as a history prints it: the same event of the same object in the next run.
@@ -106,14 +105,14 @@ void read_event(const CommandContext& context, const std::string& word, StopRule
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(word.data() + 1, word.data() + word.size(), number);
   if (error != std::errc() || end != word.data() + word.size())
-    fail("{} is no event: expected # and the number that a history prints", word);
+    fail("{} is not an event: expected # and an event number from a history", word);
   if (number >= history.event_count())
     fail("there is no event {} yet: refhist ADDR lists those of an object", word);
   const EventId id(static_cast<std::uint32_t>(number));
-  if (!history.log().contains(id)) fail("event {} has been folded: refhist set keep says why", word);
+  if (!history.log().contains(id)) fail("event {} has been summarized: refhist show keep says why", word);
   const ObjectId object = history.event(id).object;
   if (history.folded_events(object) != nullptr)
-    fail("some events of the object of {} have been folded: which one it is of them is not known any more",
+    fail("some events of the object of {} have been summarized: which of them it is can no longer be told",
          word);
   rule.object = history.object(object).address;
   rule.generation = history.object(object).generation;
@@ -133,7 +132,8 @@ void run_rule(CommandContext& context, RuleKind kind) {
   const bool names_event =
       rule.names_event() && arguments.words().size() == 1 && arguments.words().front().starts_with('#');
   if (!arguments.words().empty() && !names_event) return change_rule(context, arguments.words(), kind);
-  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  if (context.port.process().state == ProcessState::running)
+    fail("the program is running: interrupt it first");
   rule.families = arguments.all("--family");
   for (const std::string& glob : rule.families) {
     const std::vector<std::string> names = context.state.tracked_names();
@@ -174,7 +174,7 @@ void run_rule(CommandContext& context, RuleKind kind) {
   }
   if (unseen == added.after)
     context.text +=
-        fmt::format("  {} is not there yet: watched when a module that has it is loaded\n", unseen);
+        fmt::format("  {} is not loaded yet: checked once a module that has it is loaded\n", unseen);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ Keep keep_from_name(const std::string& name) {
 std::uint64_t memory_from_text(const std::string& text) {
   if (text == "off") return 0;
   const auto bytes = parse_bytes(text);
-  if (!bytes || *bytes < kLeastMemory) fail("memory is off or a size of 1M or more (512M, 2G), not {}", text);
+  if (!bytes || *bytes < kLeastMemory)
+    fail("memory must be off or a size of 1M or more (512M, 2G), not {}", text);
   return *bytes;
 }
 
@@ -45,9 +46,8 @@ const std::array<Setting, 9>& settings() {
   static const std::array<Setting, 9> table{{
       {"allocators",
        {"auto", "off"},
-       "auto: the first family that is recorded inside the program brings malloc and operator new along, "
-       "there "
-       "and never by breakpoints; off: allocators are followed when they are tracked by name",
+       "auto: once a family is recorded inside the program, malloc and operator new are, too, but never by "
+       "breakpoints; off: allocators are recorded only when tracked by name",
        [](const SessionState& state) {
          return std::string(state.recorder.options().allocators ? "auto" : "off");
        },
@@ -56,9 +56,8 @@ const std::array<Setting, 9>& settings() {
        }},
       {"autosave",
        {"off", "FILE"},
-       "FILE: the history is saved there when the process ends or crashes and when the debugger ends; %p in "
-       "it "
-       "is the process's number",
+       "FILE: the history is saved there when the process ends or crashes and when the debugger exits; %p in "
+       "it is the process ID",
        [](const SessionState& state) { return state.autosave.empty() ? std::string("off") : state.autosave; },
        [](SessionState& state, const std::string& value) {
          state.autosave = value == "off" ? std::string() : user_path(value);
@@ -76,40 +75,38 @@ const std::array<Setting, 9>& settings() {
        }},
       {"index-cache",
        {"off", "on"},
-       "on: what is found in large debug information is kept for the next session, in "
-       "$XDG_CACHE_HOME/refhist or "
-       "~/.cache/refhist, 1 GiB at most",
+       "on: the index of large debug information is cached for the next session, in $XDG_CACHE_HOME/refhist "
+       "or ~/.cache/refhist, 1 GiB at most",
        [](const SessionState&) { return std::string(keeps_indexes() ? "on" : "off"); },
        [](SessionState&, const std::string& value) { keep_indexes(value == "on"); }},
       {"keep",
        {kKeepNames.begin(), kKeepNames.end()},
-       "all: every event of every object; live: objects that died clean become totals of their birthplaces "
-       "once another one has their address; suspect: also, early events of objects that nothing is wrong "
-       "with "
-       "are counted and not listed",
+       "all: every event of every object; live: objects that were released cleanly are summarized by "
+       "birthplace once their address is reused; suspect: in addition, early events of objects without "
+       "findings are counted and not listed",
        [](const SessionState& state) { return keep_name(state.keep); },
        [](SessionState& state, const std::string& value) { state.keep = keep_from_name(value); }},
       {"keep-history",
        {"off", "on"},
-       "on: a new run goes on with the history of the one before; off: it begins anew",
+       "on: a new run continues the history of the previous one; off: it starts over",
        [](const SessionState& state) { return std::string(state.keep_history ? "on" : "off"); },
        [](SessionState& state, const std::string& value) { state.keep_history = value == "on"; }},
       {"memory",
        {"off", "SIZE"},
-       "SIZE (512M, 2G): what the history may take in the debugger; the objects that died clean first are "
-       "folded into totals, and every report says so",
+       "SIZE (512M, 2G): memory limit of the history in the debugger; the objects released cleanly longest "
+       "ago are summarized first, and every report says so",
        [](const SessionState& state) {
          return state.memory_limit == 0 ? std::string("off") : bytes_text(state.memory_limit);
        },
        [](SessionState& state, const std::string& value) { state.memory_limit = memory_from_text(value); }},
       {"progress",
        {"seldom", "every-step"},
-       "every-step: long work tells each of its steps; seldom: one every two seconds",
+       "every-step: long operations report each of their steps; seldom: one every two seconds",
        [](const SessionState& state) { return std::string(state.tell_every_step ? "every-step" : "seldom"); },
        [](SessionState& state, const std::string& value) { state.tell_every_step = value == "every-step"; }},
       {"stacks",
        {"full", "none"},
-       "full: every event has its whole stack; none: events are counted without",
+       "full: every event has its full stack; none: events are recorded without stacks",
        [](const SessionState& state) {
          return std::string(state.recorder.options().stacks ? "full" : "none");
        },
@@ -144,7 +141,8 @@ void apply_setting(SessionState& state, const std::string& name, const std::stri
       any_word ? !value.empty()
                : std::find(setting.values.begin(), setting.values.end(), value) != setting.values.end();
   if (!known)
-    fail("{} is {}, not {}", setting.name, join(setting.values, " or "), value.empty() ? "empty" : value);
+    fail("{} must be {}, not {}", setting.name, join(setting.values, " or "),
+         value.empty() ? "empty" : value);
   setting.set(state, value);
 }
 
@@ -168,7 +166,7 @@ std::vector<std::string> recording_settings(const SessionState& state) {
 void run_set(CommandContext& context) {
   context.arguments.expect_words(2, "set");
   const auto& words = context.arguments.words();
-  if (words.empty()) fail("set what? refhist show lists the settings");
+  if (words.empty()) fail("usage: refhist set NAME VALUE; refhist show lists the settings");
   apply_setting(context.state, words[0], words.size() > 1 ? words[1] : std::string());
 }
 

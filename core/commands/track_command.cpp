@@ -14,6 +14,8 @@ namespace refhist {
 namespace {
 
 constexpr const char* kAuto = "auto";
+constexpr std::size_t kMostLines = 5;  // families of one command that have a line each
+constexpr std::size_t kNamedFamilies = 3;
 
 struct RoleOption {
   const char* option;
@@ -65,11 +67,12 @@ Family typed_family(const Arguments& arguments) {
   family.counter.type = arguments.value("--type");
   if (arguments.has("--count-offset")) {
     const std::int64_t offset = arguments.number("--count-offset", 0);
-    if (offset < 0) fail("--count-offset needs 0 or more, not {}", offset);
+    if (offset < 0) fail("--count-offset must be 0 or more, not {}", offset);
     family.counter.offset = static_cast<std::uint64_t>(offset);
   }
   const std::int64_t size = arguments.number("--count-size", 4);
-  if (size != 1 && size != 2 && size != 4 && size != 8) fail("--count-size is 1, 2, 4 or 8, not {}", size);
+  if (size != 1 && size != 2 && size != 4 && size != 8)
+    fail("--count-size must be 1, 2, 4 or 8, not {}", size);
   family.counter.size = static_cast<std::uint32_t>(size);
   family.born = arguments.number("--born", 1);
   if (!family.has_role(Role::get) && !family.has_role(Role::put) && !family.has_role(Role::try_get)) {
@@ -83,7 +86,7 @@ void set_recording(CommandContext& context) {
   RecordingOptions& options = context.state.recorder.options();
   if (arguments.has("--stacks")) {
     const std::string stacks = arguments.value("--stacks");
-    if (stacks != "full" && stacks != "none") fail("--stacks is full or none, not {}", stacks);
+    if (stacks != "full" && stacks != "none") fail("--stacks must be full or none, not {}", stacks);
     options.stacks = stacks == "full";
   }
   if (arguments.has("--backend")) {
@@ -93,7 +96,7 @@ void set_recording(CommandContext& context) {
     } else if (backend == "breakpoint") {
       options.backend = Backend::breakpoint;
     } else {
-      fail("--backend is auto or breakpoint, not {}", backend);
+      fail("--backend must be auto or breakpoint, not {}", backend);
     }
   }
   for (const char* setting : {"keep", "memory"}) {
@@ -122,7 +125,57 @@ std::string order_of(const Arguments& arguments) {
   return order;
 }
 
+/// Notes that several families share stand once, with the first of their names.
+std::string shared_notes(const CommandContext& context, const std::vector<Tracker::Tracked>& all) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> shared;
+  for (const Tracker::Tracked& tracked : all) {
+    for (const std::string& note : tracked.notes) {
+      const auto known =
+          std::find_if(shared.begin(), shared.end(), [&](const auto& one) { return one.first == note; });
+      const std::string name = context.state.family_name(tracked.family);
+      if (known == shared.end()) {
+        shared.push_back({note, {name}});
+      } else {
+        known->second.push_back(name);
+      }
+    }
+  }
+  std::string text;
+  for (const auto& [note, names] : shared)
+    text += names.size() == all.size() ? fmt::format("  each of them: {}\n", note)
+                                       : fmt::format("  {}: {}\n", some_of(names, kNamedFamilies), note);
+  return text;
+}
+
+/// A group such as glib has dozens of families: one line has their counts.
+std::string tracked_text(const CommandContext& context, const Arguments& arguments,
+                         const std::vector<Tracker::Tracked>& all) {
+  std::string text;
+  if (all.size() <= kMostLines) {
+    for (const Tracker::Tracked& tracked : all) text += tracked_text(context, tracked);
+    return text;
+  }
+  std::size_t armed = 0;
+  for (const Tracker::Tracked& tracked : all) armed += tracked.armed;
+  std::vector<std::string> from = arguments.words();
+  std::erase(from, kAuto);
+  for (const std::string& file : arguments.all("--probes")) from.push_back(file);
+  const std::string what = fmt::format("{} families of {}", all.size(), join(from, ", "));
+  text = context.state.alive ? fmt::format("tracking {}: {} armed\n", what, plural(armed, "site"))
+                             : fmt::format("tracking {} from the next run on\n", what);
+  return text + shared_notes(context, all);
+}
+
 }  // namespace
+
+std::string tracked_text(const CommandContext& context, const Tracker::Tracked& tracked) {
+  const std::string name = context.state.family_name(tracked.family);
+  std::string text = context.state.alive
+                         ? fmt::format("tracking {}: {} armed\n", name, plural(tracked.armed, "site"))
+                         : fmt::format("tracking {} from the next run on\n", name);
+  for (const std::string& note : tracked.notes) text += "  " + note + "\n";
+  return text;
+}
 
 void run_track(CommandContext& context) {
   const Arguments& arguments = context.arguments;
@@ -144,26 +197,27 @@ void run_track(CommandContext& context) {
   const bool only_options = std::any_of(recording.begin(), recording.end(), is_recording);
   if (families.empty() && !only_options && !automatic) {
     context.text =
-        "track what? A family of these or all of a library's, auto, --get FN --put FN, or --probes FILE\n\n" +
+        "track what? One of these families, a whole group, auto, --get FN --put FN, or --probes FILE\n\n" +
         context.state.shipped().listing();
     return;
   }
   const ProcessInfo process = context.port.process();
-  if (process.state == ProcessState::running) fail("the program runs: interrupt it first, then track");
-  if (process.state == ProcessState::core)
-    fail("a core file has no events to come: track needs a live process");
+  if (process.state == ProcessState::running) fail("the program is running: interrupt it first, then track");
+  if (process.state == ProcessState::core) fail("a core file produces no events: track needs a live process");
   set_recording(context);
   if (process.state == ProcessState::stopped && !context.state.alive)
     context.tracker.begin_late(context.port);
   std::string notes;
+  std::vector<Tracker::Tracked> all;
   for (Family& family : families) {
     try {
-      context.text += context.tracker.track(context.port, std::move(family));
+      all.push_back(context.tracker.track(context.port, std::move(family)));
     } catch (const Error& error) {
       if (families.size() == 1) throw;
       notes += fmt::format("  not tracked: {}\n", error.what());
     }
   }
+  context.text += tracked_text(context, arguments, all);
   if (automatic) context.text += track_auto(context);
   context.text += notes;
   std::vector<std::string>& orders = context.state.orders;
@@ -204,9 +258,9 @@ void run_untrack(CommandContext& context) {
     words = {"*"};
     context.state.orders.clear();
   }
-  if (words.empty())
-    fail("untrack what? refhist untrack FAMILY, or --all; refhist status lists the families");
-  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  if (words.empty()) fail("usage: refhist untrack FAMILY, or --all; refhist status lists the families");
+  if (context.port.process().state == ProcessState::running)
+    fail("the program is running: interrupt it first");
   std::vector<FamilyId> families;  // all of them, before the first is touched
   for (const std::string& word : words) {
     for (const FamilyId id : tracked_as(context, word)) {
@@ -227,18 +281,20 @@ void run_untrack(CommandContext& context) {
 }
 
 void run_start(CommandContext& context) {
-  if (context.state.recording) fail("recording already: refhist stop pauses it");
-  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  if (context.state.recording) fail("already recording: refhist stop pauses it");
+  if (context.port.process().state == ProcessState::running)
+    fail("the program is running: interrupt it first");
   context.tracker.resume(context.port);
   context.text =
       fmt::format("recording again: {} armed\n", plural(context.state.sites.armed_count(), "site"));
 }
 
 void run_stop(CommandContext& context) {
-  if (!context.state.recording) fail("not recording: refhist start goes on");
-  if (context.port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  if (!context.state.recording) fail("not recording: refhist start resumes it");
+  if (context.port.process().state == ProcessState::running)
+    fail("the program is running: interrupt it first");
   context.tracker.pause(context.port);
-  context.text = "recording is off: refhist start goes on\n";
+  context.text = "recording is off: refhist start resumes it\n";
 }
 
 void run_reset(CommandContext& context) {

@@ -183,7 +183,7 @@ Proposal ModuleSearch::propose(const std::vector<ProvenPair>& pairs) {
   const ProvenPair& first = pairs.front();
   Proposal proposal;
   proposal.module = module_.path();
-  proposal.why = fmt::format("names; {}", first.counter.what);
+  proposal.why = fmt::format("names match; {}", first.counter.what);
   for (const std::size_t one : {first.names.get, first.names.put}) {
     if (candidates_[one].inlined)
       proposal.why += fmt::format("; {} is inlined everywhere", candidates_[one].name);

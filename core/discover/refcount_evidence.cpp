@@ -58,7 +58,7 @@ std::string describe(const CounterEvidence& counter) {
   const bool up = counter.step > 0;
   return fmt::format("get {} {} {} {}, put {} it{}", up ? "adds" : "subtracts", std::llabs(counter.step),
                      up ? "to" : "from", spell(counter), up ? "subtracts" : "adds",
-                     counter.place_known_in_put ? "" : " at a place that is computed");
+                     counter.place_known_in_put ? "" : " at a computed address");
 }
 
 struct Match {

@@ -103,7 +103,7 @@ FollowedWay read_way(const std::string& path) {
     return FollowedWay::of_json(InputFile(path).text());
   } catch (const Error&) {
     FollowedWay way;
-    way.why_not = "the second run did not come to this event: the program does not repeat itself";
+    way.why_not = "the second run did not reach this event: the program is not deterministic";
     return way;
   }
 }
@@ -135,7 +135,7 @@ void confirm_replaced(Explanation& explanation) {
   const FollowedWay& lost = explanation.lost;
   const FollowedStep& step = lost.steps[*lost.replaced];
   set_confirmed(explanation, *lost.replaced, step.line, "overwritten",
-                fmt::format("run again, the reference that was taken in line {} was kept in {} until {} put "
+                fmt::format("in the second run, the reference taken on line {} was kept in {} until {} put "
                             "something else there, and nothing gave it back",
                             lost.steps.front().line, lost.kept_in, short_name(step.function)));
 }
@@ -175,8 +175,8 @@ void confirm_parted(Explanation& explanation) {
                                  });
   if (kept == explanation.kept.end()) {
     explanation.why_not = fmt::format(
-        "nothing had the pointer any more when {} returned, and no call of it was found that gives "
-        "such a reference back, to compare with",
+        "nothing had the pointer any more when {} returned, and no call of it that gives such a reference "
+        "back was found to compare with",
         name);
     return;
   }
@@ -184,20 +184,19 @@ void confirm_parted(Explanation& explanation) {
   const auto part = parting(lost, *kept);
   if (!part) {
     explanation.why_not = fmt::format(
-        "nothing had the pointer any more when {} returned, but another call "
-        "that gave it back went the same way",
+        "nothing had the pointer any more when {} returned, but another call that gave it back took the same "
+        "path",
         name);
     return;
   }
   const unsigned put =
       std::find_if(kept->steps.begin(), kept->steps.end(), std::mem_fn(&FollowedStep::gives_back))->line;
   const std::string what = part->taken_again ? "took the next one before it had given this one back"
-                                             : "left this way without giving it back";
-  set_confirmed(
-      explanation, begin + part->step, part->line, "missing put",
-      fmt::format("run again, {} had the reference in line {} and {}, and nothing else had it then; "
-                  "another call gave it back in line {}",
-                  name, lost.steps.front().line, what, put));
+                                             : "left on this path without giving it back";
+  set_confirmed(explanation, begin + part->step, part->line, "missing put",
+                fmt::format("in the second run, {} had the reference on line {} and {}, and nothing else had "
+                            "it then; another call gave it back on line {}",
+                            name, lost.steps.front().line, what, put));
 }
 
 /// Fills in what the ways show.
@@ -212,16 +211,16 @@ void judge(Explanation& explanation) {
   } else if (lost.end != FollowedWay::End::returned) {
     explanation.why_not = fmt::format("the call of {} did not return", name);
   } else if (!lost.holders_known) {
-    explanation.why_not = "whether the reference was handed on could not be seen";
+    explanation.why_not = "whether the reference was passed on could not be seen";
   } else if (!lost.holders.empty()) {
-    explanation.why_not = fmt::format("{} has handed it on: {} pointed at the object when it returned", name,
+    explanation.why_not = fmt::format("{} has passed it on: {} pointed at the object when it returned", name,
                                       lost.holders.front().where);
   } else if (lost.replaced && std::any_of(lost.steps.begin() + static_cast<std::ptrdiff_t>(*lost.replaced),
                                           lost.steps.end(), std::mem_fn(&FollowedStep::gives_back))) {
     explanation.why_not =
         fmt::format("{}, which took the pointer out of {}, gave a reference back", name, lost.kept_in);
   } else if (lost.replaced && !assigns(lost.steps[*lost.replaced])) {
-    explanation.why_not = fmt::format("what overwrote the pointer in {} was inlined into line {}",
+    explanation.why_not = fmt::format("the code that overwrote the pointer in {} was inlined into line {}",
                                       lost.kept_in, lost.steps[*lost.replaced].line);
   } else if (lost.replaced) {
     confirm_replaced(explanation);
@@ -343,7 +342,7 @@ std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId
     all[i].object = objects[i];
     const auto call = finder.lost_call(objects[i]);
     if (!call) {
-      all[i].why_not = "which of its references was lost is not known";
+      all[i].why_not = "it is not known which of its references was lost";
       continue;
     }
     all[i].taken = call->taken;

@@ -71,7 +71,7 @@ void wait_for(StartedProcess& process, double seconds) {
     while (!process.has_ended()) {
       wait_some(process, kBetweenQuestions);
       if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds + kToSave)
-        fail("the second run did not come to its end");
+        fail("the second run did not finish");
       Interruption::check([&] {
         return fmt::format("running the program again, {} s",
                            std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count());
@@ -97,7 +97,7 @@ std::string last_message(const std::string& path) {
 }  // namespace
 
 void SecondRun::run(const std::vector<std::string>& follow) const {
-  if (program.executable.empty()) fail("which program ran is not known");
+  if (program.executable.empty()) fail("the program that ran is not known");
   const ScratchFolder scratch;
   const StartedProcess::Files files{.input = program.input.empty() ? "/dev/null" : program.input,
                                     .output = "/dev/null",
@@ -115,7 +115,7 @@ std::string runner_beside(const std::string& families_folder) {
     const fs::path path = (fs::path(families_folder) / way).lexically_normal();
     if (access(path.c_str(), X_OK) == 0) return path.string();
   }
-  fail("refhist-run, which runs the program again, is not there: build or install all of refhist");
+  fail("refhist-run, which runs the program again, is missing: build or install all of refhist");
 }
 
 }  // namespace refhist

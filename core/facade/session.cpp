@@ -130,7 +130,7 @@ void Session::Impl::run_command(DebuggerPort& port, std::string_view line, Comma
   const Interruption listening = listen(port, LongWork::For::command);
   CommandContext context{state_, tracker_, port, arguments, watches_, {}, -1};
   if (ends_following(*command, arguments))
-    hits_.stop_following(port, fmt::format("refhist {} came meanwhile", command->verb));
+    hits_.stop_following(port, fmt::format("refhist {} was entered meanwhile", command->verb));
   command->run(context);
   result.text = std::move(context.text);
   result.quit_status = context.quit_status;
@@ -148,11 +148,10 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
     look_live();
   } catch (const std::bad_alloc&) {
     result.ok = false;
-    result.text =
-        state_.opened || line.starts_with("open")
-            ? "this takes more memory than there is for a file of this size: ask for less, or it is "
-              "damaged"
-            : "there is not enough memory for this";
+    result.text = state_.opened || line.starts_with("open")
+                      ? "this takes more memory than a file of this size should need: ask for less, or the "
+                        "file is damaged"
+                      : "there is not enough memory for this";
   } catch (const std::exception& error) {
     result.ok = false;
     result.text = error.what();
@@ -195,7 +194,7 @@ bool Session::Impl::raw_exit(DebuggerPort& port, long tid, bool whole_process) {
     state_.agent.replay();
     return state_.alive && hits_.handle_raw_exit(port, tid, whole_process);
   } catch (const std::exception& error) {
-    state_.warnings.push_back(fmt::format("the end of the program was not looked at: {}", error.what()));
+    state_.warnings.push_back(fmt::format("the end of the program was not checked: {}", error.what()));
     return false;
   }
 }
@@ -247,7 +246,7 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
 void Session::Impl::tell_faults(DebuggerPort& port) {
   for (const auto& [site, object] : state_.agent.replay_faults(false)) {
     port.print(
-        fmt::format("refhist: {} was called for {:#x}, which is not in memory: the program's fault, seen "
+        fmt::format("refhist: {} was called on {:#x}, which is not mapped: an error of the program, hit "
                     "where refhist reads the counter\n",
                     state_.sites.get(site).function, object));
   }

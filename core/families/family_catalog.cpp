@@ -53,7 +53,7 @@ std::vector<Family> FamilyCatalog::find(std::string_view word) const {
   if (is_glob(word) && collect([&](std::size_t i) { return glob_match(word, families_[i].name); })) {
     return found;
   }
-  fail("no family is named '{}'{}; `refhist track --get FN --put FN` follows functions of your own", word,
+  fail("no family is named '{}'{}; `refhist track --get FN --put FN` tracks functions of your own", word,
        suggestion(word, names()));
 }
 

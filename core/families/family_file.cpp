@@ -116,7 +116,7 @@ class Reader {
     std::set<std::string> seen;
     for (const Family& family : families) {
       if (!seen.insert(family.name).second) {
-        fail("{}: family '{}' is there already; expected another name", family.origin, family.name);
+        fail("{}: family '{}' is already defined; expected another name", family.origin, family.name);
       }
     }
   }
@@ -127,7 +127,7 @@ class Reader {
     result.origin = place(table);
     result.name = string(required(table, "name"), "name");
     if (result.name.empty() || result.name.find_first_of(" \t*?") != std::string::npos) {
-      wrong(*table.get("name"), "'{}' is no name for a family; expected a word without blanks, * and ?",
+      wrong(*table.get("name"), "'{}' is not a name for a family; expected a word without spaces, * or ?",
             result.name);
     }
     if (const toml::node* node = table.get("description")) result.description = string(*node, "description");
@@ -186,12 +186,12 @@ class Reader {
       const std::string value = string(*node, "immortal");
       if (value != "negative") wrong(*node, "immortal is \"{}\"; expected \"negative\"", value);
       if (!counter.known())
-        wrong(*node, "immortal without a counter; expected count or count_offset beside it");
+        wrong(*node, "immortal without a counter; expected count or count_offset as well");
       counter.immortal_below_zero = true;
     }
     const toml::node* size = table.get("count_size");
     if (size != nullptr && !counter.known()) {
-      wrong(*size, "count_size without a counter; expected count or count_offset beside it");
+      wrong(*size, "count_size without a counter; expected count or count_offset as well");
     }
   }
 
@@ -252,7 +252,7 @@ class Reader {
 
   bool may_exist(const toml::node& node, Role role) {
     if (role != Role::init)
-      wrong(node, "'may_exist' is for init; {} is about objects that exist", role_name(role));
+      wrong(node, "'may_exist' is for init only; {} acts on objects that exist", role_name(role));
     return boolean(node, "may_exist");
   }
 

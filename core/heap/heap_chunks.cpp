@@ -31,7 +31,7 @@ bool HeapChunks::fail(Address chunk, const char* what) {
 bool HeapChunks::header(Address chunk, Header& out) {
   if (chunk - buffer_begin_ + kHeader > buffer_size_) {
     const std::size_t want = std::min<std::uint64_t>(kPiece, heap_.memory.end - chunk);
-    if (want < kHeader) return fail(chunk, "behind the heap's end");
+    if (want < kHeader) return fail(chunk, "past the heap's end");
     buffer_begin_ = chunk;
     buffer_size_ = memory_.process().read(chunk, buffer_.data(), want);
     memory_.progress().add(buffer_size_);
@@ -59,7 +59,7 @@ bool HeapChunks::walk() {
     if (chunk == stop_ || fencepost) {
       span_.end = chunk + kSizeField;
       // Two fenceposts at most stand between the last chunk and the end.
-      if (fencepost && stop_ - chunk > 2 * kSmallest) return fail(chunk, "a heap's end inside of it");
+      if (fencepost && stop_ - chunk > 2 * kSmallest) return fail(chunk, "the end of a heap inside it");
       return true;
     }
     if (!step(chunk, header)) return false;

@@ -45,7 +45,7 @@ std::uint32_t EventLog::origin_of(const Event& event) {
 }
 
 void EventLog::refuse_more() const {
-  fail("{} events are all that can be recorded: refhist reset begins anew", size_);
+  fail("{} events are the most that can be recorded: refhist reset starts over", size_);
 }
 
 void EventLog::retain(const std::function<bool(Entry& entry)>& keep) {
@@ -207,7 +207,7 @@ void EventLog::Reader::read_block(EventId id) {
   if (entries_.empty() || entries_.back().id != id) refuse_missing(id);
 }
 
-void EventLog::refuse_missing(EventId id) { fail("event #{} has been folded", id.value); }
+void EventLog::refuse_missing(EventId id) { fail("event #{} has been summarized", id.value); }
 
 void EventLog::expect_place(EventId id) const {
   const std::size_t number = block_of(id);

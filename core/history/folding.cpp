@@ -134,7 +134,7 @@ void History::fold(EventId recent) {
 }
 
 void History::restore_object(ObjectId id, const Object& object) {
-  if (!id.valid()) fail("it has no number that there can be");
+  if (!id.valid()) fail("its number is impossible");
   objects_.skip_to(id);
   add_object(object);
   Object& added = objects_[id];

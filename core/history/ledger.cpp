@@ -23,7 +23,7 @@ bool is_explained(const Execution& execution, ObjectId id, std::int64_t ledger, 
 }
 
 std::string where_died(const Object& object) {
-  return object.freed ? "after its memory was given back" : "after its last put";
+  return object.freed ? "after its memory was freed" : "after its last put";
 }
 }  // namespace
 
@@ -56,7 +56,8 @@ Outcome Ledger::leave_immortal(const Execution& execution) {
   const ObjectId id = history_.newest_at(execution.family, execution.address);
   if (id.valid() && history_.object(id).state == ObjectState::live) {
     history_.object(id).state = ObjectState::unknown;
-    history_.set_note(id, "it is immortal now: its counter is negative, and gets and puts leave it alone");
+    history_.set_note(id,
+                      "it is immortal now: its counter is negative, and gets and puts no longer change it");
   }
   return {};
 }
@@ -418,8 +419,8 @@ std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execu
   if (certain) return Finding{Verdict::free_while_referenced, id, EventId(), what};
   return Finding{Verdict::undecidable, id, EventId(),
                  what +
-                     " by what was seen; puts may have been unseen, and its counter was not read then "
-                     "(break-on-imbalance reads it)"};
+                     " by what was seen; puts may have been missed, and its counter was not read at that "
+                     "point (break-on-imbalance reads it)"};
 }
 
 Outcome Ledger::release(const Execution& execution) {
@@ -440,7 +441,7 @@ Outcome Ledger::release(const Execution& execution) {
   if (!was_dead && execution.before) reconcile(id, execution, *execution.before);
   const Object& object = history_.object(id);
   if (object.freed) {
-    finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was given back before"};
+    finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was already freed"};
   } else if (!was_dead && object.base_known && object.ledger > 0) {
     finding = judge_release(id, execution);
   }

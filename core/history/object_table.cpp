@@ -19,7 +19,7 @@ ObjectTable::Chunk& ObjectTable::chunk_of(std::size_t id) {
 
 ObjectId ObjectTable::add(const Object& object) {
   if (size_ >= ObjectId::kNone)
-    fail("{} objects are all that can be recorded: refhist reset begins anew", size_);
+    fail("{} objects are the most that can be recorded: refhist reset starts over", size_);
   const ObjectId id(size_++);
   Chunk& chunk = chunk_of(id.index());
   const std::size_t place = id.index() % kChunk;
@@ -46,7 +46,7 @@ void ObjectTable::skip_to(ObjectId id) {
   chunks_.resize((size_ + kChunk - 1) / kChunk);
 }
 
-void ObjectTable::refuse_folded() { fail("this object has been folded"); }
+void ObjectTable::refuse_folded() { fail("this object has been summarized"); }
 
 std::size_t ObjectTable::found(const Chunk& chunk, std::size_t place) {
   if (!chunk.has(place)) refuse_folded();

@@ -40,7 +40,7 @@ std::string why_not_branch(const DecodedInstruction& instruction, Address target
   }
   // A call into its own function wants its return address: call+pop, or it jumps over data.
   if (covered.strictly_inside(target) || (target > covered.function && target < covered.function_end)) {
-    return fmt::format("the call at {:#x} is there for its return address", instruction.address);
+    return fmt::format("the call at {:#x} is used only for its return address", instruction.address);
   }
   return {};
 }
@@ -54,7 +54,7 @@ std::string why_not_movable(const DecodedInstruction& instruction, const Covered
   if (!target) return {};
   if (instruction.raw.address_width != 64) return "a 32-bit rip-relative operand cannot be moved";
   if (covered.strictly_inside(*target)) {
-    return fmt::format("the instruction at {:#x} refers to the covered bytes", instruction.address);
+    return fmt::format("the instruction at {:#x} refers to the patched bytes", instruction.address);
   }
   return {};
 }

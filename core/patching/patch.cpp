@@ -84,7 +84,7 @@ PatchResult Planner::plan() {
   std::string kept;
   for (;;) {
     std::string reason = cover(at);
-    if (!reason.empty()) return {std::nullopt, kept.empty() ? reason : kept + "; behind it: " + reason};
+    if (!reason.empty()) return {std::nullopt, kept.empty() ? reason : kept + "; after it: " + reason};
     const std::string inside = kept_inside();
     if (inside.empty()) return {std::move(patch_), {}};
     if (at == begin && stops_inside() && cover_behind_start(begin)) return {std::move(patch_), {}};
@@ -134,10 +134,10 @@ std::string Planner::kept_inside() const {
   const bool breakpoint = std::any_of(request_.keep.begin(), request_.keep.end(), [&](Address keep) {
     return inside(keep) && !((patch_.prefix != 0 || behind_start_) && keep == patch_.at);
   });
-  if (breakpoint) return "a breakpoint stands in the bytes of the jump";
-  if (stops_inside()) return "a step into it stops in the bytes of the jump";
+  if (breakpoint) return "there is a breakpoint in the bytes of the jump";
+  if (stops_inside()) return "stepping into it would stop in the bytes of the jump";
   const bool site = std::any_of(request_.others.begin(), request_.others.end(), inside);
-  return site ? "another site stands in the bytes of the jump" : "";
+  return site ? "another site lies in the bytes of the jump" : "";
 }
 
 std::string Planner::cover(Address at) {
@@ -184,9 +184,9 @@ std::string Planner::why_not_safe(const std::vector<DecodedInstruction>& covered
     if (!reason.empty()) return reason;
     if (const auto target = instruction.branch_target();
         target && patch_.prefix != 0 && where.strictly_inside(*target))
-      return "a covered branch stays in the covered bytes";
+      return "a patched branch stays in the patched bytes";
     if (instruction.is_call() && instruction.address != covered.back().address) {
-      return "a call in the covered bytes returns into them";
+      return "a call in the patched bytes returns into them";
     }
   }
   const CodeRange own{patch_.at, patch_.original};

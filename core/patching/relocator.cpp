@@ -137,7 +137,8 @@ std::optional<Address> Relocator::moved(Address target) const {
 
 std::string Relocator::fill_in(const Distance& distance) {
   const auto target = moved(distance.target);
-  if (!target) return fmt::format("a covered branch goes into an instruction at {:#x}", distance.target);
+  if (!target)
+    return fmt::format("a patched branch goes into the middle of an instruction at {:#x}", distance.target);
   const auto value = static_cast<std::int64_t>(*target - (stub_ + distance.end));
   const auto narrow = static_cast<std::int32_t>(value);
   if (narrow != value) {

@@ -49,7 +49,7 @@ class OwnerScan {
     const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
     const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), process_.threads());
     if (!process_.why_not().empty()) doubt(process_.why_not());
-    if (process_.running_threads() != 0) doubt("threads run: what their registers hold is not seen");
+    if (process_.running_threads() != 0) doubt("threads are running: what their registers hold is unknown");
     const HolderPlaces places(modules_, layout, roots, heap.map);
     for (const RegisterRoot& root : roots.registers()) {
       if (object_.contains(root.value)) found_.words.push_back({0, root.value, root.where});

@@ -166,7 +166,7 @@ class ReachabilityScan {
         fate.where = places.name(cell.holder);
         const TrackedCell* holder = cells.at(cell.holder);
         if (cell.range.contains(cell.holder)) {
-          fate.where = fmt::format("the program itself, as its variable {},", fate.where);
+          fate.where = fmt::format("the program itself (it is its variable {})", fate.where);
         } else if (holder != nullptr) {
           fate.holder_object = blocks_[cells.member_at(*holder, cell.holder)].object;
         }

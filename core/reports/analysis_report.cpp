@@ -49,7 +49,7 @@ std::string place_lines(const SessionState& state, const PlaceGrowth& growth) {
       static_cast<std::ptrdiff_t>(growth.live.back()) - static_cast<std::ptrdiff_t>(growth.live.front());
   std::string text = fmt::format("{:+} {} {}: {}\n", step, state.family_name(growth.place->family),
                                  growth.place->text(), numbers(growth.live, " -> "));
-  if (!growth.fresh.empty()) text += fmt::format("  new and alive:{}\n", addresses(state, growth.fresh));
+  if (!growth.fresh.empty()) text += fmt::format("  new and live:{}\n", addresses(state, growth.fresh));
   return text;
 }
 
@@ -108,11 +108,11 @@ std::string difference_report(SessionState& state, const Comparison& comparison,
   text += "\n";
   for (const PlaceGrowth& growth : difference.places) text += place_lines(state, growth);
   for (const MoreReferences& more : difference.held)
-    text += fmt::format("{} is older and has more references: {} -> {}\n", object_title(state, more.object),
-                        more.before, more.after);
+    text += fmt::format("{} existed before and has more references: {} -> {}\n",
+                        object_title(state, more.object), more.before, more.after);
   if (difference.places.empty())
-    text +=
-        comparison.repeated ? "nothing has grown in each step\n" : "as many objects as before, everywhere\n";
+    text += comparison.repeated ? "nothing has grown in every step\n"
+                                : "no change in the number of objects anywhere\n";
   for (const std::string& line : caveats(state)) text += fmt::format("note: {}\n", line);
   return text;
 }

@@ -20,10 +20,10 @@ constexpr const char* kBaselineSchema = "refhist-baseline/1";
 
 Baseline Baseline::read(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0)
-    fail("{}: {} (--update-baseline makes it)", path, std::strerror(errno));
+    fail("{}: {} (--update-baseline creates it)", path, std::strerror(errno));
   const nlohmann::json json = nlohmann::json::parse(InputFile(path).text(), nullptr, false);
   if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string())
-    fail("{} is no baseline: refhist check --baseline FILE --update-baseline makes one", path);
+    fail("{} is not a baseline: refhist check --baseline FILE --update-baseline creates one", path);
   if (json["schema"] != kBaselineSchema)
     fail("{} has the schema {}, this refhist reads {}", path, json["schema"].get<std::string>(),
          kBaselineSchema);

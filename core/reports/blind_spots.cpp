@@ -12,6 +12,8 @@ namespace refhist {
 
 namespace {
 
+constexpr std::size_t kNamed = 3;  // families without functions that have a line each
+
 const Module* executable(const SessionState& state) {
   for (const LoadedModule* module : state.modules.all()) {
     if (module->module->path() == state.program.executable) return module->module.get();
@@ -57,6 +59,10 @@ void add_inlined(const SessionState& state, const Module& module, std::vector<st
 void add_missing(const SessionState& state, const Module* program, std::vector<std::string>& lines) {
   const auto& sites = state.sites.all();
   const bool stripped = program != nullptr && program->functions_named("main").empty();
+  const std::string why =
+      stripped ? fmt::format("; {} is stripped: its own functions have no names", file_name(program->path()))
+               : std::string();
+  std::vector<std::string> missing;
   bool any_found = false;
   bool any_unnamed = false;
   for (std::size_t i = 0; i < state.families.size(); ++i) {
@@ -66,13 +72,17 @@ void add_missing(const SessionState& state, const Module* program, std::vector<s
     any_found = any_found || (found && !tracked.by_default);
     any_unnamed = any_unnamed || !tracked.named;
     if (found || tracked.by_default || tracked.untracked || !tracked.named) continue;
-    lines.push_back(fmt::format("{}: none of its functions was found{}", tracked.family.name,
-                                stripped ? fmt::format("; {} is stripped: its own functions have no names",
-                                                       file_name(program->path()))
-                                         : std::string()));
+    missing.push_back(tracked.family.name);
+  }
+  if (missing.size() > kNamed) {  // a group such as glib is tracked: most programs use some of its families
+    lines.push_back(fmt::format("{} ({} families): none of their functions was found{}",
+                                some_of(missing, kNamed), missing.size(), why));
+  } else {
+    for (const std::string& name : missing)
+      lines.push_back(fmt::format("{}: none of its functions was found{}", name, why));
   }
   if (any_unnamed && !any_found)
-    lines.emplace_back("track auto: no counted type was found in the program or its libraries");
+    lines.emplace_back("track auto: no reference-counted type was found in the program or its libraries");
 }
 
 }  // namespace

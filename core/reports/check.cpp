@@ -102,7 +102,7 @@ std::string accept_all(const CheckOptions& options, Check& check) {
     accepted[finding.fingerprint] = {finding.verdict, finding_title(check.state_of(finding), finding)};
   }
   Baseline::write(options.baseline, accepted);
-  return fmt::format("baseline {} has {} now", options.baseline, plural(accepted.size(), "finding"));
+  return fmt::format("baseline {} now has {}", options.baseline, plural(accepted.size(), "finding"));
 }
 
 }  // namespace
@@ -124,9 +124,8 @@ bool Check::fails(const ReportedFinding& finding) const {
 }
 
 std::string Check::summary() const {
-  std::string text =
-      fmt::format("{}, {} of a kind that fails the check", plural(findings.size(), "finding"), failing);
-  if (known != 0) text += fmt::format("; {} known by the baseline", known);
+  std::string text = fmt::format("{}, {} failing the check", plural(findings.size(), "finding"), failing);
+  if (known != 0) text += fmt::format("; {} known from the baseline", known);
   if (suppressed != 0) text += fmt::format("; {} suppressed", suppressed);
   return text;
 }
@@ -186,10 +185,10 @@ Check check_processes(std::vector<CheckedProcess> processes, const CheckOptions&
     if (finding.status == FindingStatus::suppressed) ++check.suppressed;
   }
   for (const std::string& line : suppressions.unused())
-    check.notes.push_back(fmt::format("suppression {} has matched nothing", line));
+    check.notes.push_back(fmt::format("suppression {} matched nothing", line));
   if (check.why_failed.empty()) {
     for (const std::string& gone : baseline.gone(check.findings))
-      check.notes.push_back(fmt::format("of the baseline, not found any more: {}", gone));
+      check.notes.push_back(fmt::format("in the baseline, but no longer found: {}", gone));
   }
   return check;
 }

@@ -100,9 +100,9 @@ void add_seen(SessionState& state, const FindingFilter& filter, FindingList& all
 /// Why nothing can be said of what is outstanding where nobody has seen whether the program still reaches it.
 std::string why_not_judged(const SessionState& state) {
   const ProcessEnd& end = state.end;
-  if (end.by_signal) return fmt::format("outstanding when the program was ended by signal {}", end.status);
+  if (end.by_signal) return fmt::format("outstanding when the program was killed by signal {}", end.status);
   if (end.detached)
-    return end.status == 0 ? "outstanding when the debugger detached; the program went on unseen"
+    return end.status == 0 ? "outstanding when the debugger detached; the program went on unrecorded"
                            : "outstanding when the debugger killed the program or detached";
   if (!state.scan.why_not.empty())
     return fmt::format("outstanding; whether it is reachable is not known ({})", state.scan.why_not);
@@ -162,7 +162,7 @@ std::string unarmed_copies(const SessionState& state, FamilyId family, const Eve
   if (copies.empty()) return {};
   const std::size_t more = copies.size() > kNamed ? copies.size() - kNamed : 0;
   copies.resize(copies.size() - more);
-  return fmt::format("; it may have been in a copy that is not armed: {}{}", join(copies, ", "),
+  return fmt::format("; it may have happened in a copy that is not armed: {}{}", join(copies, ", "),
                      more == 0 ? std::string() : fmt::format(" and {} more (refhist status --sites)", more));
 }
 
@@ -231,7 +231,7 @@ std::string finding_title(SessionState& state, const ReportedFinding& finding) {
   const Object& object = state.history.object(finding.object);
   const std::string what =
       fmt::format("{} of {}", verdict_name(finding.verdict), state.family_name(object.family));
-  if (!object.born.valid()) return what + ", born before it was first seen";
+  if (!object.born.valid()) return what + ", born unseen";
   return fmt::format("{} born in {}", what,
                      FrameNamer::text(state.namer.owner(state.history.event(object.born))));
 }
@@ -303,47 +303,47 @@ std::vector<std::string> caveats(SessionState& state) {
   for (std::string& line : fold_notes(state)) lines.push_back(std::move(line));
   if (state.lost_hits != 0)
     lines.push_back(
-        fmt::format("{} lost: totals and ledgers may be short", plural(state.lost_hits, "event")));
+        fmt::format("{} lost: totals and counts may be too low", plural(state.lost_hits, "event")));
   if (state.forks > state.followed_children) {
     const std::string followed =
         state.followed_children == 0
-            ? "what its children do is not seen"
-            : fmt::format("{} of its children have sessions of their own, what others do is not seen",
+            ? "what its children do is not recorded"
+            : fmt::format("{} of its children have sessions of their own, what the others do is not recorded",
                           state.followed_children);
     lines.push_back(fmt::format("the program forked {}: {}",
                                 state.forks == 1 ? "once" : fmt::format("{} times", state.forks), followed));
   }
   if (state.agent.lost() != 0) {
-    lines.push_back(fmt::format(
-        "{} in the program not recorded (too many at once, more threads than there is room for, or the "
-        "debugger stood still): totals and ledgers may be short",
-        plural(state.agent.lost(), "event")));
+    lines.push_back(
+        fmt::format("{} in the program not recorded (too many at once, more threads than there is room for, "
+                    "or the debugger was stopped): totals and counts may be too low",
+                    plural(state.agent.lost(), "event")));
   }
   if (const auto damaged = state.agent.damaged(); damaged.any()) {
     const std::string repaired =
-        damaged.words == 0 ? "" : fmt::format(", {} put right", plural(damaged.words, "word"));
+        damaged.words == 0 ? "" : fmt::format(", {} repaired", plural(damaged.words, "word"));
     lines.push_back(fmt::format(
-        "the program has damaged refhist's memory: {} refused{}: what was recorded may be wrong or missing",
+        "the program has damaged refhist's memory: {} rejected{}: what was recorded may be wrong or missing",
         plural(damaged.records, "record"), repaired));
   }
   if (state.agent.undecided_puts() != 0) {
-    lines.push_back(fmt::format(
-        "{} ran beside other calls on the same object that did not return in time: one of them may have been "
-        "a put to zero that nothing stopped at",
-        plural(state.agent.undecided_puts(), "put")));
+    lines.push_back(
+        fmt::format("{} ran while other calls on the same object did not return in time: one of them may "
+                    "have been a put to zero that no rule stopped at",
+                    plural(state.agent.undecided_puts(), "put")));
   }
   for (const StopRule& rule : state.rules.all()) {
     if (rule.undecided == 0) continue;
-    lines.push_back(fmt::format("rule {} ({}) did not judge {}: events were lost meanwhile", rule.number,
+    lines.push_back(fmt::format("rule {} ({}) could not check {}: events were lost meanwhile", rule.number,
                                 rule.describe(), plural(rule.undecided, "call")));
   }
   if (state.agent.unwatched_events() != 0) {
-    lines.push_back(fmt::format("stop rules did not see {}: too many objects have lived",
+    lines.push_back(fmt::format("stop rules missed {}: there were too many objects",
                                 plural(state.agent.unwatched_events(), "event")));
   }
   if (!state.agent.why_not().empty())
-    lines.push_back(
-        fmt::format("nothing is recorded in the program, only by breakpoints: {}", state.agent.why_not()));
+    lines.push_back(fmt::format("nothing is recorded inside the program, only by breakpoints: {}",
+                                state.agent.why_not()));
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {
     if (site.current && !site.unloaded && !site.why_not.empty() && site.clone != CloneKind::cold)

@@ -33,9 +33,10 @@ std::map<std::pair<std::string, std::string>, CountedAt> counted_by_place(
 
 std::string why_folded(const SessionState& state) {
   if (state.folded.by_limit)
-    return state.memory_limit == 0 ? "for a limit of memory"
-                                   : fmt::format("for the limit of {}", bytes_text(state.memory_limit));
-  return "set keep";
+    return state.memory_limit == 0
+               ? "because of a memory limit"
+               : fmt::format("because of the limit of {}", bytes_text(state.memory_limit));
+  return "because of set keep";
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ std::string why_folded(const SessionState& state) {
 std::vector<std::string> fold_notes(const SessionState& state) {
   std::vector<std::string> notes;
   if (const std::uint64_t objects = state.folded.objects(); objects != 0) {
-    notes.push_back(fmt::format("{} that died clean ({}) {} counted by birthplace and not listed ({})",
+    notes.push_back(fmt::format("{} released cleanly ({}) {} summarized by birthplace and not listed ({})",
                                 plural(objects, "object"), plural(state.folded.events(), "event"),
                                 objects == 1 ? "is" : "are", why_folded(state)));
   }
@@ -57,7 +58,7 @@ std::vector<std::string> fold_notes(const SessionState& state) {
   }
   if (state.over_limit) {
     notes.push_back(fmt::format(
-        "the history takes {}, more than its limit of {}: what lives and what is wrong is not left out",
+        "the history takes {}, more than its limit of {}: live objects and findings are never left out",
         bytes_text(state.memory()), bytes_text(state.memory_limit)));
   }
   return notes;
@@ -65,7 +66,7 @@ std::vector<std::string> fold_notes(const SessionState& state) {
 
 std::string folded_event_lines(SessionState& state, ObjectId id, const std::string& indent) {
   const History::FoldedEvents* folded = state.history.folded_events(id);
-  return folded == nullptr ? std::string() : counted_event_lines(state, id, *folded, "counted only", indent);
+  return folded == nullptr ? std::string() : counted_event_lines(state, id, *folded, "only counted", indent);
 }
 
 std::string counted_event_lines(SessionState& state, ObjectId id, const History::FoldedEvents& counted,

@@ -46,7 +46,7 @@ std::string state_text(const Object& object) {
       // True before, while and after that put runs: the program may stand at its first instruction.
       if (!object.freed && object.died.valid())
         return fmt::format("no reference is left after #{}, its last put", object.died.value);
-      return object.freed ? "dead, its memory was given back" : "dead";
+      return object.freed ? "dead, its memory was freed" : "dead";
     case ObjectState::unknown:
       return "end not seen";
   }
@@ -99,8 +99,8 @@ std::string event_line(SessionState& state, EventId id, const Columns& width) {
   const std::string begin = fmt::format("#{:<{}} {:9.6f}s  {:<{}}", id.value, width.number, seconds,
                                         who(state.history.thread(event.thread)), width.thread_name);
   if (event.unobserved) {
-    const char* why = state.history.lost_before(id) ? "the count has moved: events were lost"
-                                                    : "the count moved without a probe";
+    const char* why = state.history.lost_before(id) ? "the count changed: events were lost"
+                                                    : "the count changed without a probe";
     return fmt::format("{} {:<8} {:<9} {}", begin, "unseen", count_text(event), why);
   }
   std::string line = fmt::format("{} {:<8} {:<9} {}", begin, role_name(event.role), count_text(event),
@@ -130,7 +130,7 @@ std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::
   // What the user's function called is of interest: the frames inside of that are not.
   const std::size_t hidden = folded < 3 ? 0 : folded - 1;
   std::string text;
-  if (hidden != 0) text += fmt::format("{}... {} frames inside (--stacks full)\n", indent, hidden);
+  if (hidden != 0) text += fmt::format("{}... {} inner frames folded (--stacks full)\n", indent, hidden);
   std::size_t number = 0;
   for (const NamedFrame& frame : state.namer.stack(event.stack)) {
     if (number++ < hidden) continue;
@@ -165,7 +165,7 @@ std::string reference_lines(SessionState& state, const std::vector<EventId>& eve
   const Columns width(state.history);
   for (const auto& [id, count] : apart(state, events)) {
     text += indent + event_line(state, id, width);
-    if (count > 1) text += fmt::format(", and {} more from there", count - 1);
+    if (count > 1) text += fmt::format(", and {} more from the same place", count - 1);
     text += "\n" + stack_lines(state, id, how, indent + "       ");
   }
   return text;
@@ -209,12 +209,12 @@ static std::string past_report(SessionState& state, EventPairs& pairs, ObjectId 
   const Object& object = state.history.object(id);
   const Lifetime life = lifetime_of(object);
   const std::uint32_t last = options.moment.value - 1;
-  std::string text = fmt::format("{} as it stood at #{}: ", object_title(state, id), last);
+  std::string text = fmt::format("{} as of #{}: ", object_title(state, id), last);
   if (life.first >= options.moment)
-    return text + fmt::format("not seen yet; #{} is the first of it\n", life.first.value);
+    return text + fmt::format("not seen yet; its first event is #{}\n", life.first.value);
   const Count count = count_at(state.history, id, options.moment);
   const std::string known = count ? fmt::format("count {}", *count) : "count unknown";
-  text += life.covers(options.moment) ? "live, " + known : "its life was over";
+  text += life.covers(options.moment) ? "live, " + known : "already dead";
   const History::SomeEvents so_far = state.history.some_events_of(id, options.most, options.moment);
   text += fmt::format("; {} of {} so far\n", so_far.listed.size() + so_far.others.count(),
                       plural(object.events, "event"));
@@ -229,7 +229,7 @@ std::string history_report(SessionState& state, EventPairs& pairs, ObjectId id,
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(object));
   if (object.size != 0) text += fmt::format(", {} bytes", object.size);
   if (!object.complete) text += "; incomplete";
-  if (!object.complete && state.history.note(id).empty()) text += ": it lived before it was first seen";
+  if (!object.complete && state.history.note(id).empty()) text += ": it existed before it was first seen";
   text += "\n";
   text += event_lines(state, pairs, id, state.history.some_events_of(id, options.most), options.stacks);
   if (!state.history.note(id).empty()) text += fmt::format("note: {}\n", state.history.note(id));

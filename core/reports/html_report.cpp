@@ -71,9 +71,9 @@ class Page {
   }
 
   std::string subtitle(const SessionState& state) const {
-    std::string end = "it has not ended";
+    std::string end = "its end was not seen";
     if (state.end.by_itself())
-      end = state.end.by_signal ? fmt::format("ended by signal {}", state.end.status)
+      end = state.end.by_signal ? fmt::format("killed by signal {}", state.end.status)
                                 : fmt::format("exit status {}", state.end.status);
     std::string text = fmt::format("{}; {} on {}", end, plural(state.history.event_count(), "event"),
                                    plural(state.history.objects().size(), "object"));

@@ -39,7 +39,7 @@ class DocumentLimit {
     const std::size_t size =
         1 + (frame.function.size() + frame.file.size() + frame.module.size()) / kBytesOfFrame;
     if (size > left_)
-      fail("its stacks are too long to be written out: ask for less (an address, --events N)");
+      fail("its stacks are too long to be written out: narrow the request (an address, --events N)");
     left_ -= size;
   }
 

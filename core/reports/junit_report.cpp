@@ -12,9 +12,9 @@ namespace {
 std::string outcome(SessionState& state, const Check& check, const ReportedFinding& finding) {
   if (finding.status == FindingStatus::suppressed)
     return fmt::format("      <skipped message=\"suppressed: {}\"/>\n", xml_text(finding.suppressed_by));
-  if (finding.status == FindingStatus::known) return "      <skipped message=\"known by the baseline\"/>\n";
+  if (finding.status == FindingStatus::known) return "      <skipped message=\"known from the baseline\"/>\n";
   if (!check.fails(finding))
-    return fmt::format("      <skipped message=\"not a kind that fails the check: {}\"/>\n",
+    return fmt::format("      <skipped message=\"verdict does not fail the check: {}\"/>\n",
                        xml_text(finding.why));
   return fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
                      verdict_name(finding.verdict),

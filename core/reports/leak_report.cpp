@@ -50,7 +50,7 @@ std::string headline(SessionState& state, const LeakGroup& group) {
 
 std::string born_line(const SessionState& state, const LeakGroup& group) {
   const Object& first = state.history.object(group.objects.front());
-  if (!first.born.valid()) return "  born before it was first seen\n";
+  if (!first.born.valid()) return "  born unseen\n";
   const std::string place = FrameNamer::text(group.born);
   return fmt::format("  born in {}{}\n", place,
                      group.born_by.empty() ? "" : fmt::format(" by {}", group.born_by));
@@ -83,8 +83,8 @@ std::string group_text(SessionState& state, const LeakGroup& group, Stacks stack
   if (!group.why.empty()) text += fmt::format("  {}\n", group.why);
   if (is_held(state, group)) text += fmt::format("  {}\n", held_text(state, group));
   if (!group.references.empty()) {
-    text += group.folded_references != 0   ? "  one of these references, or of those that are counted only:\n"
-            : group.references.size() == 1 ? "  the reference that fits:\n"
+    text += group.folded_references != 0   ? "  one of these references, or of those that are only counted:\n"
+            : group.references.size() == 1 ? "  most likely this reference:\n"
                                            : "  one of these references:\n";
     text += some_references(state, group.references, stacks, "    ");
     text += folded_event_lines(state, group.objects.front(), "    ");
@@ -111,12 +111,12 @@ std::string scan_line(const SessionState& state) {
         : state.end.by_signal ? fmt::format("the program was killed by signal {}", state.end.status)
                               : std::string("the program ended");
     return how +
-           " without a last look at what is reachable: by the recorded events this is outstanding, not "
+           " before reachability was checked: by the recorded events, what is listed is outstanding, not "
            "necessarily leaked";
   }
   if (!scan.done) {
     return scan.why_not.empty()
-               ? "reachability was not looked at: what is listed is outstanding, not necessarily leaked"
+               ? "reachability was not checked: what is listed is outstanding, not necessarily leaked"
                : fmt::format(
                      "reachability is not known ({}): what is listed is outstanding, not "
                      "necessarily leaked",

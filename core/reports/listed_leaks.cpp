@@ -34,7 +34,7 @@ ListedLeaks list_leaks(SessionState& state, const FindingFilter& filter, const s
     listed.groups.push_back(std::move(group));
   }
   for (const std::string& line : left_out.unused())
-    listed.notes.push_back(fmt::format("suppression {} has matched nothing", line));
+    listed.notes.push_back(fmt::format("suppression {} matched nothing", line));
   return listed;
 }
 

@@ -13,16 +13,16 @@ namespace refhist {
 namespace {
 
 std::string step_text(SessionState& state, EventPairs& pairs, EventId id) {
-  if (!id.valid()) return "from before the object was first seen";
+  if (!id.valid()) return "taken before the object was first seen";
   return fmt::format("#{} {}{}", id.value, call_text(state, state.history.event(id)),
                      kept_text(state, pairs, id));
 }
 
 std::string basis_text(const EventPairs::References& references) {
   return references.learned_from == 0
-             ? "no object of the family was released clean: what belongs together is told by the stacks "
+             ? "no object of the family was released cleanly: gets and puts are paired by their stacks "
                "alone\n"
-             : fmt::format("what belongs together was learned from {} that {} released clean\n",
+             : fmt::format("the pairing of gets and puts was learned from {} that {} released cleanly\n",
                            plural(references.learned_from, "object"),
                            references.learned_from == 1 ? "was" : "were");
 }
@@ -36,7 +36,7 @@ nlohmann::ordered_json number_json(EventId id) {
 std::string reference_report(SessionState& state, EventPairs& pairs, ObjectId id) {
   std::string text = fmt::format("{}: {}", object_title(state, id), state_text(state.history.object(id)));
   const auto references = pairs.references(id);
-  if (!references) return text + "\nits gets and puts are too many to be paired, or only counted\n";
+  if (!references) return text + "\nits gets and puts are too many to pair, or only counted\n";
   const auto open = static_cast<std::size_t>(
       std::count_if(references->all.begin(), references->all.end(),
                     [](const EventPairs::Reference& reference) { return !reference.given_back.valid(); }));
@@ -48,9 +48,9 @@ std::string reference_report(SessionState& state, EventPairs& pairs, ObjectId id
                 : std::string("      not given back\n");
   }
   for (const EventId put : references->given_back)
-    text += fmt::format("  nobody had taken what this gives back: {}\n", step_text(state, pairs, put));
+    text += fmt::format("  gives back a reference that nobody had taken: {}\n", step_text(state, pairs, put));
   if (references->at_once != 0)
-    text += fmt::format("  and {} that the function which took it gave back at once\n",
+    text += fmt::format("  and {} given back at once by the function that took it\n",
                         plural(references->at_once, "reference"));
   return text + basis_text(*references);
 }

@@ -30,14 +30,13 @@ struct Rule {
 constexpr std::array<Rule, 8> kRules{{
     {Verdict::leak, "ReferenceLeak",
      "A reference is never given back, and nothing reaches the object any more."},
-    {Verdict::over_put, "OverPut", "A reference is given back once more than was taken."},
-    {Verdict::use_after_free, "UseAfterFree", "A get or put on an object whose memory was given back."},
+    {Verdict::over_put, "OverPut", "A reference is given back more often than it was taken."},
+    {Verdict::use_after_free, "UseAfterFree", "A get or put on an object whose memory was freed."},
     {Verdict::resurrection, "Resurrection", "A reference is taken after the last one was given back."},
     {Verdict::free_while_referenced, "FreeWhileReferenced",
-     "Memory is given back while references are outstanding."},
-    {Verdict::unobserved_change, "UnobservedChange",
-     "The counter changed without a get or put that was seen."},
-    {Verdict::undecidable, "Undecidable", "What was seen does not decide whether this is a mistake."},
+     "Memory is freed while references are outstanding."},
+    {Verdict::unobserved_change, "UnobservedChange", "The counter changed, and no get or put was seen."},
+    {Verdict::undecidable, "Undecidable", "What was seen is not enough to tell whether this is a mistake."},
     {Verdict::held, "Held", "An object is still held at the end, while others like it were released."},
 }};
 
@@ -84,7 +83,8 @@ Json stack_json(SessionState& state, EventId id, std::size_t times, const Source
     if (!frame.module.empty()) entry["module"] = file_name(frame.module);
     frames.push_back(std::move(entry));
   }
-  const std::string more = times == 1 ? std::string() : fmt::format(", and {} more from there", times - 1);
+  const std::string more =
+      times == 1 ? std::string() : fmt::format(", and {} more from the same place", times - 1);
   return {{"message", {{"text", event_line(state, id) + more}}}, {"frames", std::move(frames)}};
 }
 

@@ -17,11 +17,11 @@ namespace {
 
 std::string end_line(const SessionState& state) {
   if (state.end.detached)
-    return fmt::format("{}detached: the history is as it was then\n",
+    return fmt::format("{}detached: the history ends at that point\n",
                        state.end.status == 0 ? "" : "killed or ");
   if (state.end.replaced) return "the process executed another program\n";
   if (state.end.by_signal) {
-    return fmt::format("the process was ended by signal {} ({})\n", state.end.status,
+    return fmt::format("the process was killed by signal {} ({})\n", state.end.status,
                        strsignal(state.end.status));
   }
   return fmt::format("the process exited with status {}\n", state.end.status);
@@ -36,7 +36,7 @@ std::string opened_line(const SessionState& state) {
   std::strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
   return fmt::format("opened {}: {}, process {}, saved {}\n{}", opened.path, state.program.executable,
                      state.program.pid, when,
-                     opened.was_alive ? "the process had not ended then\n" : end_line(state));
+                     opened.was_alive ? "the process was still running then\n" : end_line(state));
 }
 
 std::string process_line(const SessionState& state, DebuggerPort& port) {
@@ -45,7 +45,7 @@ std::string process_line(const SessionState& state, DebuggerPort& port) {
     return fmt::format("process {}: {}{}\n", state.process.pid, state.process.executable,
                        state.recording ? "" : " (recording is off)");
   }
-  if (port.process().state == ProcessState::core) return "a core file: there are no events to come\n";
+  if (port.process().state == ProcessState::core) return "a core file: it produces no events\n";
   return state.end.ended ? end_line(state) : "no process yet\n";
 }
 
@@ -89,8 +89,8 @@ std::string site_line(const SessionState& state, const Site& site) {
   if (!site.why_not.empty()) {
     text += fmt::format("not armed: {}", site.why_not);
   } else if (is_left_out(state, site)) {
-    text +=
-        fmt::format("not armed, nobody asked for breakpoints (not in the agent: {})", site.why_breakpoint);
+    text += fmt::format("not armed, as breakpoints were not asked for (not in the agent: {})",
+                        site.why_breakpoint);
   } else {
     const Site& armed = state.sites.armed_by(site);
     text += armed.in_agent ? std::string("agent")
@@ -161,7 +161,7 @@ std::string raw_exit_line(const SessionState& state, DebuggerPort& port) {
   }
   return port.raw_exit_caught() ? std::string()
                                 : "the catchpoint for raw exits was deleted or disabled by somebody else: "
-                                  "break-on-leak enable N sets it again\n";
+                                  "break-on-leak enable N restores it\n";
 }
 
 std::string allocator_line(const SessionState& state) {
@@ -182,12 +182,12 @@ std::string allocator_line(const SessionState& state) {
   }
   if (names.empty()) {
     return fmt::format(
-        "no allocator is followed{} (refhist track malloc): the size and the end of an object's memory are "
-        "known only where its family has alloc and free\n",
+        "no allocator is tracked{} (refhist track malloc): the size and the freeing of an object's memory "
+        "are known only if its family has alloc and free\n",
         why_not);
   }
   const Allocations& allocations = state.recorder.allocations();
-  return fmt::format("allocators followed: {}; {} of {} bytes handed out\n", names,
+  return fmt::format("allocators tracked: {}; {} of {} bytes allocated\n", names,
                      plural(allocations.count(), "block"), allocations.bytes());
 }
 
@@ -213,7 +213,7 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
     const std::size_t lost = state.breakpoints.count_lost(port);
     if (lost != 0) {
       text += fmt::format(
-          "{} of ours {} removed or disabled by somebody else: refhist stop, then refhist start arms "
+          "{} of refhist {} removed or disabled by somebody else: refhist stop, then refhist start arms "
           "again\n",
           plural(lost, "breakpoint"), lost == 1 ? "was" : "were");
     }

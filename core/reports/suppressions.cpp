@@ -26,7 +26,7 @@ Suppressions Suppressions::read(const std::string& path) {
 Suppressions::Line Suppressions::parse(const std::string& text, const std::string& place) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos || colon + 1 == text.size())
-    fail("{}: {} is no suppression: it takes VERDICT:PATTERN, as in leak:open_conn", place, text);
+    fail("{}: {} is not a suppression: expected VERDICT:PATTERN, as in leak:open_conn", place, text);
   Line line{{}, text.substr(colon + 1), text, place};
   const std::string verdicts(trim(text.substr(0, colon)));
   try {

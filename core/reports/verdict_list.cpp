@@ -18,7 +18,7 @@ std::vector<Verdict> verdicts_of(const std::string& list) {
     } else {
       std::vector<std::string> names = verdict_names();
       names.insert(names.end(), {"imbalance", "none"});
-      fail("no verdict {}{}: it is one of {}", word.empty() ? "in an empty word" : word,
+      fail("unknown verdict {}{}: it must be one of {}", word.empty() ? "(empty)" : word,
            suggestion(word, names), join(names, ", "));
     }
   }

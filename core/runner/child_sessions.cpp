@@ -134,7 +134,7 @@ void ChildSessions::begin(const WaitingChild& child) {
   }
   try {
     if (const std::uint64_t free = free_memory(); free < kFreeMemory)
-      fail("{} debuggers run, and only {} MiB of memory are free", running(), free >> 20);
+      fail("{} debuggers are running, and only {} MiB of memory are free", running(), free >> 20);
     replace_file(name + ".txt", script_.child_text(child, session.history));
     session.debugger.emplace(script_.command(name + ".txt"), script_.environment({}),
                              StartedProcess::Files{.errors = session.log});
@@ -154,7 +154,7 @@ void ChildSessions::finish(ChildSession& session) {
   if (!goes_on) signal_process(session.process, SIGKILL);
   if (session.cut_short.empty())
     session.cut_short = fmt::format("{} could not attach to it: {}", script_.debugger(),
-                                    goes_on ? "it went on unseen" : "it was ended");
+                                    goes_on ? "it went on unrecorded" : "it was killed");
 }
 
 void ChildSessions::end_programs(const std::string& why) {

@@ -48,13 +48,13 @@ std::string versions_of(const std::vector<LldbPlugin>& plugins) {
 
 DebuggerFound gdb_candidate(const OwnFiles& files) {
   if (files.gdb_extension.empty())
-    return {{}, "refhist's part for GDB is not installed (Debian: the package refhist-gdb)"};
+    return {{}, "refhist's extension for GDB is not installed (Debian: the package refhist-gdb)"};
   const char* named = std::getenv("REFHIST_GDB");
   const std::string path = find_program(named == nullptr ? "gdb" : named);
   if (path.empty())
     return {{},
-            fmt::format("{} is not there: install gdb, or name one in REFHIST_GDB",
-                        named == nullptr ? "gdb" : "the gdb of REFHIST_GDB")};
+            fmt::format("{} was not found: install gdb, or name one in REFHIST_GDB",
+                        named == nullptr ? "gdb" : "the gdb named in REFHIST_GDB")};
   return {{"gdb", path, files.gdb_extension, 0}, {}};
 }
 
@@ -69,7 +69,7 @@ const LldbPlugin* plugin_for(int version, const std::vector<LldbPlugin>& plugins
 DebuggerFound lldb_candidate(const OwnFiles& files) {
   const std::vector<LldbPlugin>& plugins = files.lldb_plugins;
   if (plugins.empty())
-    return {{}, "refhist's part for LLDB is not installed (Debian: a package refhist-lldb-NN)"};
+    return {{}, "refhist's plugin for LLDB is not installed (Debian: a package refhist-lldb-NN)"};
   std::vector<std::string> names;
   for (const LldbPlugin& plugin : plugins) names.push_back(fmt::format("lldb-{}", plugin.version));
   names.emplace_back("lldb");
@@ -81,12 +81,12 @@ DebuggerFound lldb_candidate(const OwnFiles& files) {
     const int version = lldb_version(path);
     const LldbPlugin* plugin = plugin_for(version, plugins);
     if (plugin != nullptr) return {{"lldb", path, plugin->path, plugin->version}, {}};
-    other = fmt::format("{} is LLDB {}, and refhist's part is there for LLDB {} only", path, version,
+    other = fmt::format("{} is LLDB {}, but refhist's plugin is installed for LLDB {} only", path, version,
                         versions_of(plugins));
   }
   if (!other.empty()) return {{}, other};
   return {{},
-          fmt::format("lldb is not there: install lldb-{}, or name one in REFHIST_LLDB",
+          fmt::format("lldb was not found: install lldb-{}, or name one in REFHIST_LLDB",
                       plugins.front().version)};
 }
 

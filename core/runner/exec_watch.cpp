@@ -65,7 +65,7 @@ void ExecWatch::watch() {
     seize(pid);
     if (wait_for_program()) {
       user_regs_struct registers{};
-      if (ptrace(PTRACE_GETREGS, pid, nullptr, &registers) != 0) fail("it has no registers");
+      if (ptrace(PTRACE_GETREGS, pid, nullptr, &registers) != 0) fail("its registers could not be read");
       const WaitingChild child = make_wait(child_.pid, child_.parent, registers.rip);
       ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
       tell(pipe_, fmt::format("child {} {} {:x} {}\n", child.parent, child.pid, child.pc, child.code));

@@ -18,10 +18,10 @@ void read_history(SessionState& state, const std::string& history, const std::st
   const auto because = [&](const std::string& why) {
     if (state.cut_short.empty()) state.cut_short = why;
   };
-  if (!std::filesystem::exists(history)) return because(fmt::format("{} has left no history", debugger));
+  if (!std::filesystem::exists(history)) return because(fmt::format("{} left no history", debugger));
   try {
     SessionReader(history).open(state);
-    if (!state.end.by_itself()) because(fmt::format("{} has not seen the program end", debugger));
+    if (!state.end.by_itself()) because(fmt::format("{} did not see the program end", debugger));
   } catch (const Error& error) {
     because(error.what());
   }

@@ -20,7 +20,7 @@ class NoDebugger : public DebuggerPort {
   void remove_breakpoint(Address) override {}
   bool breakpoint_alive(Address) override { return false; }
   Address evaluate(const std::string& expression) override {
-    fail("{} is no address, and there is no debugger to evaluate it: open the file in GDB or LLDB",
+    fail("{} is not an address, and there is no debugger to evaluate it: open the file in GDB or LLDB",
          expression);
   }
   void print(std::string_view) override {}

@@ -30,8 +30,8 @@ constexpr rlim_t kMemoryOfByte = 256;             // of the file
 
 void refuse_more() {
   constexpr std::string_view kWhy =
-      "refhist: the report takes more memory than there is for a file of this size: ask for less, or it is "
-      "damaged\n";
+      "refhist: the report takes more memory than a file of this size should need: ask for less, or the file "
+      "is damaged\n";
   if (write(STDERR_FILENO, kWhy.data(), kWhy.size()) < 0) _exit(kFailed);
   _exit(kFailed);
 }
@@ -63,8 +63,7 @@ const std::vector<std::string>& verbs_of_a_file() {
 std::string help() {
   return fmt::format(
       "refhist FILE [COMMAND...]\n"
-      "  what the command (default: leaks) tells of a history that refhist save or refhist-run --save "
-      "wrote:\n"
+      "  runs the command (default: leaks) on a history that refhist save or refhist-run --save wrote:\n"
       "  ADDR, {}\n"
       "  exit status: that of check; 0 for others, 1 for an error, 2 for wrong usage\n",
       join(verbs_of_a_file(), ", "));

@@ -134,7 +134,7 @@ std::string explain_leaks(Histories& histories, const RunSession& session, const
       text += explanation.text(state);
     return text;
   } catch (const Error& failed) {
-    return fmt::format("refhist-run: nothing is explained: {}\n", failed.what());
+    return fmt::format("refhist-run: nothing could be explained: {}\n", failed.what());
   }
 }
 
@@ -154,7 +154,10 @@ int run(const RunOptions& options, const Inherited& inherited) {
   }
   write_reports(check, options);
   if (!histories.program().cut_short.empty() && session.why_cut_short().empty())
-    tell(fmt::format("refhist-run: {} said last:\n{}", session.debugger(), last_lines(session.log())));
+    tell(
+        fmt::format("refhist-run: the last output of {}:\n"
+                    "{}",
+                    session.debugger(), last_lines(session.log())));
   return status_of(check, options);
 }
 

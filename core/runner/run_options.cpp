@@ -27,12 +27,12 @@ double seconds(const char* option, const std::string& text) {
     if (used == text.size() && value > 0) return value;
   } catch (const std::exception&) {
   }
-  throw UsageError(fmt::format("{} takes a number of seconds, not {}", option, text));
+  throw UsageError(fmt::format("{} must be a number of seconds, not {}", option, text));
 }
 
 void set_debugger(RunOptions& options, const std::string& value) {
   if (value != "gdb" && value != "lldb")
-    throw UsageError(fmt::format("--debugger is gdb or lldb, not {}", value));
+    throw UsageError(fmt::format("--debugger must be gdb or lldb, not {}", value));
   options.debugger = value;
 }
 
@@ -46,12 +46,12 @@ void set_fail_on(RunOptions& options, const std::string& value) {
 
 void set_keep(RunOptions& options, const std::string& value) {
   if (value != "all" && value != "live" && value != "suspect")
-    throw UsageError(fmt::format("--keep is all, live or suspect, not {}", value));
+    throw UsageError(fmt::format("--keep must be all, live or suspect, not {}", value));
   options.settings.push_back("keep " + value);
 }
 
 void set_memory(RunOptions& options, const std::string& value) {
-  if (!parse_bytes(value)) throw UsageError(fmt::format("--memory takes a size (512M, 2G), not {}", value));
+  if (!parse_bytes(value)) throw UsageError(fmt::format("--memory must be a size (512M, 2G), not {}", value));
   options.settings.push_back("memory " + value);
 }
 
@@ -66,53 +66,56 @@ Option switch_option(const char* name, const char* help, bool RunOptions::*membe
 
 std::vector<Option> run_table() {
   return {
-      {"--debugger", "gdb|lldb", "which one (default: gdb if it is there)", set_debugger},
+      {"--debugger", "gdb|lldb", "which one (default: gdb if it is installed)", set_debugger},
       {"--track", "FAMILY",
-       "what to follow, as for `refhist track`: a family, or '--get FN --put FN'; may be given again "
-       "(default: auto)",
+       "what to track, as for `refhist track`: a family, or '--get FN --put FN'; may be repeated (default: "
+       "auto)",
        [](RunOptions& options, const std::string& value) { options.tracked.push_back(value); }},
-      {"--probes", "FILE", "families from a TOML file; may be given again",
+      {"--probes", "FILE", "families from a TOML file; may be repeated",
        [](RunOptions& options, const std::string& value) {
          options.tracked.push_back("--probes " + quoted_word(user_path(value)));
        }},
-      {"--set", "NAME=VALUE", "a setting, as for `refhist set`; may be given again",
+      {"--set", "NAME=VALUE", "a setting, as for `refhist set`; may be repeated",
        [](RunOptions& options, const std::string& value) {
          options.settings.push_back(replace_all(value, "=", " "));
        }},
-      {"--keep", "all|live|suspect", "whose histories are kept whole, as for `refhist set keep`", set_keep},
-      {"--memory", "SIZE", "what the history may take, as for `refhist set memory` (2G)", set_memory},
+      {"--keep", "all|live|suspect", "which objects keep a full history, as for `refhist set keep`",
+       set_keep},
+      {"--memory", "SIZE", "memory limit of the history, as for `refhist set memory` (such as 2G)",
+       set_memory},
       switch_option(
           "--children",
-          "follow every process that the program makes as well, each in a debugger of its own (GDB)",
+          "follow every process that the program starts as well, each in a debugger of its own (GDB)",
           &RunOptions::children),
       switch_option("--aslr", "leave address space randomisation on; addresses then differ from run to run",
                     &RunOptions::aslr),
-      {"--timeout", "S", "end the program after so many seconds; the session has failed then",
+      {"--timeout", "S", "kill the program after S seconds; the session then counts as failed",
        [](RunOptions& options, const std::string& value) {
          options.timeout_seconds = seconds("--timeout", value);
        }},
-      switch_option("--explain",
-                    "run a program that leaks again, and show the way by which the reference was lost",
+      switch_option("--explain", "if the program leaks, run it again and show how the reference was lost",
                     &RunOptions::explain),
-      {"--explain-timeout", "S", "give the second run up after so many seconds (default 120)",
+      {"--explain-timeout", "S", "give up the second run after S seconds (default 120)",
        [](RunOptions& options, const std::string& value) {
          options.explain_seconds = seconds("--explain-timeout", value);
        }},
-      {"--follow", "WORDS", "as for `refhist follow`: the lines that a call goes through; may be given again",
+      {"--follow", "WORDS", "as for `refhist follow`: the lines that a call executes; may be repeated",
        [](RunOptions& options, const std::string& value) { options.followed.push_back(value); }},
   };
 }
 
 std::vector<Option> judgement_table() {
   return {
-      {"--fail-on", "LIST", "verdicts that count (default: leak,imbalance); none", set_fail_on},
-      {"--family", "GLOB", "findings of these families only; may be given again",
+      {"--fail-on", "LIST", "comma-separated verdicts that count (default: leak,imbalance), or none",
+       set_fail_on},
+      {"--family", "GLOB", "findings of these families only; may be repeated",
        [](RunOptions& options, const std::string& value) { options.families.push_back(value); }},
-      switch_option("--reachable", "reachable objects are leaks as well", &RunOptions::reachable),
-      file_option("--suppressions", "lines VERDICT:PATTERN: what is not to be told",
+      switch_option("--reachable", "count reachable objects as leaks, too", &RunOptions::reachable),
+      file_option("--suppressions", "lines VERDICT:PATTERN: findings not to report",
                   &RunOptions::suppressions),
-      file_option("--baseline", "findings that were accepted: only new ones count", &RunOptions::baseline),
-      switch_option("--update-baseline", "accept what is found now", &RunOptions::update_baseline),
+      file_option("--baseline", "file of accepted findings: only new ones count", &RunOptions::baseline),
+      switch_option("--update-baseline", "accept the current findings: write them to the baseline",
+                    &RunOptions::update_baseline),
   };
 }
 
@@ -124,11 +127,11 @@ std::vector<Option> output_table() {
       file_option("--html", "the findings as a page for a browser", &RunOptions::html),
       file_option("--save", "the history, for `refhist open`", &RunOptions::save),
       file_option("--log", "what the debugger prints", &RunOptions::log),
-      {"--source-root", "DIR", "names of source files are relative to it (default: here)",
+      {"--source-root", "DIR", "source file names are relative to it (default: the current directory)",
        [](RunOptions& options, const std::string& value) { options.source_root = user_path(value); }},
-      switch_option("--propagate-exit", "without findings, end with the program's own exit status",
+      switch_option("--propagate-exit", "without findings, exit with the program's own exit status",
                     &RunOptions::propagate_exit),
-      switch_option("--allow-unarmed", "a program that has none of the functions is clean",
+      switch_option("--allow-unarmed", "count a program that has none of the functions as clean",
                     &RunOptions::allow_unarmed),
       switch_option("--quiet", "print no report", &RunOptions::quiet),
       switch_option("--help", "this text", &RunOptions::help),
@@ -158,10 +161,10 @@ Option find_option(const std::string& name) {
 void check_consistent(const RunOptions& options) {
   if (options.help || options.version) return;
   if (options.explain && options.aslr)
-    throw UsageError("--explain compares addresses of two runs: leave --aslr out");
-  if (options.program.empty()) throw UsageError("which program? refhist-run [OPTIONS] -- PROGRAM [ARGS]");
+    throw UsageError("--explain compares addresses of two runs: leave out --aslr");
+  if (options.program.empty()) throw UsageError("usage: refhist-run [OPTIONS] -- PROGRAM [ARGS]");
   if (options.update_baseline && options.baseline.empty())
-    throw UsageError("--update-baseline needs --baseline FILE: which file shall have the findings?");
+    throw UsageError("--update-baseline needs --baseline FILE: the file to write the findings to");
 }
 
 }  // namespace
@@ -203,7 +206,7 @@ std::vector<OptionSpec> run_option_specs() {
 std::string run_help() {
   std::string text =
       "refhist-run [OPTIONS] -- PROGRAM [ARGS]\n"
-      "  runs the program in a debugger, follows its reference counts and reports what is wrong\n"
+      "  runs the program in a debugger, tracks its reference counts and reports what is wrong\n"
       "  exit status: 0 clean, 23 findings, 1 the session failed, 2 wrong usage\n";
   for (const Option& option : option_table()) {
     const std::string left =

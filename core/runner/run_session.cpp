@@ -114,7 +114,7 @@ void RunSession::look_at_time() {
     return;
   }
   if (asked_to_end != 0)
-    return end(fmt::format("refhist-run was ended by signal {}", static_cast<int>(asked_to_end)));
+    return end(fmt::format("refhist-run was terminated by signal {}", static_cast<int>(asked_to_end)));
   if (options_.timeout_seconds && seconds_ > *options_.timeout_seconds)
     end(fmt::format("the program ran longer than {} s", *options_.timeout_seconds));
 }

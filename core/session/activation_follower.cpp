@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostSteps = 5000;  // of a way: a loop is told, and no more of it
 constexpr std::size_t kMostLines = 4000;  // of a function
-constexpr const char* kWhereLeft = "the function was inlined, and where it was left could not be told";
+constexpr const char* kWhereLeft = "the function was inlined, and where it was left could not be determined";
 constexpr std::size_t kMostWatched = 2;  // words, of the processor's four
 constexpr Address kRedZone = 128;        // below a stack pointer: what a frame that is gone has left there
 
@@ -79,7 +79,7 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
     following.told = id;
     following.way.object = *rule.object;
     if (!rule.follow->expect.empty() && history_sum(state_, following.object, id) != rule.follow->expect)
-      fail("the program does not repeat itself: another history has led to this event");
+      fail("the program is not deterministic: a different history led to this event");
     const Event event = state_.history.event(id);
     const Place place = find(access, registers, event, rule.follow->function);
     following.cfa = place.cfa;
@@ -262,7 +262,7 @@ void ActivationFollower::enter(const ProgramAccess& access, const Registers& reg
       fail("the line of {} there is not known", named->function);
     return arm(access.port(), following, frames[i].pc - 1);
   }
-  fail("it was handed to code without debug information");
+  fail("it was passed to code without debug information");
 }
 
 bool ActivationFollower::watch(DebuggerPort& port, Following& following,
@@ -273,7 +273,7 @@ bool ActivationFollower::watch(DebuggerPort& port, Following& following,
                        [&](const Following& one) { return one.watched.contains(word); });
   };
   for (const NewHolder& holder : holders) {
-    if (taken(holder.at & ~Address{7})) fail("{} is watched already", holder.where);
+    if (taken(holder.at & ~Address{7})) fail("{} is already watched", holder.where);
     const std::string why_not = port.place_watchpoint(holder.at & ~Address{7}, 8);
     if (!why_not.empty()) fail("{} cannot be watched: {}", holder.where, why_not);
     following.watched.insert(holder.at & ~Address{7});
@@ -337,7 +337,7 @@ void ActivationFollower::replaced(const ProgramAccess& access, long tid, Followi
   std::erase_if(holders, [](const NewHolder& holder) { return holder.where.starts_with("stack"); });
   if (!holders.empty() && watch(access.port(), following, holders)) return;
   const auto registers = access.registers(tid);
-  if (!registers) fail("who has replaced the pointer is not known");
+  if (!registers) fail("what overwrote the pointer is not known");
   following.tid = tid;
   enter(access, *registers, following);
   if (was_put_by(following)) fail("{} gave it back", short_name(following.order.function));
@@ -380,7 +380,7 @@ bool ActivationFollower::arrived(const ProgramAccess& access, const Registers& r
   following.entered_again |= inside && following.outside;
   following.outside |= !inside;
   if (following.way.steps.size() < kMostSteps) return false;
-  following.way.why_not = fmt::format("it was left after {} lines", kMostSteps);
+  following.way.why_not = fmt::format("it was not followed further after {} lines", kMostSteps);
   end(access.port(), following, FollowedWay::End::running);
   return true;
 }

@@ -18,12 +18,12 @@ void CounterWatches::add(DebuggerPort& port, ObjectId id) {
   const Object& object = state_.history.object(id);
   const TrackedFamily& tracked = state_.families[object.family.index()];
   if (!state_.alive) fail("there is no process: a counter can be watched while the program is stopped");
-  if (object.state != ObjectState::live) fail("{:#x} does not live any more", object.address);
+  if (object.state != ObjectState::live) fail("{:#x} is no longer live", object.address);
   if (!tracked.counter) fail("the counter of {} is not read: {}", tracked.family.name, tracked.counter_note);
   const Address counter = object.address + tracked.counter->offset;
   settle(port);
   if (std::any_of(watches_.begin(), watches_.end(), [&](const Watch& w) { return w.counter == counter; }))
-    fail("{:#x} is watched already", object.address);
+    fail("{:#x} is already watched", object.address);
   if (watches_.size() == kMost)
     fail("{} objects are watched, and the processor has no more watchpoints: refhist watch --delete ADDR",
          kMost);
@@ -67,9 +67,8 @@ void CounterWatches::settle(DebuggerPort& port) {
   for (Watch& watch : watches_) {
     if (watch.removed || port.watchpoint_alive(watch.counter)) continue;
     watch.removed = true;
-    state_.warnings.push_back(
-        fmt::format("the watchpoint on the counter at {:#x} was removed: refhist watch sees it no longer",
-                    watch.counter));
+    state_.warnings.push_back(fmt::format(
+        "the watchpoint on the counter at {:#x} was removed: refhist no longer watches it", watch.counter));
   }
 }
 

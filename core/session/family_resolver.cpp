@@ -19,7 +19,7 @@ void check_conflicts(const SessionState& state, const Family& family) {
   for (const TrackedFamily& other : state.families) {
     if (other.untracked || other.by_default) continue;
     if (other.family.name == family.name) {
-      fail("{} is tracked already: refhist status shows its sites", family.name);
+      fail("{} is already tracked: refhist status shows its sites", family.name);
     }
     for (const ProbeSpec& theirs : other.family.probes) {
       for (const ProbeSpec& ours : family.probes) {
@@ -62,8 +62,8 @@ std::string agreed_type(const SessionState& state, const std::set<std::string>& 
       continue;
     }
     note = place && common
-               ? fmt::format("{} has {} at {}, {} at {}: a family for each type tells them apart", first,
-                             path, common->offset, type, place->offset)
+               ? fmt::format("{} has {} at {}, {} at {}: a family of its own for each type can track them",
+                             first, path, common->offset, type, place->offset)
                : fmt::format("its functions take {} as well, which has no {} (give --count-offset N)", type,
                              path);
     return {};
@@ -131,7 +131,7 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   } else if (tracked.family.allocator) {
     tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {
-    tracked.counter_note = "its place is not given (--count MEMBER or --count-offset N)";
+    tracked.counter_note = "its location is not given (--count MEMBER or --count-offset N)";
   } else if (!disagreed.empty()) {
     tracked.counter_note = disagreed;
   } else if (tracked.family.counter.type.empty()) {
@@ -160,7 +160,7 @@ std::string missing_debug_info(const std::vector<const LoadedModule*>& modules) 
   std::string text;
   for (const LoadedModule* module : modules) {
     const std::string missing = module->module->missing_debug_info();
-    if (!missing.empty()) text += fmt::format("; of {}, {}", file_name(module->module->path()), missing);
+    if (!missing.empty()) text += fmt::format("; for {}, {}", file_name(module->module->path()), missing);
   }
   return text;
 }
@@ -194,11 +194,11 @@ void check_functions(const SessionState& state, const TrackedFamily& tracked, bo
              near ? fmt::format(" (did you mean {}?)", *near) : ": check its name with info functions",
              missing_debug_info(modules));
       }
-      notes.push_back(fmt::format("{} is not there yet: armed when a module that has it is loaded", name));
+      notes.push_back(fmt::format("{} is not loaded yet: armed once a module that has it is loaded", name));
     }
   } else if (all_missing) {
-    notes.push_back(fmt::format("its functions are not in {}: armed when their library is loaded",
-                                state.alive ? "the modules loaded" : "the program itself"));
+    notes.push_back(fmt::format("its functions are not in {}: armed once their library is loaded",
+                                state.alive ? "the loaded modules" : "the program itself"));
   }
 }
 

@@ -64,7 +64,7 @@ void HitHandler::follow(const StopRule& rule) {
   if (port_ == nullptr) return;
   const ProgramAccess access(*port_, state_.process, state_.tracer_here);
   if (here_) return follower_.begin(access, tid_, *here_, rule);
-  follower_.refuse(*port_, rule, "the program stood in code of refhist's when the event came");
+  follower_.refuse(*port_, rule, "the program was in refhist's own code at the event");
 }
 
 void HitHandler::stop_for(const Firings& firings) {
@@ -155,10 +155,10 @@ void HitHandler::tell_slow(DebuggerPort& port, SiteId id) {
   const TrackedFamily& tracked = state_.families[site.family.index()];
   if (site.hits != kMany || tracked.backend == Backend::breakpoint) return;
   const std::string& why = site.why_breakpoint.empty() ? state_.agent.why_not() : site.why_breakpoint;
-  port.print(fmt::format(
-      "refhist: {} calls of {} have stopped the program for a moment each: it has a breakpoint (not "
-      "in the agent: {}), and the program runs much slower; refhist untrack {} ends that\n",
-      kMany, site.function, why, tracked.family.name));
+  port.print(
+      fmt::format("refhist: {} calls of {} have each stopped the program briefly: it has a breakpoint (not "
+                  "in the agent: {}), which slows the program down a lot; refhist untrack {} removes it\n",
+                  kMany, site.function, why, tracked.family.name));
 }
 
 void HitHandler::judge_watched(const PendingCall& call, long tid) {
@@ -247,12 +247,12 @@ void HitHandler::judge_exit(DebuggerPort& port, long raw_exit_thread) {
     if (found.leaked == 0) {
       if (found.undecided != 0)
         port.print(
-            fmt::format("refhist: the program is about to end{}; refhist leaks tells more\n", undecided));
+            fmt::format("refhist: the program is about to end{}; refhist leaks shows more\n", undecided));
       continue;
     }
     const char* state = !state_.scan.done ? "outstanding" : rule.reachable ? "not released" : "leaked";
     const std::size_t running = state_.scan.running_threads;
-    stop_for(rule, fmt::format("leak: the program is about to end{}: {} {}{}: {}{}; refhist leaks tells more",
+    stop_for(rule, fmt::format("leak: the program is about to end{}: {} {}{}: {}{}; refhist leaks shows more",
                                raw ? " by a raw system call" : "", plural(found.leaked, "object"), state,
                                running == 0 ? "" : " as far as can be seen while other threads run",
                                found.text, undecided));
@@ -282,7 +282,7 @@ void HitHandler::judge_stop(DebuggerPort& port, int signal) {
     const LeakSummary found = leak_summary(rule);
     if (found.leaked != 0)
       port.print(
-          fmt::format("refhist: leak: at signal {}: {}; refhist leaks tells more\n", signal, found.text));
+          fmt::format("refhist: leak: at signal {}: {}; refhist leaks shows more\n", signal, found.text));
   }
 }
 
@@ -318,14 +318,14 @@ std::string HitHandler::send(DebuggerPort& port, AskedCalls::Sent sent, Address 
   calls_.send(std::move(sent));
   if (port.set_pc(call.tid, on)) return {};
   calls_.take_sent(call);
-  return fmt::format("{} cannot send it there", port.name());
+  return fmt::format("{} cannot move the thread there", port.name());
 }
 
 bool HitHandler::stop_here(long tid, const Firings& firings, bool returned, const std::string& why) {
   stop_for(firings);
   if (reason_.empty()) return false;
-  reason_ += fmt::format("; the program stands in code of refhist's right {} this call, because {}",
-                         returned ? "behind" : "before", why);
+  reason_ += fmt::format("; the program is stopped in refhist's own code right {} this call, because {}",
+                         returned ? "after" : "before", why);
   arrived_.push_back(tid);
   return true;
 }

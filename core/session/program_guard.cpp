@@ -94,7 +94,7 @@ const char* ProgramGuard::watch(long pid) {
   if (memory.number() < 0 || maps.number() < 0 || pages.number() < 0)
     return "its memory cannot be opened for writing";
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "the debugger has no descriptors left";
+  if (pipe2(ends, O_CLOEXEC) != 0) return "the debugger has no file descriptors left";
   const OpenFile reading(ends[0]);
   pipe_ = ends[1];
   const OpenFile file(guard_file());

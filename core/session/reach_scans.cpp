@@ -37,7 +37,7 @@ class HolderOrigins {
     if (block == nullptr) return;
     const auto [place, fresh] = places_.try_emplace(block->stack);
     if (fresh && places_.size() <= kMost) place->second = allocation_place(state_, *block);
-    if (!place->second.empty()) reached.where += " (obtained in " + place->second + ")";
+    if (!place->second.empty()) reached.where += " (allocated in " + place->second + ")";
   }
 
  private:
@@ -63,15 +63,15 @@ void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& resul
       continue;
     }
     state.history.object(reached.object).state = ObjectState::unknown;
-    state.history.set_note(reached.object, "its memory has been given back, by no put that was seen");
+    state.history.set_note(reached.object, "its memory was freed, but no last put was seen");
   }
   if (result.running_threads != 0 && any_lost(result)) {
-    scan.why_not = fmt::format("{} ran meanwhile: what only their registers held seems lost",
+    scan.why_not = fmt::format("{} ran meanwhile: objects held only by their registers look leaked",
                                plural(result.running_threads, "thread"));
   }
   if (!result.heap_walked) {
     scan.why_not = "the heap could not be walked (" + result.heap_why_not +
-                   "): memory that was given back may still count as pointing";
+                   "): pointers in freed memory may still count";
   }
 }
 
@@ -174,7 +174,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   LongWork work(port, state.tell_every_step, at_exit ? LongWork::For::program : LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(
-        [&] { return fmt::format("looking at what is reachable: {} of {} MiB", done >> 20, total >> 20); });
+        [&] { return fmt::format("scanning for what is reachable: {} of {} MiB", done >> 20, total >> 20); });
   };
   if (blocks.empty()) {
     scan.done = true;
@@ -191,7 +191,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
 void scan_if_alive(SessionState& state, DebuggerPort& port) {
   if (!state.alive) return;
   look_at_managed(state, port);
-  if (port.process().state == ProcessState::running) fail("the program runs: interrupt it first");
+  if (port.process().state == ProcessState::running) fail("the program is running: interrupt it first");
   // Nothing of the program runs after the look at _exit but other threads.
   const ReachScan& last = state.scan;
   const bool same = last.at_event == state.history.event_count();

@@ -50,7 +50,7 @@ std::string StopRule::describe() const {
 std::string StopRule::status() const {
   std::string text = fmt::format("{}, {}", describe(), plural(hits, "hit"));
   if (undecided != 0)
-    text += fmt::format(", {} not judged: events were lost meanwhile", plural(undecided, "call"));
+    text += fmt::format(", {} not checked: events were lost meanwhile", plural(undecided, "call"));
   return text + (enabled ? "" : " (disabled)");
 }
 

@@ -19,7 +19,7 @@
 
 namespace refhist {
 
-std::string Tracker::track(DebuggerPort& port, Family family, Named named) {
+Tracker::Tracked Tracker::track(DebuggerPort& port, Family family, Named named) {
   check_conflicts(state_, family);
   if (!state_.alive) state_.modules.update(port);
   TrackedFamily tracked;
@@ -40,12 +40,8 @@ std::string Tracker::track(DebuggerPort& port, Family family, Named named) {
   const FamilyId id(state_.families.size() - 1);
   if (!state_.families[id.index()].births_note.empty())
     notes.push_back(state_.families[id.index()].births_note);
-  std::string text =
-      state_.alive ? fmt::format("tracking {}: {} armed\n", state_.family_name(id), plural(armed, "site"))
-                   : fmt::format("tracking {} from the next run on\n", state_.family_name(id));
-  for (const std::string& note : notes) text += "  " + note + "\n";
   follow_allocators(port);
-  return text;
+  return Tracked{id, armed, std::move(notes)};
 }
 
 std::size_t Tracker::add_family(DebuggerPort& port, TrackedFamily tracked) {
@@ -88,7 +84,7 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
   if (other.valid() && other != id) {
     if (colocate(port, other, id)) return;
     const std::string name = state_.family_name(state_.sites.get(other).family);
-    state_.sites.set_armed(id, false, fmt::format("the same code is armed for {}", name));
+    state_.sites.set_armed(id, false, fmt::format("this code is already armed for {}", name));
     return;
   }
   make_room(port, id);
@@ -108,7 +104,7 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
 /// What stands inside the bytes of another site's jump would never be reached: that one becomes a breakpoint.
 void Tracker::make_room(DebuggerPort& port, SiteId id) {
   for (const SiteId other : state_.agent.patched_over(state_.sites.get(id).address))
-    move_to_breakpoint(port, other, "another site stands in the bytes of its jump");
+    move_to_breakpoint(port, other, "another site lies in the bytes of its jump");
 }
 
 bool Tracker::colocate(DebuggerPort& port, SiteId leader, SiteId other) {
@@ -142,8 +138,8 @@ void Tracker::warn_of_inexact_copies(DebuggerPort& port, SiteId id) {
   if (port.can_stop_behind()) return;
   state_.families[state_.sites.get(id).family.index()].traits.blind = true;
   const std::string text = fmt::format(
-      "inlined copies that compare and exchange are not exact among threads by breakpoints in {} (they are "
-      "in the agent)",
+      "inlined copies that compare and exchange are not exact with several threads by breakpoints in {} (in "
+      "the agent they are)",
       port.name());
   warn_once(text);
 }
@@ -174,11 +170,11 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
   if (tracked.backend == Backend::breakpoint) return false;
   state_.agent.attach(port, state_.process, state_.tracer_here);
   if (standing_ && !standing_->known()) {
-    site.why_breakpoint = "threads ran when it was armed";
+    site.why_breakpoint = "threads were running when it was armed";
     return false;
   }
   if (standing_ && standing_->any_in(site)) {
-    site.why_breakpoint = "a thread stood in it when it was armed";
+    site.why_breakpoint = "a thread was inside it when it was armed";
     for (const ThreadPlaces::Place& place : standing_->all()) {
       if (ThreadPlaces::is_inside(site, place.pc)) fallback_sites_.enter(id, place.tid, place.sp);
     }
@@ -190,7 +186,7 @@ bool Tracker::arm_in_agent(DebuggerPort& port, SiteId id) {
     return false;
   }
   if (colocated_watched(site)) {
-    site.why_breakpoint = "a stop rule looks at it for another family";
+    site.why_breakpoint = "a stop rule checks it for another family";
     return false;
   }
   site.why_breakpoint = state_.agent.arm(port, id, watch_of(site));
@@ -220,7 +216,7 @@ Address Tracker::stop_at_beginning(DebuggerPort& port, const AskedCalls::Call& c
   const Address to = state_.agent.way_back(stub_site);
   if (to == 0) return 0;
   if (const auto jumps = state_.agent.jump_around(to)) {
-    move_among_threads(port, *jumps, "a thread is to stop in the bytes of its jump");
+    move_among_threads(port, *jumps, "a thread has to stop in the bytes of its jump");
     fallback_sites_.enter(*jumps, call.tid, call.sp);
   }
   if (guards_.contains(to)) return to;
@@ -506,7 +502,7 @@ void Tracker::follow_fork(DebuggerPort& port) {
   parent_left_ = state_.agent.attached();
   state_.recorder.forget_threads();
   if (state_.forks != 0) --state_.forks;
-  state_.warnings.push_back(fmt::format("process {} forked and {} goes on with {}: what {} does is not seen",
+  state_.warnings.push_back(fmt::format("process {} forked and {} follows {}: what {} does is not recorded",
                                         left, port.name(), state_.process.pid, left));
 }
 
@@ -559,7 +555,7 @@ void Tracker::modules_changed(DebuggerPort& port) {
 void Tracker::guard_program(const DebuggerPort& port) {
   if (!state_.process.local || state_.process.pid == 0) return;
   if (const std::string why = program_guard_.watch(state_.process.pid); !why.empty())
-    warn_once(fmt::format("should {} be killed, its breakpoints stay in the program: {}", port.name(), why));
+    warn_once(fmt::format("if {} is killed, its breakpoints stay in the program: {}", port.name(), why));
 }
 
 void Tracker::process_gone() {
@@ -654,7 +650,7 @@ void Tracker::leave_family(DebuggerPort& port, FamilyId id) {
   for (const auto& [lived, object] : state_.history.objects()) {
     if (object.family != id || object.state != ObjectState::live) continue;
     state_.history.object(lived).state = ObjectState::unknown;
-    state_.history.set_note(lived, "it lived when its family was untracked");
+    state_.history.set_note(lived, "it was live when its family was untracked");
   }
   state_.recorder.forget_family(id);
   release_return_points(port);
@@ -673,8 +669,8 @@ void Tracker::resume(DebuggerPort& port) {
 
 void Tracker::arm_return(DebuggerPort& port, Address address) {
   if (stop_at_return(port, address)) return;
-  state_.warnings.push_back(
-      fmt::format("calls that return to {:#x} are not seen: {} refused a breakpoint", address, port.name()));
+  state_.warnings.push_back(fmt::format(
+      "calls that return to {:#x} are not recorded: {} refused a breakpoint", address, port.name()));
 }
 
 std::string Tracker::watch_functions(DebuggerPort& port) {

@@ -20,10 +20,15 @@ class Tracker {
  public:
   explicit Tracker(SessionState& state) : state_(state), stop_points_(state.breakpoints) {}
 
-  /// Starts following a family. Returns lines to print. Throws Error: two families with one name or one
-  /// function, a wrong member path, no such function (with the nearest one).
+  struct Tracked {
+    FamilyId family;
+    std::size_t armed = 0;
+    std::vector<std::string> notes;  // what the user should know of this family
+  };
+  /// Starts following a family. Throws Error: two families with one name or one function, a wrong member
+  /// path, no such function (with the nearest one).
   enum class Named : bool { no, yes };
-  std::string track(DebuggerPort& port, Family family, Named named = Named::yes);
+  Tracked track(DebuggerPort& port, Family family, Named named = Named::yes);
 
   /// Nothing of the family is armed any more; what was recorded stays, and its name is free again.
   void untrack(DebuggerPort& port, FamilyId id);

@@ -112,12 +112,12 @@ std::vector<Tracker::Begun> Tracker::fall_back_to_breakpoints(DebuggerPort& port
       if (call > state_.sites.get(id).address || goes_through_stub(port, stander, seen)) continue;
       if (!place.interrupted()) begun.push_back({place.tid, call, entry});
     }
-    if (state_.sites.get(id).in_agent) move_to_breakpoint(port, id, "a thread stands at its beginning");
+    if (state_.sites.get(id).in_agent) move_to_breakpoint(port, id, "a thread is at its entry");
     if (was_in_agent || fallback_sites_.contains(id)) fallback_sites_.enter(id, place.tid, place.sp);
   }
   for (const AskedCalls::Call& stopped : at_arguments) {
     const bool in_agent = state_.agent.armed(stopped.site);
-    if (in_agent) move_to_breakpoint(port, stopped.site, "a thread stands at its beginning");
+    if (in_agent) move_to_breakpoint(port, stopped.site, "a thread is at its entry");
     if (in_agent || fallback_sites_.contains(stopped.site))
       fallback_sites_.enter(stopped.site, stopped.tid, stopped.sp);
   }

@@ -45,7 +45,8 @@ std::string unseen_functions(const std::vector<const Site*>& unseen) {
 std::string birth_gap(const Family& family, const std::vector<Site>& sites) {
   if (family.allocator || sites.empty()) return {};
   const std::string names = birth_functions(family);
-  if (names.empty()) return "no function that makes objects is given (init): every object will be incomplete";
+  if (names.empty())
+    return "no function that creates objects is given (init): every object will be incomplete";
   std::vector<const Site*> unseen;
   bool birth_armed = false;
   bool other_armed = false;
@@ -59,13 +60,13 @@ std::string birth_gap(const Family& family, const std::vector<Site>& sites) {
     }
   }
   if (!unseen.empty()) {
-    return fmt::format("births in {} will not be seen, it is not armed: {} incomplete",
+    return fmt::format("births in {} will not be seen, as it is not armed: {} incomplete",
                        unseen_functions(unseen),
-                       birth_armed ? "the objects made there will be" : "every object will be");
+                       birth_armed ? "the objects created there will be" : "every object will be");
   }
   if (birth_armed || !other_armed) return {};
-  return fmt::format("{} is in no module so far: until one that has it is loaded, every object is incomplete",
-                     names);
+  return fmt::format(
+      "{} is in no module loaded so far: every object is incomplete until one that has it is loaded", names);
 }
 
 }  // namespace refhist

@@ -111,7 +111,7 @@ bool InlinedSites::is_part_of_probe(const Site& site, const InlinedCopy& copy) c
 
 void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy) {
   if (probe.inside && copy.ranges.empty()) return;  // all of it has become something else's
-  std::string why_not = site.inlined ? "an inlined copy" : "its instructions are wanted";
+  std::string why_not = site.inlined ? "an inlined copy" : "the instructions inside it are its events";
   if (counts(site.role) && !counter_) why_not += ", and the counter is not known";
   if (counts(site.role) && counter_ && !copy.ranges.empty()) {
     CounterFinder finder(*module_.module, changes_, *counter_, family_);
@@ -131,7 +131,7 @@ void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCo
     // A constructor that leaves it to others to store the count is a birth as a whole.
     if (probe.inside && !site.inlined && site.role == Role::init) return sites_.push_back(site);
     if (probe.inside || is_part_of_probe(site, copy)) return;
-    why_not += " in which no instruction is seen to change the counter";
+    why_not += " in which no instruction was found to change the counter";
   }
   sites_.push_back(site);
   sites_.back().why_not = why_not;

@@ -32,7 +32,7 @@ void judge_clone(Site& site, const Family& family, const std::optional<MemberPla
   if (same_result) return;
   const int step = site.role == Role::put ? -1 : site.role == Role::get || site.role == Role::try_get ? 1 : 0;
   if (!counter || step == 0) {
-    site.why_not = "a clone whose arguments may differ from the function's, and no counter to tell by";
+    site.why_not = "a clone whose arguments may differ from the function's, with no counter to check that by";
     return;
   }
   const auto argument =
@@ -85,7 +85,7 @@ void for_each_match(const Module& module, const std::string& text, Visit&& visit
 bool add_choices(Site& site, const Module& module, const ModuleCode& code, const FunctionSymbol& resolver,
                  std::map<Address, Site>& by_address) {
   const std::vector<FunctionExtent> choices = functions_to_choose(module, code, resolver);
-  if (choices.empty()) site.why_not = "an indirect function: which one runs is not seen from its code";
+  if (choices.empty()) site.why_not = "an indirect function: its code does not show which one runs";
   for (const FunctionExtent& choice : choices) {
     Site chosen = site;
     chosen.file_address = choice.address;
@@ -134,7 +134,7 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
         if (const auto thunk = read_thunk(*module.module, function)) {
           if (thunk->goes_on) return;
           site.object.adjust = thunk->adjust.value_or(0);
-          if (!thunk->adjust) site.why_not = "a thunk that finds the object by its virtual table";
+          if (!thunk->adjust) site.why_not = "a thunk that finds the object through its virtual table";
         }
         if (function.ifunc) {
           if (!code) code.emplace(*module.module, 0);

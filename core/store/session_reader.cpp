@@ -74,7 +74,7 @@ SessionReader::SessionReader(const std::string& path) : path_(path) {
 
 void SessionReader::check_identity() {
   if (file_->number("PRAGMA application_id") != kApplicationId)
-    fail("it is no history file of refhist (refhist save makes one)");
+    fail("it is not a history file of refhist (refhist save writes one)");
   version_ = file_->number("PRAGMA user_version");
   if (version_ < kOldestFileVersion || version_ > kFileVersion) {
     fail("it has version {} of the format, this refhist reads versions {} to {}", version_,
@@ -110,18 +110,18 @@ void SessionReader::read_meta() {
     bytes_left_ -= bytes;
     meta_[statement.text(0)] = {statement.number(1), statement.lines(1)};
   }
-  if (meta_text("format") != kFormat) fail("it is no history file of refhist");
+  if (meta_text("format") != kFormat) fail("it is not a history file of refhist");
 }
 
 std::int64_t SessionReader::meta(const std::string& key) const {
   const auto found = meta_.find(key);
-  if (found == meta_.end()) fail("it does not say {}: the file is damaged", key);
+  if (found == meta_.end()) fail("it lacks {}: the file is damaged", key);
   return found->second.first;
 }
 
 std::string SessionReader::meta_text(const std::string& key) const {
   const auto found = meta_.find(key);
-  if (found == meta_.end()) fail("it does not say {}: the file is damaged", key);
+  if (found == meta_.end()) fail("it lacks {}: the file is damaged", key);
   return found->second.second;
 }
 
@@ -229,7 +229,7 @@ void SessionReader::read_sites() {
        [&](std::size_t, const Statement& row) {
          Site site;
          site.family = row.id<FamilyId>(0, families_.size(), first_family_);
-         if (!site.family.valid()) fail("it is of no family");
+         if (!site.family.valid()) fail("it belongs to no family");
          site.role = static_cast<Role>(row.small(1, static_cast<std::uint32_t>(Role::pool_destroy)));
          site.module = row.id<ModuleId>(2, modules_.size(), first_module_);
          site.function = row.text(3);
@@ -283,10 +283,10 @@ std::vector<Thread> SessionReader::read_threads() {
 EventLog SessionReader::read_events(std::size_t stacks, std::size_t threads) {
   EventLog::Stored stored;
   const std::int64_t events = meta("events");
-  if (events < 0 || events >= kAny32) fail("it has {} events", events);
+  if (events < 0 || events >= kAny32) fail("it has an impossible number of events: {}", events);
   stored.events = static_cast<std::size_t>(events);
   const std::int64_t objects = meta("objects");
-  if (objects < 0 || objects >= kAny32) fail("it has {} objects", objects);
+  if (objects < 0 || objects >= kAny32) fail("it has an impossible number of objects: {}", objects);
   stored.objects = static_cast<std::size_t>(objects);
   stored.sparse_events = static_cast<std::size_t>(meta("sparse_events"));
   stored.dense_from = static_cast<std::size_t>(meta("dense_from"));
@@ -335,7 +335,7 @@ void SessionReader::check_names(const StackTable& stacks) const {
     if (!frame.module.valid()) continue;
     const Placed& placed = modules_[frame.module.index() - first_module_];
     const std::size_t names = placed.module->names_at(frame.exact ? frame.pc : frame.pc - 1);
-    if (names > kMostNames || names > left) fail("its stacks have more names than stacks can have");
+    if (names > kMostNames || names > left) fail("its stacks have more names than is possible");
     left -= names;
   }
 }
@@ -370,7 +370,7 @@ void SessionReader::read_objects() {
          Object object;
          object.address = static_cast<Address>(row.number(0));
          const auto family = row.id<FamilyId>(1, families_.size(), first_family_);
-         if (!family.valid()) fail("it is of no family");
+         if (!family.valid()) fail("it belongs to no family");
          object.family = family;
          object.size = static_cast<std::uint64_t>(row.number(2));
          object.state = static_cast<ObjectState>(row.small(3, static_cast<int>(ObjectState::unknown)));
@@ -387,7 +387,7 @@ void SessionReader::read_objects() {
          object.events = row.small(15, static_cast<std::uint32_t>(events));
          if (!row.is_null(16)) object.birth_origin = row.small(16, kAny32 - 1);
          if (object.birth_origin != kNoOrigin && object.birth_origin >= origins)
-           fail("its birth has no origin");
+           fail("the origin of its birth is missing");
          object.generation = row.small(18, kAny32);
          const auto id = row.id<ObjectId>(17, all);
          history_.restore_object(id, object);
@@ -406,7 +406,7 @@ void SessionReader::read_objects() {
   each("mistakes", "object, event, verdict, why", [&](std::size_t, const Statement& row) {
     const auto verdict = verdict_from_name(row.text(2));
     const auto event = row.id<EventId>(1, events);
-    if (!verdict || !event.valid()) fail("verdict {} means nothing", row.text(2));
+    if (!verdict || !event.valid()) fail("verdict {} is unknown", row.text(2));
     history_.add_finding(Finding{*verdict, known(row), event, row.text(3)});
   });
 }
@@ -447,7 +447,7 @@ void SessionReader::read_folded_places() {
   const std::size_t events = history_.event_count() + 1;
   const auto family = [&](const Statement& row) {
     const auto id = row.id<FamilyId>(0, families_.size(), first_family_);
-    if (!id.valid()) fail("it is of no family");
+    if (!id.valid()) fail("it belongs to no family");
     return id;
   };
   if (meta("folded_until") != 0) folded_.until = EventId(static_cast<std::uint32_t>(meta("folded_until")));
@@ -458,7 +458,7 @@ void SessionReader::read_folded_places() {
        "peak_bytes, peak_bytes_at",
        [&](std::size_t i, const Statement& row) {
          FoldedPlace& place = folded_.of(Birthplace{i, family(row), row.text(1), named_frame(row, 2)});
-         if (folded_.places().size() != i + 1) fail("it stands there twice");
+         if (folded_.places().size() != i + 1) fail("it is listed twice");
          const auto number = [&](int column) { return static_cast<std::uint64_t>(row.number(column)); };
          place.objects = number(7);
          place.bytes = number(8);
@@ -469,7 +469,7 @@ void SessionReader::read_folded_places() {
   each("folded_owners", "family, put, place, function, file, line, module, pc",
        [&](std::size_t i, const Statement& row) {
          const FoldedOwner owner{family(row), row.flag(1), row.text(2), named_frame(row, 3)};
-         if (folded_.owner(owner) != i) fail("it stands there twice");
+         if (folded_.owner(owner) != i) fail("it is listed twice");
        });
   each("folded_moments", "moment", [&](std::size_t, const Statement& row) {
     const auto moment = row.id<EventId>(0, events);
@@ -488,11 +488,11 @@ void SessionReader::read_folded_kinds() {
   // A row for each moment of each place: what is not there takes no memory.
   each("folded_live", "place, moment, live", [&](std::size_t, const Statement& row) {
     std::vector<std::uint64_t>& live = place_of(row).live;
-    if (row.small(1, kAny32) != live.size()) fail("its moment is not the next one");
+    if (row.small(1, kAny32) != live.size()) fail("its moment is out of order");
     live.push_back(static_cast<std::uint64_t>(row.number(2)));
   });
   for (const FoldedPlace& place : places) {
-    if (place.live.size() != folded_.moments.size()) fail("table folded_live has not all moments of a place");
+    if (place.live.size() != folded_.moments.size()) fail("table folded_live lacks moments of a place");
   }
   std::vector<std::pair<FoldedPlace*, std::size_t>> kinds;
   each("folded_kinds", "place, objects", [&](std::size_t, const Statement& row) {
@@ -534,7 +534,7 @@ void SessionReader::read_reach() {
 void SessionReader::read_cycles() {
   const auto reached = [&](const Statement& row) -> ReachOfObject& {
     const auto found = scan_.objects.find(known_object(row, 0));
-    if (found == scan_.objects.end()) fail("it was not looked for");
+    if (found == scan_.objects.end()) fail("its object was not searched for");
     return found->second;
   };
   each("cycle_members", "object, cycle",

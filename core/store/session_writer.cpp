@@ -179,7 +179,7 @@ void SessionWriter::write_lost_frames(Database& file) {
   const StackTable& table = state_.history.stacks();
   std::set<std::pair<FrameId, FrameId>> seen;
   for (std::size_t i = 0; i < table.nodes().size(); ++i) {
-    tell(i, table.nodes().size(), "stacks looked at");
+    tell(i, table.nodes().size(), "stacks checked");
     const StackTable::Node& node = table.nodes()[i];
     if (!node.parent.valid()) continue;
     const FrameId outer = table.nodes()[node.parent.index()].frame;

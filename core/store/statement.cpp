@@ -78,7 +78,7 @@ std::optional<std::size_t> Statement::index(int column, std::size_t count) const
   if (is_null(column)) return std::nullopt;
   const std::int64_t value = number(column);
   if (value < 0 || static_cast<std::uint64_t>(value) >= count)
-    fail("{} in column {} means nothing", value, sqlite3_column_name(statement_, column));
+    fail("{} in column {} refers to nothing", value, sqlite3_column_name(statement_, column));
   return static_cast<std::size_t>(value);
 }
 

@@ -114,7 +114,7 @@ std::string DebugUnits::find_missing() {
   return fmt::format(
       "{}{} not found{}", first,
       count == 1 ? " was" : fmt::format(" and {} were", plural(count - 1, "other .dwo file")),
-      packed ? ", and the libdw of this machine may not read " + file_name(module_) + ".dwp" : "");
+      packed ? ", and this machine's libdw may be unable to read " + file_name(module_) + ".dwp" : "");
 }
 
 void DebugUnits::let_go_of_pages() {

@@ -225,7 +225,7 @@ std::vector<ModuleMap::Found> ModuleMap::find_remote(DebuggerPort& port) {
     try {
       const auto module = open_cached(info.path, info.path);
       if (!same_build_in_memory(port, *module, info.bias)) {
-        fail("the file on this machine is another build than the one loaded");
+        fail("the file on this machine is a different build from the one loaded");
       }
       found.push_back({module, info.bias});
     } catch (const Error& error) {

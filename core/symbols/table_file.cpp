@@ -61,7 +61,7 @@ class HashedOutput {
   void write(std::span<const std::byte> bytes) {
     constexpr std::size_t kStep = std::size_t{1} << 24;
     while (good_ && !bytes.empty()) {
-      Interruption::tell([] { return std::string("keeping what was read for the next session"); });
+      Interruption::tell([] { return std::string("caching what was read for the next session"); });
       const ssize_t written = ::write(file_, bytes.data(), std::min(bytes.size(), kStep));
       good_ = written > 0;
       if (!good_) return;
@@ -84,7 +84,7 @@ std::optional<std::uint64_t> hash_of(int file, std::uint64_t size) {
   Hash hash;
   for (std::uint64_t at = sizeof(Header); at < size;) {
     Interruption::check([&] {
-      return fmt::format("reading what a session before has kept: {} of {} MB", at >> 20, size >> 20);
+      return fmt::format("reading what an earlier session cached: {} of {} MB", at >> 20, size >> 20);
     });
     const ssize_t got =
         ::pread(file, piece.data(), std::min<std::uint64_t>(piece.size(), size - at), static_cast<off_t>(at));

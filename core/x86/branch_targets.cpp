@@ -134,10 +134,10 @@ void BranchTargets::sort_found() {
 }
 
 std::string BranchTargets::why_not_covered(Address first, Address last, const CodeRange& own) const {
-  if (code_at(first) == nullptr) return "outside of the code that was looked at";
+  if (code_at(first) == nullptr) return "outside of the code that was scanned";
   const auto start = std::lower_bound(starts_.begin(), starts_.end(), first);
   if (start != starts_.end() && *start < last) {
-    return fmt::format("another function begins at {:#x} in the covered bytes", *start);
+    return fmt::format("another function begins at {:#x} in the patched bytes", *start);
   }
   std::string reason = why_not_long(first, last, own);
   return reason.empty() ? why_not_short(first, last, own) : reason;
@@ -153,16 +153,16 @@ std::string BranchTargets::why_not_long(Address first, Address last, const CodeR
       switch (found_[i].kind) {
         case Kind::branch:
           if (own.contains(source) || !confirmed(source, target)) break;
-          return fmt::format("a branch at {:#x} goes to {:#x} in the covered bytes", source, target);
+          return fmt::format("a branch at {:#x} goes to {:#x} in the patched bytes", source, target);
         case Kind::address_taken:
           if (!confirmed(source, target)) break;
-          return fmt::format("the code at {:#x} takes the address {:#x} in the covered bytes", source,
+          return fmt::format("the code at {:#x} takes the address {:#x} in the patched bytes", source,
                              target);
         case Kind::table:
-          return fmt::format("a jump table of the code at {:#x} leads to {:#x} in the covered bytes", source,
+          return fmt::format("a jump table of the code at {:#x} leads to {:#x} in the patched bytes", source,
                              target);
         case Kind::pointer:
-          return fmt::format("a pointer at {:#x} leads to {:#x} in the covered bytes", source, target);
+          return fmt::format("a pointer at {:#x} leads to {:#x} in the patched bytes", source, target);
       }
     }
   }
@@ -178,7 +178,7 @@ std::string BranchTargets::why_not_short(Address first, Address last, const Code
     if (!like_short_branch(bytes[0]) || own.contains(at)) continue;
     const Address target = at + 2 + static_cast<Address>(std::int64_t{static_cast<std::int8_t>(bytes[1])});
     if (target < first || target >= last || !confirmed(at + 1, target)) continue;
-    return fmt::format("a branch at {:#x} goes to {:#x} in the covered bytes", at, target);
+    return fmt::format("a branch at {:#x} goes to {:#x} in the patched bytes", at, target);
   }
   return {};
 }

@@ -58,7 +58,7 @@ std::string unclear_indirect_jump(const CodeRange& function, bool data_known) {
     if (!instruction.is_padding()) ended = !instruction.falls_through();
   }
   if (jump == 0 || !computes) return {};
-  return fmt::format("the indirect jump at {:#x} may go into the covered bytes", jump);
+  return fmt::format("the indirect jump at {:#x} may go into the patched bytes", jump);
 }
 
 }  // namespace refhist

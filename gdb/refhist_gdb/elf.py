@@ -18,7 +18,7 @@ class ElfFile:
         with open(path, "rb") as file:
             header = file.read(_HEADER.size)
             if len(header) < _HEADER.size or header[:6] != b"\x7fELF\x02\x01":
-                raise ValueError(f"{path} is no 64-bit ELF file")
+                raise ValueError(f"{path} is not a 64-bit ELF file")
             fields = _HEADER.unpack(header)
             self.entry = fields[4]
             self.segments = self._segments(file, *_pick(fields, 5, 9, 10))

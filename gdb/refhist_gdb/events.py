@@ -93,8 +93,8 @@ class _Handlers:
             self._session.tell_error(error)
         if self._lost:
             self._session.front_end.tell(
-                "refhist: GDB takes the dynamic linker for unloaded, because a namespace of dlmopen was closed: "
-                "libraries that are loaded from now on may be unseen\n"
+                "refhist: GDB believes that the dynamic linker was unloaded, because a dlmopen namespace was closed: "
+                "libraries loaded from now on may be missed\n"
             )
 
     def _renew_lost(self):
@@ -134,7 +134,9 @@ class _Handlers:
         pid = session.pid
         if self._executed:
             self._executed = False
-            session.front_end.tell("refhist: the program executed last could not be followed: nothing of it is known\n")
+            session.front_end.tell(
+                "refhist: the program executed last could not be followed: nothing is known about it\n"
+            )
         self._link_map.remove()
         killed_by = gdb.convenience_variable("_exitsignal")
         if session.ends_as is not None:

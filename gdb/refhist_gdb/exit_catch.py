@@ -38,6 +38,6 @@ class ExitCatch:
         if self.is_ours(breakpoint):
             self._catchpoint = None
             gdb.write(
-                f"refhist: catchpoint {breakpoint.number} is deleted: break-on-leak --raw-exit stops no longer at a raw "
-                "exit (break-on-leak enable N sets it again)\n"
+                f"refhist: catchpoint {breakpoint.number} was deleted: break-on-leak --raw-exit no longer stops at a "
+                "raw exit (break-on-leak enable N restores it)\n"
             )

@@ -24,9 +24,9 @@ class RawExit(gdb.Function):
 
 
 class Count(gdb.Function):
-    """$refhist_count(ADDRESS): how many references to the object at this address were recorded; -1: unknown.
+    """$refhist_count(ADDRESS): the recorded reference count of the object at this address; -1: unknown.
 
-    It may stand in a condition: break conn_use if $refhist_count(conn) > 3"""
+    Usable in a condition: break conn_use if $refhist_count(conn) > 3"""
 
     def __init__(self, session):
         super().__init__("refhist_count")
@@ -38,7 +38,7 @@ class Count(gdb.Function):
 
 def count(session, *values):
     if len(values) != 1:
-        fail("refhist_count wants one argument, the address of an object")
+        fail("refhist_count takes one argument, the address of an object")
     try:
         return session.count_of(address_of(values[0]))
     except gdb.error as error:

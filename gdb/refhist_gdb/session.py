@@ -54,7 +54,7 @@ class Session:
     def _new_handle(self, families_folder):
         handle = self._library.rh_session_new(os.fsencode(families_folder))
         if not handle:
-            raise abi.AbiError(f"no session could be made with the families of {families_folder}")
+            raise abi.AbiError(f"no session could be created with the families in {families_folder}")
         return handle
 
     def use_families(self, folder):

@@ -26,5 +26,5 @@ def address_of(value):
     if code in _NUMBERS:
         return int(value) & _MASK
     if value.address is None:
-        raise gdb.error(f"a value of type {value.type} is no address, and it does not lie in memory")
+        raise gdb.error(f"a value of type {value.type} is not an address, and it is not in memory")
     return int(value.address) & _MASK

@@ -210,11 +210,11 @@ def test_one_baseline(r):
     contains(done.stderr, "base.json has 1 finding now", "report")
     done, session, _ = forking(r, "crash", "3", options=base)
     equal((done.returncode, session["failing"]), (0, 0), f"status ({done.stderr})")
-    lacks(done.stderr, "not found any more", "report")
+    lacks(done.stderr, "no longer found", "report")
     r.write("suppressions", "leak:lose_one\nleak:nothing\n")
     done, session, _ = forking(r, "leak", "3", options=["--suppressions", "suppressions"])
     equal([finding["status"] for finding in session["findings"]], ["suppressed"], "findings")
-    contains(done.stderr, "suppressions:2) has matched nothing", "report")
+    contains(done.stderr, "suppressions:2) matched nothing", "report")
     lacks(done.stderr, "suppression leak:lose_one", "report")
 
 
@@ -254,13 +254,13 @@ def test_timeout(r):
 def test_end_from_outside(r):
     process, child = start_waiting(r)
     process.send_signal(signal.SIGTERM)
-    expect_child_cut_short(r, process, child, "refhist-run was ended by signal 15")
+    expect_child_cut_short(r, process, child, "refhist-run was terminated by signal 15")
 
 
 def test_debugger_of_a_child_that_dies(r):
     process, child = start_waiting(r)
     os.kill(int(entry_of(child, "TracerPid")), signal.SIGKILL)
-    expect_child_cut_short(r, process, child, "gdb has left no history")
+    expect_child_cut_short(r, process, child, "gdb left no history")
 
 
 def test_many_at_once(r):
@@ -274,7 +274,7 @@ def says_that_it_does_not(r):
     done, session, _ = forking(r, "leak", "2")
     equal((done.returncode, session["children"], session["findings"]), (0, [], []), f"session ({done.stderr})")
     contains(done.stderr, "note: --children: LLDB follows one side of a fork, GDB follows all (--debugger gdb)", "report")
-    contains(done.stderr, "note: the program forked 2 times: what its children do is not seen", "report")
+    contains(done.stderr, "note: the program forked 2 times: what its children do is not recorded", "report")
 
 
 if "lldb" in sys.argv:

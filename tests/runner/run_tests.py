@@ -19,7 +19,7 @@ def test_findings(r):
     done = r.run(["--track", CONN], [r.program("siblings_O1")])
     equal(done.returncode, 23, f"status ({done.stderr})")
     contains(done.stderr, "missing put in close_conn", "report")
-    contains(done.stderr, "refhist check: 1 finding, 1 of a kind that fails the check", "report")
+    contains(done.stderr, "refhist check: 1 finding, 1 failing the check", "report")
 
 
 def test_clean(r):
@@ -36,7 +36,7 @@ def test_findings_that_do_not_count(r):
 
 
 def test_wrong_usage(r):
-    for argv, told in [([], "which program?"), (["--trak", "x", "--", "true"], "did you mean --track?"),
+    for argv, told in [([], "usage: refhist-run [OPTIONS] -- PROGRAM [ARGS]"), (["--trak", "x", "--", "true"], "did you mean --track?"),
                        (["--track"], "--track needs a value"),
                        (["--track", "x", "--fail-on", "leek", "--", "true"], "did you mean leak?"),
                        (["--track", "x", "--timeout", "soon", "--", "true"], "number of seconds"),
@@ -65,10 +65,10 @@ def test_session_that_failed(r):
     contains(done.stderr, "no function of the tracked families was ever armed", "report")
     done = r.run(["--track", CONN], [r.program("lifecycle_O1")], env=dict(os.environ, REFHIST_GDB="/nowhere", REFHIST_LLDB="/nowhere"))
     equal(done.returncode, 1, "status")
-    contains(done.stderr, "is not there", "report")
+    contains(done.stderr, "was not found: install" if r.debugger == "gdb" else "lldb was not found: install", "report")
     done = r.run(["--track", CONN, "--baseline", "none.json"], [r.program("lifecycle_O1")])
     equal(done.returncode, 1, "status")
-    contains(done.stderr, "none.json: No such file or directory (--update-baseline makes it)", "report")
+    contains(done.stderr, "none.json: No such file or directory (--update-baseline creates it)", "report")
 
 
 def test_files_that_will_not_do(r):
@@ -77,7 +77,7 @@ def test_files_that_will_not_do(r):
     r.write("bad.json", "{")
     os.mkdir(r.file("folder"))
     for option, value, told in [("--json", "none/x.json", "none/x.json could not be written: No such file or directory"),
-                                ("--save", "folder", "folder could not be written: it is no regular file"),
+                                ("--save", "folder", "folder could not be written: it is not a regular file"),
                                 ("--junit", "/proc/x.xml", "/proc/x.xml could not be written"),
                                 ("--log", "none/log.txt", "none/log.txt could not be written"),
                                 ("--suppressions", "bad.txt", "leek"), ("--baseline", "bad.json", "bad.json")]:
@@ -96,7 +96,7 @@ def test_files_that_will_not_do(r):
 def test_words_that_the_debugger_refuses(r):
     for option, value, told in [("--track", "json_objekt", "did you mean json_object?"),
                                 ("--track", "--get con_get --put conn_put", "no function con_get"),
-                                ("--set", "keep=some", "keep is all or live or suspect, not some")]:
+                                ("--set", "keep=some", "keep must be all or live or suspect, not some")]:
         tracked = [] if option == "--track" else ["--track", CONN]
         done = r.run([option, value, *tracked], [r.program("lifecycle_O1")])
         equal(done.returncode, 2, f"status ({done.stderr})")
@@ -282,7 +282,7 @@ def test_end_from_outside(r):
     process = r.start(["--track", "malloc", "--json", "s.json"], python(WAITS))
     equal(process.stdout.readline(), "ready\n", "first line")
     process.send_signal(signal.SIGTERM)
-    expect_cut_short(r, process, "refhist-run was ended by signal 15")
+    expect_cut_short(r, process, "refhist-run was terminated by signal 15")
 
 
 def children_of(pid):
@@ -299,7 +299,7 @@ def test_debugger_that_dies(r):
     equal(process.stdout.readline(), "ready\n", "first line")
     for child in children_of(process.pid):
         os.kill(child, signal.SIGKILL)
-    expect_cut_short(r, process, f"{r.debugger} has left no history")
+    expect_cut_short(r, process, f"{r.debugger} left no history")
 
 
 def test_program_that_is_killed(r):
@@ -343,11 +343,11 @@ def test_baseline(r):
     equal([f["status"] for f in r.read_json("s.json")["findings"]], ["known"], "findings")
     done = r.run(options, [r.program("leak_at_end_O1")])
     equal(done.returncode, 23, "status of another program")
-    contains(done.stderr, "of the baseline, not found any more: leak of conn born in open_conn", "report")
+    contains(done.stderr, "in the baseline, but no longer found: leak of conn born in open_conn", "report")
     other = r.write("wrong.json", "{}")
     done = r.run(["--track", CONN, "--baseline", other], [r.program("siblings_O1")])
     equal(done.returncode, 1, "status with a file that is no baseline")
-    contains(done.stderr, "is no baseline", "report")
+    contains(done.stderr, "is not a baseline", "report")
 
 
 def test_baseline_of_a_client_with_many_leaks(r):
@@ -399,7 +399,7 @@ def test_suppressions(r):
     contains(done.stderr, "suppression leak:nothing", "report of what has matched nothing")
     for lines in ("leak:^conn$", "over-put:open_conn", "imbalance:open_conn", ""):
         equal(with_lines(lines).returncode, 23, f"status with {lines!r}")
-    for lines, told in (("nonsense\n", "is no suppression"), ("leek:x", "did you mean leak?"), ("leak:", "is no suppression")):
+    for lines, told in (("nonsense\n", "is not a suppression"), ("leek:x", "did you mean leak?"), ("leak:", "is not a suppression")):
         done = with_lines(lines)
         equal(done.returncode, 1, f"status with {lines!r}")
         contains(done.stderr, told, "error")

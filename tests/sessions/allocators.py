@@ -54,4 +54,4 @@ def test_get_after_free(d):
 
 def test_status_says_what_is_unknown_without_it(d):
     d.track(ITEM)
-    contains(d.refhist("status"), "no allocator is followed", "status")
+    contains(d.refhist("status"), "no allocator is tracked", "status")

@@ -4,7 +4,7 @@ from harness.checks import check, contains, equal, lacks
 from harness.shapes import objects
 
 TRACK = "--init node_new --get node_get --put node_put"  # without a counter, inlined copies cannot be armed
-TOLD = "births in node_new (inlined, 1 copy) will not be seen, it is not armed: every object will be incomplete"
+TOLD = "births in node_new (inlined, 1 copy) will not be seen, as it is not armed: every object will be incomplete"
 
 
 def test_inlined_constructor_before_run(d):
@@ -28,12 +28,12 @@ def test_inlined_constructor_while_the_program_is_stopped(d):
 def test_constructor_that_no_module_has(d):
     path = d.write_file("mine.toml", 'schema = 1\n[[family]]\nname = "node"\ncount = "refs"\n'
                                      'init = ["node_make"]\nget = ["node_get"]\nput = ["node_put"]\n')
-    contains(d.track(f"--probes {path}"), "node_make is in no module so far", "answer to track")
+    contains(d.track(f"--probes {path}"), "node_make is in no module loaded so far", "answer to track")
 
 
 def test_no_constructor_given(d):
     answer = d.track("--get node_get --put node_put --count refs")
-    contains(answer, "no function that makes objects is given", "answer to track")
+    contains(answer, "no function that creates objects is given", "answer to track")
 
 
 def test_a_constructor_that_is_armed_needs_no_word(d):

@@ -93,7 +93,7 @@ def test_batch_in_which_nothing_worked(d):
 
 def test_at_a_prompt_the_debugger_goes_on(d):
     run_to_leak_stop(d)
-    contains(d.refhist("check --fail-on leak"), "the debugger goes on; in a script it would end with 23", "check")
+    contains(d.refhist("check --fail-on leak"), "the debugger keeps running; in a script it would exit with 23", "check")
     contains(d.refhist("status"), "break-on-leak, 1 hit", "the session afterwards")
     d.cont()
     d.expect_exit(4)

@@ -28,7 +28,7 @@ def run(d, how, shares_memory):
 def test_fork(d):
     run(d, "fork", False)
     equal(d.refhist_json("status")["totals"]["forks"], COUNT, "forks")
-    contains(d.refhist("status"), f"the program forked {COUNT} times: what its children do is not seen", "status")
+    contains(d.refhist("status"), f"the program forked {COUNT} times: what its children do is not recorded", "status")
 
 
 # LLDB takes its breakpoints out of the parent's memory, too, until the child executes its program.

@@ -69,8 +69,8 @@ def test_the_birth(d):
 def test_wrong_arguments(d):
     contains(d.refhist_error("break-on-count"), "--above N", "no number")
     contains(d.refhist_error("break-on-count --above 0"), "1 or more", "zero")
-    contains(d.refhist_error("break-on-count --above 2 --after main"), "leave out --after", "with --after")
-    contains(d.refhist_error("break-on-event #x1"), "expected # and the number that a history prints", "no event")
+    contains(d.refhist_error("break-on-count --above 2 --after main"), "has no option --after", "with --after")
+    contains(d.refhist_error("break-on-event #x1"), "expected # and an event number from a history", "no event")
     contains(d.refhist_error("break-on-event #99999999"), "there is no event #99999999", "an event that is not there")
     contains(d.refhist_error("break-on-event --number 3"), "--object ADDR", "no object")
     contains(d.refhist_error("break-on-event --object 0x1000"), "--number N", "no number")

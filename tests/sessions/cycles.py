@@ -22,7 +22,7 @@ def the_cycle(d, groups, path, function):
     contains(cycle["suspects"][0]["function"], function, "where the cycle was closed")
     status, text = d.ending_command("refhist check --fail-on leak")
     equal(status, 23, text)
-    contains(text, "1 finding, 1 of a kind", "check")
+    contains(text, "1 finding, 1 failing the check", "check")
     return cycle
 
 

@@ -29,7 +29,7 @@ def test_every_object_has_birth_size_and_death(d):
     if IN_AGENT:
         matches(d.refhist("status"), r"followed: malloc \(by default\).*block", "status")
     else:
-        contains(d.refhist("status"), "no allocator is followed", "status")
+        contains(d.refhist("status"), "no allocator is tracked", "status")
 
 
 def test_switched_off(d):
@@ -42,7 +42,7 @@ def test_named(d):
     run_to_checkpoint(d)
     d.refhist("track malloc")
     lacks(allocators(d), "malloc", "by default")
-    contains(d.refhist("status"), "allocators followed: malloc", "status")
+    contains(d.refhist("status"), "allocators tracked: malloc", "status")
     lacks(d.refhist("status"), "malloc (by default)", "status")
 
 

@@ -23,7 +23,7 @@ def test_proposal_is_ready_to_use(d):
 def test_before_the_program_runs(d):
     text = d.refhist("discover 'conn*'")
     contains(text, "conn_get", "proposal")
-    contains(text, "only in the program itself", "what was not looked at")
+    contains(text, "only the program itself was searched", "what was not looked at")
     contains(text, 'count = "refs"', "the counter's name")
 
 

@@ -85,7 +85,7 @@ def test_refused(d):
     contains(d.refhist_error("explain"), "nothing was recorded", "before anything")
     run_to_end(d, "early")
     contains(d.refhist_error("explain 0123456789abcdef"), "no finding has the fingerprint", "unknown finding")
-    contains(d.refhist_error("explain --timeout 0"), "--timeout needs seconds", "no time")
+    contains(d.refhist_error("explain --timeout 0"), "--timeout must be 1 second", "no time")
     contains(d.refhist_error("explain 0x10"), "was never seen", "no object")
 
 
@@ -104,7 +104,7 @@ def test_another_course(d):
     run_to_end(d, "early", "other")
     text = d.refhist("explain")
     if "confirmed: missing put" not in text:
-        contains(text, "does not repeat itself", "report")
+        contains(text, "is not deterministic", "report")
 
 
 def test_follow(d):

@@ -5,7 +5,7 @@ import os
 from harness.checks import check, contains, equal, lacks, matches
 from harness.shapes import leaks, only
 
-FOLDED = "that died clean"
+FOLDED = "released cleanly"
 
 
 def begin(d, *arguments, extra=""):
@@ -58,7 +58,7 @@ def test_addresses_of_folded_objects(d):
     generation = dead[0]["generation"]
     check(generation > 20, f"generation {generation}")
     contains(d.refhist(dead[0]["address"]), f"{generation - 1} objects that lived at this address before", "history")
-    contains(d.refhist_error(f"{dead[0]['address']} --generation 1"), "counted by birthplace", "generation 1")
+    contains(d.refhist_error(f"{dead[0]['address']} --generation 1"), "summarized by birthplace", "generation 1")
 
 
 def test_suspect(d):
@@ -104,7 +104,7 @@ def test_more_events_than_are_listed(d):
     then = d.object("shared", f"--events 2 --at {seqs[6]}")
     equal([event["seq"] for event in then["events"]], [seqs[0], seqs[6]], "listed of an earlier moment")
     contains(d.refhist_error("shared --events some"), "--events needs a whole number, not some", "error")
-    contains(d.refhist_error("shared --events -1"), "--events needs a number of events, or all", "error")
+    contains(d.refhist_error("shared --events -1"), "--events must be a number of events or all", "error")
 
 
 def test_mistakes_after_folding(d):
@@ -161,7 +161,7 @@ def test_limit(d):
     check(status["totals"]["events"] > 2_000_000, f"{status['totals']['events']} events")
     check(status["memory_bytes"] < 12 << 20, f"{status['memory_bytes']} bytes of memory")
     check(status["totals"]["folded_objects"] > 100_000, f"{status['totals']['folded_objects']} objects folded")
-    contains(d.refhist("status"), "for the limit of 8.0 MiB", "status")
+    contains(d.refhist("status"), "because of the limit of 8.0 MiB", "status")
     found = [g for g in leaks(d) if g["verdict"] == "leak"]
     equal([(len(g["objects"]), g["suspects"][1]["function"]) for g in found], 2 * [(2, "close_one")], "leaks")
     check(found[0]["clean_siblings"] > 300_000, f"{found[0]['clean_siblings']} siblings")
@@ -169,8 +169,8 @@ def test_limit(d):
 
 
 def test_values_that_mean_nothing(d):
-    contains(d.refhist_error("set keep some"), "keep is all or live or suspect, not some", "keep")
+    contains(d.refhist_error("set keep some"), "keep must be all or live or suspect, not some", "keep")
     contains(d.refhist_error("set memory 10"), "a size of 1M or more", "memory")
     contains(d.refhist_error("set memory many"), "off or a size", "memory")
-    contains(d.refhist_error("track --keep nothing"), "keep is all", "track")
+    contains(d.refhist_error("track --keep nothing"), "keep must be all", "track")
     lacks(d.refhist("status"), "keep:", "status")

@@ -34,7 +34,7 @@ def test_leaks(d):
     number = d.break_at("checkpoint")
     for mib in (64, 128, 256, 512, 1024):
         stop_with(d, mib)
-        text = interrupted(d, "refhist leaks", "looking at what is reachable")
+        text = interrupted(d, "refhist leaks", "scanning for what is reachable")
         if "interrupted" in text:
             break
     contains(text, "interrupted", "what the command says")
@@ -53,7 +53,7 @@ def test_ctrl_c_does_not_last(d):
     d.track_conn()
     d.break_at("checkpoint")
     stop_with(d, 64)
-    press_during(d, "refhist leaks", "looking at what is reachable")
+    press_during(d, "refhist leaks", "scanning for what is reachable")
     d.cont()
     d.expect_exit(0)
     d.refhist("set progress seldom")
@@ -63,7 +63,7 @@ def test_ctrl_c_does_not_last(d):
 def test_discover(d):
     d.break_at("checkpoint")
     stop_with(d, 1)
-    text = interrupted(d, "refhist discover", "looking into")
+    text = interrupted(d, "refhist discover", "searching ")
     contains(text, "not every module was searched", "what the command says")
     contains(d.refhist("discover 'conn*'"), "conn_get", "the proposal afterwards")
     d.cont()
@@ -96,7 +96,7 @@ def test_every_part_is_told(d):
     d.refhist("set progress every-step")
     text = d.command("refhist track shared_ptr")
     reading = "reading the debug information of told"
-    for part in (f"{reading}: unit 1 of", f"{reading}: sorting what was found", "keeping what was read for the next session",
+    for part in (f"{reading}: unit 1 of", f"{reading}: sorting what was found", "caching what was read for the next session",
                  "looking for inlined copies"):
         contains(text, part, "what the command tells")
     d.load_program(d.program)

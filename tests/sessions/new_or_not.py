@@ -47,4 +47,4 @@ def test_one_that_existed_before_is_not_born(d):
 def test_only_a_birth_may_exist(d):
     text = FILE.replace('get = ["leaf_get"]', 'get = [{ function = "leaf_get", may_exist = true }]')
     answer = d.command(f"refhist track --probes {d.write_file('wrong.toml', text)}")
-    contains(answer, "'may_exist' is for init; get is about objects that exist", "the error")
+    contains(answer, "'may_exist' is for init only; get acts on objects that exist", "the error")

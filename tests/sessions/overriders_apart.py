@@ -10,7 +10,7 @@ def test_together_without_the_counter(d):
     d.track(f"--name thing {OPEN} --get '*::AddRef' --put '*::Release' --count m_refs")
     d.break_at("checkpoint")
     d.run()
-    contains(d.refhist("status"), "a family for each type tells them apart", "status")
+    contains(d.refhist("status"), "a family of its own for each type can track them", "status")
     every = objects(d, "--all")
     totals = role_totals(every)
     equal((len(every), totals["get"], totals["put"]), (3, d.printed("gets"), d.printed("puts")), "objects, gets and puts")

@@ -15,7 +15,7 @@ def test_every_object_has_birth_size_and_death(d):
     lives = objects(d, "--all")[:4]
     equal(roles(lives[0]), ["alloc", "init", "get", "put", "put", "free"], "roles")
     equal([o["size"] for o in lives], [48, 96, 48, 64], "sizes")
-    contains(d.refhist("status"), "allocators followed", "status")
+    contains(d.refhist("status"), "allocators tracked", "status")
     matches(d.refhist("status --sites"), r"session_own_malloc_O1 \w*malloc: agent, \d+ hits", "sites")
     d.cont()
     d.expect_exit(0)

@@ -52,7 +52,7 @@ def test_child_of_vfork_before_its_exec(d):
     d.track_conn()
     d.run("vfork-in-place")
     d.expect_exit(23)
-    told = "breakpoints out of a child made by vfork" in d.refhist("status")
+    told = "all breakpoints from a child made by vfork" in d.refhist("status")
     equal(told, d.name == "lldb", "a note")
     if d.backend == "breakpoint":
         equal(gets_and_puts(d), (0, 0) if d.name == "lldb" else (2, 2), "gets and puts")

@@ -29,7 +29,7 @@ def expect_stop_once(d, screen, status):
     """The stop with the leak told, then the end. In LLDB the end at once, and the leak by the events."""
     if d.name == "lldb":
         d.expect_exit(status)
-        contains(d.refhist("leaks"), "without a last look", "leaks after the end")
+        contains(d.refhist("leaks"), "before reachability was checked", "leaks after the end")
         equal(len(only(leaks(d), "groups")["objects"]), 1, "outstanding objects")
         return
     contains(screen, STOPPED, "screen")

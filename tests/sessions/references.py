@@ -60,7 +60,7 @@ def test_lost_reference(d):
     contains(text, "5 references, 1 not given back", "report")
     matches(text, r"item_get <- keep_slot \(references\.c:\d+\), kept in an array in \*peer\n      not given back\n")
     matches(text, r"item_get <- keep_reply \(.*\), kept in peer->reply\n      given back: #\d+ item_put <- peer_close \(.*\), from peer->reply\n")
-    contains(text, "learned from 7 objects that were released clean", "report")
+    contains(text, "learned from 7 objects that were released cleanly", "report")
 
 
 def test_places_in_the_history(d):
@@ -73,4 +73,4 @@ def test_places_in_the_history(d):
 
 def test_wrong_words(d):
     address = lost(d)
-    contains(d.refhist_error(f"{address} --references --at 1"), "--references is of the whole life", "error")
+    contains(d.refhist_error(f"{address} --references --at 1"), "--references covers the full history", "error")

@@ -61,7 +61,7 @@ def test_each_reference_is_one_event(d):
 def test_among_threads(d):
     track(d)
     to_checkpoint(d, "threads")
-    if "not exact among threads" in d.refhist("status"):
+    if "not exact with several threads" in d.refhist("status"):
         check(d.name == "lldb" and d.backend == "breakpoint", "only LLDB's breakpoints cannot tell")
         return
     check_totals(d)
@@ -90,7 +90,7 @@ def test_the_library_is_folded(d):
     contains(text, "<- copy_to(", "a get")
     folded = FOLDED.get(d.variant, FOLDED[""])
     check("<- std::" not in text and "<- boost::" not in text, f"a function of the library's is called the owner: {text}")
-    contains(d.refhist("circle --stacks"), "frames inside (--stacks full)", "stacks")
+    contains(d.refhist("circle --stacks"), "inner frames folded (--stacks full)", "stacks")
     contains(d.refhist("circle --stacks full"), folded, "full stacks")
     last = at(d, "circle")[0]["events"][-1]
     check(any(folded in function for function in functions(last)), "JSON folds nothing")

@@ -5,7 +5,7 @@ from harness.checks import IN_AGENT, check, contains, equal
 from harness.shapes import hits
 
 CALLS = 1_200
-TOLD = "1000 calls of tiny_get have stopped the program"
+TOLD = "1000 calls of tiny_get have each stopped the program"
 
 
 def run(d, calls):
@@ -27,4 +27,4 @@ def test_told_once(d):
 
 def test_few_calls(d):
     screen, _ = run(d, 500)
-    equal(screen.count("have stopped the program"), 0, "nothing is told")
+    equal(screen.count("have each stopped the program"), 0, "nothing is told")

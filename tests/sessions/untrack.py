@@ -25,7 +25,7 @@ def test_nothing_is_recorded_any_more(d):
     d.expect_exit(0)
     (kept,) = objects(d, "--all")
     equal((roles(kept), kept["state"]), (["init", "get"], "unknown"), "what was recorded stays")
-    contains(d.refhist(kept["address"]), "it lived when its family was untracked", "history")
+    contains(d.refhist(kept["address"]), "it was live when its family was untracked", "history")
     contains(d.refhist("status"), "conn (untracked): 2 events and 1 object kept", "status")
     equal([f["tracked"] for f in d.refhist_json("status")["families"]], [False], "tracked")
 
@@ -96,7 +96,7 @@ def test_wrong_names(d):
     contains(d.refhist_error("untrack con"), "did you mean conn?", "error")
     contains(d.refhist_error("untrack conn json_object"), "json_object is not tracked", "error")
     equal([f["name"] for f in d.refhist_json("status")["families"]], ["conn"], "families after the errors")
-    contains(d.refhist_error("untrack"), "untrack what?", "error")
+    contains(d.refhist_error("untrack"), "usage: refhist untrack FAMILY, or --all", "error")
     d.refhist("untrack conn")
     contains(d.refhist_error("untrack --all"), "nothing is tracked", "error")
 

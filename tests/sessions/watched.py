@@ -33,7 +33,7 @@ def test_a_fifth_is_refused(d):
     for expression in ("subject", "others[0]", "others[1]", "others[2]"):
         d.refhist(f"watch {expression}")
     contains(d.refhist_error("watch others[3]"), "no more watchpoints: refhist watch --delete ADDR", "the fifth")
-    contains(d.refhist_error("watch subject"), "is watched already", "twice")
+    contains(d.refhist_error("watch subject"), "is already watched", "twice")
     d.refhist("watch --delete others[0]")
     d.refhist("watch others[3]")
     d.refhist("watch --delete")

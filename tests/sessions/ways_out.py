@@ -6,7 +6,7 @@ from harness.checks import check, contains, equal, lacks
 from harness.shapes import check_findings, leaks, only
 
 PAGE = "--name page --init page_new --get page_get --put page_put --type 'struct page' --count refs"
-WAY = "this way out of"
+WAY = "this exit path of"
 
 
 def lost(d, mode):

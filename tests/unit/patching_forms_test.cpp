@@ -124,7 +124,7 @@ TEST_CASE("patching: rip-relative operands") {
     CHECK(why_not.find("more than 2 GiB") != std::string::npos);
   }
   SUBCASE("to itself, or with 32-bit addresses") {
-    CHECK(refused(Subject(Bytes{0x8b, 0x05, 0xfc, 0xff, 0xff, 0xff} + kRet)).find("refers to the covered") !=
+    CHECK(refused(Subject(Bytes{0x8b, 0x05, 0xfc, 0xff, 0xff, 0xff} + kRet)).find("refers to the patched") !=
           std::string::npos);
     CHECK(refused(Subject(Bytes{0x67, 0x8b, 0x05, 0x10, 0, 0, 0} + kRet)).find("32-bit") !=
           std::string::npos);
@@ -200,7 +200,7 @@ TEST_CASE("patching: branches among the covered instructions stay in the stub") 
     REQUIRE(half.patch);
     std::string why_not;
     CHECK(!relocate(*half.patch, kStub, &why_not));
-    CHECK(why_not.find("into an instruction") != std::string::npos);
+    CHECK(why_not.find("into the middle of an instruction") != std::string::npos);
   }
 }
 
@@ -311,7 +311,7 @@ TEST_CASE("patching: no stop of a step into the function lies inside the jump") 
   SUBCASE("or the site is left to a breakpoint") {
     Subject changes(Bytes{0x89, 0xf7, 0x90, 0x89, 0xf8} + kNops5 + kRet);  // mov edi,esi; nop; mov eax,edi
     changes.stops = {kEntry + 2};
-    CHECK(refused(changes).find("a step into it stops in the bytes of the jump") == 0);
+    CHECK(refused(changes).find("stepping into it would stop in the bytes of the jump") == 0);
   }
 }
 

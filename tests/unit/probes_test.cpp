@@ -296,7 +296,7 @@ TEST_CASE("an error names file, line, what is wrong and what is expected") {
         "mine.toml:4: unknown success 'nonzer' (did you mean nonzero?); expected always, nonzero, zero, "
         "nonnegative, truth");
   CHECK(parse_error(head + "get = [{ function = \"g\", may_exist = true }]\n") ==
-        "mine.toml:4: 'may_exist' is for init; get is about objects that exist");
+        "mine.toml:4: 'may_exist' is for init only; get acts on objects that exist");
   CHECK(parse_error(head + "get = [{ function = \"g\", pool = 7 }]\n") ==
         "mine.toml:4: pool = 7; expected 6 or less");
   CHECK(parse_error(head + "count_size = 3\ncount_offset = 0\nget = [\"g\"]\n") ==
@@ -307,7 +307,7 @@ TEST_CASE("an error names file, line, what is wrong and what is expected") {
   CHECK(parse_error(head + "get = [\"g\", \"g\"]\n") ==
         "mine.toml:4: 'g' is listed twice under get; expected it once");
   CHECK(parse_error(head + "get = [\"g\"]\n[[family]]\nname = \"conn\"\nget = [\"h\"]\n") ==
-        "mine.toml:5: family 'conn' is there already; expected another name");
+        "mine.toml:5: family 'conn' is already defined; expected another name");
   CHECK(parse_error("schema = 1\n[[family]]\nname = \"my conn\"\nget = [\"g\"]\n").find("mine.toml:3: ") ==
         0);
   CHECK(error_of([] { read_family_file("/nowhere/conn.toml"); }) ==

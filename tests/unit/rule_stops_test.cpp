@@ -124,7 +124,7 @@ TEST_CASE("a thread that runs past its breakpoint is stopped where it asks again
 
 TEST_CASE("a thread that cannot be sent anywhere is stopped where it asks") {
   RuleRun run(PoorPort::Lack::cannot_send);
-  check_stops(run, "ptrace cannot send it there");
+  check_stops(run, "ptrace cannot move the thread there");
 }
 
 }  // namespace refhist::test

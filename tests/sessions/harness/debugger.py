@@ -16,10 +16,10 @@ from .terminal import SessionEnded, Terminal
 
 
 # Why a site may be a breakpoint although the agent is wanted: the user's doing, or a function without room for a jump.
-EXCUSES = ("a thread stood", "a thread stands", "the program stopped in this function or near it",
-           "a thread is to stop in the bytes of its jump",
+EXCUSES = ("a thread was inside it", "a thread is at its entry", "the program stopped in this function or near it",
+           "a thread has to stop in the bytes of its jump",
            "the process is not on this machine", "too short",
-           "a stop rule looks at it, and by how much it changes the count differs")
+           "a stop rule checks it, and the amount by which it changes the count varies")
 
 
 class Debugger:
