@@ -1,6 +1,6 @@
 """break-on-count and break-on-event: before the get, at the very event."""
 
-from harness.checks import contains, equal, matches
+from harness.checks import contains, equal, lacks, matches
 from harness.shapes import objects
 
 
@@ -70,6 +70,8 @@ def test_wrong_arguments(d):
     contains(d.refhist_error("break-on-count"), "--above N", "no number")
     contains(d.refhist_error("break-on-count --above 0"), "1 or more", "zero")
     contains(d.refhist_error("break-on-count --above 2 --after main"), "has no option --after", "with --after")
+    for rule in ("break-on-put-to-zero", "break-on-count", "break-on-event"):
+        lacks(d.refhist(f"help {rule}"), "--after", f"help {rule}")
     contains(d.refhist_error("break-on-event #x1"), "expected # and an event number from a history", "no event")
     contains(d.refhist_error("break-on-event #99999999"), "there is no event #99999999", "an event that is not there")
     contains(d.refhist_error("break-on-event --number 3"), "--object ADDR", "no object")

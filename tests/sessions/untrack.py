@@ -1,7 +1,7 @@
 """untrack: nothing of the family is armed any more, what was recorded stays, the name is free (on the program of
 events.c)."""
 
-from harness.checks import contains, equal, lacks, matches
+from harness.checks import check, contains, equal, lacks, matches
 from harness.shapes import check_findings, objects, roles
 
 
@@ -72,7 +72,16 @@ def test_a_mistyped_family_that_waits(d):
 
 
 def test_a_shipped_group(d):
-    d.track("glib")
+    """Dozens of families: one line, and one for what is to be said of each of them."""
+    answer = d.track("glib")
+    matches(answer, r"tracking \d+ families of glib from the next run on\n")
+    equal(answer.count("tracking"), 1, "lines that say what is tracked")
+    check(answer.count("\n") <= 3, f"not one line for each family:\n{answer}")
+    d.break_at("main")
+    d.run()
+    told = [line for line in d.refhist("status").splitlines() if "was found" in line]
+    equal(len(told), 1, f"lines about families without functions: {told}")
+    matches(told[0], r"and \d+ more \(\d+ families\): none of their functions was found")
     lacks(d.refhist("untrack glib"), "conn", "answer")
     contains(d.refhist("status"), "nothing is tracked", "status")
 

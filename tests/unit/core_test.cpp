@@ -81,6 +81,11 @@ TEST_CASE("nearest names") {
   CHECK(edit_distance("abc", "xyz", 1) == 2);
 }
 
+TEST_CASE("of many words the first and how many more") {
+  CHECK(some_of({"a", "b"}, 2) == "a, b");
+  CHECK(some_of({"a", "b", "c", "d"}, 2) == "a, b and 2 more");
+}
+
 TEST_CASE("words of a command line") {
   CHECK(split_words("a 'b c' \"d e\" f\\ g") == std::vector<std::string>{"a", "b c", "d e", "f g"});
   CHECK(split_words("   ").empty());
