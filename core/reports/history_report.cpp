@@ -130,7 +130,8 @@ std::string stack_lines(SessionState& state, EventId id, Stacks how, const std::
   // What the user's function called is of interest: the frames inside of that are not.
   const std::size_t hidden = folded < 3 ? 0 : folded - 1;
   std::string text;
-  if (hidden != 0) text += fmt::format("{}... {} inner frames folded (--stacks full)\n", indent, hidden);
+  if (hidden != 0)
+    text += fmt::format("{}... {} folded (--stacks full)\n", indent, plural(hidden, "inner frame"));
   std::size_t number = 0;
   for (const NamedFrame& frame : state.namer.stack(event.stack)) {
     if (number++ < hidden) continue;
