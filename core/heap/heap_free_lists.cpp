@@ -28,6 +28,7 @@ bool HeapFreeLists::is_block(Address address, std::uint64_t chunk_size) {
          block->end() - block->begin() + kSizeField == chunk_size;
 }
 
+// A block that was freed twice makes a ring: its second turn ends the list.
 void HeapFreeLists::take_list(Address link, Address to_block, std::uint64_t chunk_size, std::size_t limit) {
   for (std::size_t n = 0; link != 0 && n < limit; ++n) {
     const Address block = link + to_block;
@@ -36,6 +37,7 @@ void HeapFreeLists::take_list(Address link, Address to_block, std::uint64_t chun
       if (why_not_.empty()) why_not_ = fmt::format("malloc's list of free blocks is broken at 0x{:x}", block);
       return;
     }
+    if (!map_.block_from(block)->live()) return;
     map_.block_from(block)->set_live(false);
     link = reveal(block, stored);
   }
