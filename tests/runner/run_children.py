@@ -207,7 +207,7 @@ def test_files(r):
 def test_one_baseline(r):
     base = ["--baseline", "base.json"]
     done, _, _ = forking(r, "crash", "3", options=[*base, "--update-baseline"])
-    contains(done.stderr, "base.json has 1 finding now", "report")
+    contains(done.stderr, "base.json now has 1 finding", "report")
     done, session, _ = forking(r, "crash", "3", options=base)
     equal((done.returncode, session["failing"]), (0, 0), f"status ({done.stderr})")
     lacks(done.stderr, "no longer found", "report")

@@ -338,7 +338,7 @@ def test_baseline(r):
     options = ["--track", CONN, "--baseline", "base.json", "--json", "s.json"]
     done = r.run([*options, "--update-baseline"], [r.program("siblings_O1")])
     equal(done.returncode, 0, f"status with --update-baseline ({done.stderr})")
-    contains(done.stderr, "base.json has 1 finding now", "report")
+    contains(done.stderr, "base.json now has 1 finding", "report")
     equal(r.run(options, [r.program("siblings_O1")]).returncode, 0, "status with the baseline")
     equal([f["status"] for f in r.read_json("s.json")["findings"]], ["known"], "findings")
     done = r.run(options, [r.program("leak_at_end_O1")])

@@ -25,7 +25,7 @@ def place_of(places, function):
 
 def test_diff(d):
     begin(d)
-    contains(d.refhist("snapshot start"), "snapshot start behind", "snapshot")
+    contains(d.refhist("snapshot start"), "snapshot start after", "snapshot")
     rounds(d, 3, snapshots=False)
     told = d.refhist_json("diff")
     kept = place_of(told["places"], "keep")

@@ -7,7 +7,7 @@ from harness.shapes import leaks, only
 def test_the_programs_own_type(d):
     text = d.refhist("track auto")
     contains(text, "shipped families, each as soon as its library is loaded", "the shipped ones")
-    contains(text, "tracking conn of session_siblings_O1: conn_new, conn_get, conn_put (names; ", "the program's own")
+    contains(text, "tracking conn in session_siblings_O1: conn_new, conn_get, conn_put (names match; ", "the program's own")
     d.refhist("break-on-leak")
     contains(d.run(), "3 objects leaked: 3 conn", "the line that says why")
     equal((len(only(leaks(d), "groups")["objects"])), 3, "leaked objects")

@@ -27,7 +27,7 @@ def test_every_object_has_birth_size_and_death(d):
     equal(roles(lives[0]), ["alloc", *whole, "free"] if IN_AGENT else whole, "roles")
     equal([o["size"] for o in lives], [48, 96, 48, 64] if IN_AGENT else [48] * 4, "sizes")
     if IN_AGENT:
-        matches(d.refhist("status"), r"followed: malloc \(by default\).*block", "status")
+        matches(d.refhist("status"), r"tracked: malloc \(by default\).*block", "status")
     else:
         contains(d.refhist("status"), "no allocator is tracked", "status")
 

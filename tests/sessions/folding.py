@@ -31,7 +31,7 @@ def test_live(d):
     equal(kept["objects"], 53, "objects in all")
     text = d.refhist("leaks")
     contains(text, f"{kept['folded_objects']} objects {FOLDED}", "leaks")
-    contains(text, "(set keep)", "leaks")
+    contains(text, "(because of set keep)", "leaks")
     contains(d.refhist("status"), "keep: live", "status")
     after = d.refhist_json("leaks")["leaks"]
     equal([(g["verdict"], g["clean_siblings"], g["suspects"], len(g["objects"])) for g in after],
