@@ -84,7 +84,7 @@ def check_start(checker, entry):
         ("show refhist", "Families are read from"),
         ("set refhist families-folder /nowhere", "/nowhere is not a folder"),
         ("print $refhist_count(16)", "= -1"),
-        ("print $refhist_count()", "wants one argument"),
+        ("print $refhist_count()", "takes one argument"),
         (f"source {entry}", ""),
     ):
         screen = checker.run(start, (command, loaded, "refhist help", command))

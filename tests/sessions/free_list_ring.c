@@ -7,7 +7,7 @@
 
 struct box {
   char text[32];
-  int refs;
+  volatile int refs;
 };
 
 __attribute__((noinline)) static struct box *box_new(void) {
