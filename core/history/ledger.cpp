@@ -440,9 +440,12 @@ Outcome Ledger::release(const Execution& execution) {
   const bool was_dead = history_.object(id).state == ObjectState::dead;
   if (!was_dead && execution.before) reconcile(id, execution, *execution.before);
   const Object& object = history_.object(id);
+  // The constructor of what std::make_shared was to make has thrown: nobody ever had a reference.
+  const bool abandoned =
+      execution.traits.control_blocks && object.born.valid() && object.last_event == object.born;
   if (object.freed) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was already freed"};
-  } else if (!was_dead && object.base_known && object.ledger > 0) {
+  } else if (!was_dead && !abandoned && object.base_known && object.ledger > 0) {
     finding = judge_release(id, execution);
   }
   outcome.object = id;
