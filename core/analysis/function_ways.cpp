@@ -428,7 +428,7 @@ Held FunctionWays::kept_where(Address at) {
     stores.insert(place);
   }
   if (stores.empty()) return passed ? Held::unknown : Held::local;
-  kept_on_some_paths_ = leaves_without(at, stores);
+  slot_.on_some_paths = leaves_without(at, stores);
   return Held::memory;
 }
 

@@ -32,7 +32,8 @@ struct Slot {
   /// From there to the place, one for each step: {16} is 16 bytes behind it, {16, 8} 8 bytes behind what is
   /// found there. Of a global variable the first one is an address in the file.
   std::vector<std::int64_t> steps;
-  bool exact = true;  ///< false: an unknown index was added
+  bool exact = true;           ///< false: an unknown index was added
+  bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
 };
 
 /// A way on which nothing is given back.
@@ -75,8 +76,6 @@ class FunctionWays {
   Held held(Address at, bool gives_back);
   /// Of what `held` has found to lie in memory.
   [[nodiscard]] const Slot& slot() const { return slot_; }
-  /// Of one that takes: the function may also leave without having stored the pointer there.
-  [[nodiscard]] bool kept_on_some_paths() const { return kept_on_some_paths_; }
   /// What a call that returns there enters; nothing for one through a pointer.
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
   /// All instructions that were read.
@@ -154,7 +153,6 @@ class FunctionWays {
   FunctionFacts facts_;
   Value reference_;
   Slot slot_;
-  bool kept_on_some_paths_ = false;
   bool one_reference_ = true;           // every put gives it back
   std::map<PlaceId, Address> results_;  // of calls, by where they return to
   std::map<PlaceId, Obtained> loads_;

@@ -180,7 +180,6 @@ WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, bool put) {
   FunctionWays ways({kept.module, here.ranges, here.begin, false, here.inlined, false, {}});
   kept.held = ways.held(in_file(frame, *here.loaded), put);
   kept.slot = ways.slot();
-  kept.on_some_paths = ways.kept_on_some_paths();
   if (kept.slot.from == Slot::From::result) kept.called = ways.called_before(kept.slot.behind);
   return kept;
 }
@@ -191,7 +190,7 @@ const SlotNames::Name& WaysOut::kept_in(const NamedFrame& frame, bool put) {
     kept.name = kept.held == Held::memory
                     ? slot_names_.name(kept.slot, *kept.module, kept.function, kept.called)
                     : SlotNames::Name();
-    kept.name->on_some_paths = kept.on_some_paths;
+    kept.name->on_some_paths = kept.slot.on_some_paths;
   }
   return *kept.name;
 }

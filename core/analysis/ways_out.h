@@ -91,7 +91,6 @@ class WaysOut {
   struct Kept {
     Held held = Held::unknown;
     Slot slot;
-    bool on_some_paths = false;
     const Module* module = nullptr;
     Address function = 0;                 ///< where it begins
     std::optional<Address> called;        ///< what `slot` is a result of

@@ -125,6 +125,11 @@ std::string order_of(const Arguments& arguments) {
   return order;
 }
 
+std::string tracked_line(const CommandContext& context, const std::string& what, std::size_t armed) {
+  return context.state.alive ? fmt::format("tracking {}: {} armed\n", what, plural(armed, "site"))
+                             : fmt::format("tracking {} from the next run on\n", what);
+}
+
 /// Notes that several families share stand once, with the first of their names.
 std::string shared_notes(const CommandContext& context, const std::vector<Tracker::Tracked>& all) {
   std::vector<std::pair<std::string, std::vector<std::string>>> shared;
@@ -161,18 +166,13 @@ std::string tracked_text(const CommandContext& context, const Arguments& argumen
   std::erase(from, kAuto);
   for (const std::string& file : arguments.all("--probes")) from.push_back(file);
   const std::string what = fmt::format("{} families of {}", all.size(), join(from, ", "));
-  text = context.state.alive ? fmt::format("tracking {}: {} armed\n", what, plural(armed, "site"))
-                             : fmt::format("tracking {} from the next run on\n", what);
-  return text + shared_notes(context, all);
+  return tracked_line(context, what, armed) + shared_notes(context, all);
 }
 
 }  // namespace
 
 std::string tracked_text(const CommandContext& context, const Tracker::Tracked& tracked) {
-  const std::string name = context.state.family_name(tracked.family);
-  std::string text = context.state.alive
-                         ? fmt::format("tracking {}: {} armed\n", name, plural(tracked.armed, "site"))
-                         : fmt::format("tracking {} from the next run on\n", name);
+  std::string text = tracked_line(context, context.state.family_name(tracked.family), tracked.armed);
   for (const std::string& note : tracked.notes) text += "  " + note + "\n";
   return text;
 }

@@ -160,10 +160,8 @@ std::string unarmed_copies(const SessionState& state, FamilyId family, const Eve
                                   : site.function);
   }
   if (copies.empty()) return {};
-  const std::size_t more = copies.size() > kNamed ? copies.size() - kNamed : 0;
-  copies.resize(copies.size() - more);
-  return fmt::format("; it may have happened in a copy that is not armed: {}{}", join(copies, ", "),
-                     more == 0 ? std::string() : fmt::format(" and {} more (refhist status --sites)", more));
+  return fmt::format("; it may have happened in a copy that is not armed: {}{}", some_of(copies, kNamed),
+                     copies.size() > kNamed ? " (refhist status --sites)" : "");
 }
 
 void add_unobserved(SessionState& state, const FindingFilter& filter, FindingList& all) {
@@ -286,11 +284,9 @@ std::string type_title(SessionState& state, FamilyId family, const std::vector<O
 std::string processes_text(const ReportedFinding& finding) {
   constexpr std::size_t kNamed = 5;
   if (finding.pids.empty()) return {};
-  std::string text = finding.pids.size() == 1 ? "process" : "processes";
-  for (std::size_t i = 0; i < std::min(kNamed, finding.pids.size()); ++i)
-    text += fmt::format("{} {}", i == 0 ? "" : ",", finding.pids[i]);
-  if (finding.pids.size() > kNamed) text += fmt::format(" and {} more", finding.pids.size() - kNamed);
-  return text;
+  std::vector<std::string> pids;
+  for (const auto pid : finding.pids) pids.push_back(std::to_string(pid));
+  return fmt::format("{} {}", pids.size() == 1 ? "process" : "processes", some_of(pids, kNamed));
 }
 
 std::vector<std::string> caveats(SessionState& state) {

@@ -423,9 +423,8 @@ void Tracker::watch_forks(DebuggerPort& port) {
     for (const char* name : {"_Fork", "fork"}) {
       for (const FunctionSymbol& function : module->module->functions_named(name)) {
         const Address address = function.address + module->bias;
-        if (stop_points_.has(address, StopPoint::fork) || !stop_points_.add(port, address, StopPoint::fork))
-          continue;
-        if (!inner) stop_points_.add(port, address, StopPoint::innermost_fork);
+        if (stop_points_.add(port, address, StopPoint::fork) && !inner)
+          stop_points_.add(port, address, StopPoint::innermost_fork);
       }
       inner = stop_points_.any(StopPoint::fork);
     }

@@ -28,15 +28,17 @@ class Walk {
   }
 
  private:
+  // `function`: null outside of all, and in an abstract instance, which has no code: its inlined entries are
+  // no copies. It may have a lambda whose code stands with its type in there.
   void inside(const Dwarf_Die& scope, const Dwarf_Die* function) {
     for_each_child(scope, [&](const Dwarf_Die& child) {
       progress_.entry();
       switch (die_tag(child)) {
         case DW_TAG_subprogram:
-          return subprogram(child);
+          return inside(child, has_code(child) ? &child : nullptr);
         case DW_TAG_inlined_subroutine: {
-          const auto origin = die_reference(child, DW_AT_abstract_origin);
-          if (origin && function != nullptr)
+          if (function == nullptr) return;
+          if (const auto origin = die_reference(child, DW_AT_abstract_origin))
             rows_.push_back({refs_.ref(*origin), refs_.ref(child), refs_.ref(*function)});
           return inside(child, &child);
         }
@@ -55,31 +57,8 @@ class Walk {
     });
   }
 
-  // Abstract instances have no code, so their inlined entries are no copies.
-  void subprogram(const Dwarf_Die& die) {
-    if (die_number(die, DW_AT_inline) || die_flag(die, DW_AT_declaration))
-      local_types(die);
-    else
-      inside(die, &die);
-  }
-
-  // What was inlined everywhere may have a lambda, whose code stands with its type in the abstract instance.
-  void local_types(const Dwarf_Die& scope) {
-    for_each_child(scope, [&](const Dwarf_Die& child) {
-      progress_.entry();
-      switch (die_tag(child)) {
-        case DW_TAG_subprogram:
-          return subprogram(child);
-        case DW_TAG_lexical_block:
-          return local_types(child);
-        case DW_TAG_structure_type:
-        case DW_TAG_class_type:
-        case DW_TAG_union_type:
-          return inside(child, nullptr);
-        default:
-          return;
-      }
-    });
+  static bool has_code(const Dwarf_Die& function) {
+    return !die_number(function, DW_AT_inline) && !die_flag(function, DW_AT_declaration);
   }
 
   DieRefs& refs_;
