@@ -8,11 +8,19 @@ namespace refhist {
 namespace {
 constexpr Address kSlot = 8;  // the return address
 
+// A later call from the same caller begins at the same place of the stack, but returns elsewhere.
 bool on_stack(const OpenCall& call, std::span<const RawFrame> frames) {
-  return std::any_of(frames.begin(), frames.end(), [&](const RawFrame& frame) {
-    if (call.copy_end != 0) return !frame.exact && call.copy_begin < frame.pc && frame.pc <= call.copy_end;
-    return frame.cfa != 0 ? frame.cfa == call.sp + kSlot : frame.pc == call.return_pc;
-  });
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const RawFrame& frame = frames[i];
+    if (call.copy_end != 0) {
+      if (!frame.exact && call.copy_begin < frame.pc && frame.pc <= call.copy_end) return true;
+    } else if (frame.cfa == 0) {
+      if (frame.pc == call.return_pc) return true;
+    } else if (frame.cfa == call.sp + kSlot) {
+      return i + 1 == frames.size() || frames[i + 1].pc == call.return_pc;
+    }
+  }
+  return false;
 }
 }  // namespace
 

@@ -34,6 +34,13 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+/// An unobserved change to zero, and then the object's memory goes: whoever freed it has written the last put
+/// out by hand. Nothing is left open.
+inline bool is_put_by_hand(const Event& change, const Event& next) {
+  return change.unobserved && change.after == 0 &&
+         (next.role == Role::free || next.role == Role::pool_destroy);
+}
+
 /// What events have in common.
 struct EventOrigin {
   SiteId site;

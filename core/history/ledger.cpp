@@ -406,8 +406,15 @@ Outcome Ledger::failed_try(const Execution& execution) {
   return outcome;
 }
 
-// Without a look at the counter, puts that nobody saw may explain the references.
+// Whoever has the only reference may give the memory back without a put: an error path, a constructor that
+// throws, a put written out by hand. A use after that is told as such. A finaliser has none: what is left
+// within the object's own last put was taken there. Without a look at the counter, puts that nobody saw may
+// explain the references.
 std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execution) const {
+  const EventId last = history_.object(id).last_event;
+  const bool in_own_put = (execution.around != nullptr && execution.around->inside_put(id)) ||
+                          (last.valid() && history_.event(last).during_death);
+  if (history_.object(id).ledger == 1 && !in_own_put) return std::nullopt;
   if (!execution.before && execution.traits.blind) return std::nullopt;
   const std::int64_t references = history_.object(id).ledger;
   const std::string what =
@@ -440,13 +447,12 @@ Outcome Ledger::release(const Execution& execution) {
   const bool was_dead = history_.object(id).state == ObjectState::dead;
   if (!was_dead && execution.before) reconcile(id, execution, *execution.before);
   const Object& object = history_.object(id);
-  // The constructor of what std::make_shared was to make has thrown: nobody ever had a reference.
-  const bool abandoned =
-      execution.traits.control_blocks && object.born.valid() && object.last_event == object.born;
   if (object.freed) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was already freed"};
-  } else if (!was_dead && !abandoned && object.base_known && object.ledger > 0) {
+  } else if (!was_dead && object.base_known && object.ledger > 0) {
     finding = judge_release(id, execution);
+    if (!finding && object.ledger == 1)
+      history_.set_note(id, "its memory was freed without its last put, while one reference was left");
   }
   outcome.object = id;
   outcome.event = record(id, execution, execution.before, execution.before, CountSource::derived);

@@ -25,7 +25,6 @@ struct FamilyTraits {
   bool revives = false;              ///< a get may find zero while the memory is not given back
   bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
   bool copies_unknown = false;       ///< no debug information tells whether there are inlined copies
-  bool control_blocks = false;       ///< of smart pointers: nobody frees one but their own code
 };
 
 /// The allocation that an object lies in, where the allocator is tracked.

@@ -171,7 +171,9 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, FindingLis
     const std::vector<std::pair<EventId, Event>> life = history.life_of(id);
     // Behind a loss, the change may be one of the lost events.
     const auto seen = std::find_if(life.begin(), life.end(), [&](const auto& step) {
-      return step.second.unobserved && !history.lost_before(step.first);
+      const auto* next = &step + 1;
+      const bool by_hand = next != life.data() + life.size() && is_put_by_hand(step.second, next->second);
+      return step.second.unobserved && !history.lost_before(step.first) && !by_hand;
     });
     if (seen == life.end()) continue;
     const auto& [event, change] = *seen;

@@ -125,7 +125,6 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   // Who begins at zero may stand at zero again, kept for another use: until its memory is given back, a get
   // is no mistake.
   tracked.traits.revives = tracked.family.revives || tracked.family.born <= 0;
-  tracked.traits.control_blocks = tracked.family.has_control_blocks();
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
     tracked.counter_note = elsewhere;

@@ -109,7 +109,8 @@ Firings HitHandler::judge(const Recorded& recorded, long tid) {
   const EventId earlier = state_.history.previous(object.last_event);
   const bool moved = earlier.valid() && state_.history.event(earlier).unobserved &&
                      !state_.history.lost_before(earlier) &&
-                     earlier.value + 1 == recorded.outcome.event.value;
+                     earlier.value + 1 == recorded.outcome.event.value &&
+                     !is_put_by_hand(state_.history.event(earlier), event);
   const auto fires = [&](const StopRule& rule, std::string what) {
     const bool counted = rule.kind == RuleKind::put_to_zero && recorded.before;
     firings.push_back(Firing{rule.number, std::move(what),

@@ -59,6 +59,7 @@ int main(int argc, char **argv) {
   free(behind);
   if (argc > 1 && std::strcmp(argv[1], "early-free") == 0) {
     subject = item_new(1);
+    item_get(subject);
     free(subject);
   }
   if (argc > 1 && std::strcmp(argv[1], "late-get") == 0) {

@@ -46,6 +46,7 @@ int main(void) {
   item_put(first);
   item_put(first);
   item_put(third);
+  item_get(kept);
   checkpoint();
   pool_destroy(pool);
   checkpoint();

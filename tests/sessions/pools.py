@@ -28,7 +28,7 @@ def test_objects_of_the_pool(d):
     d.break_at("checkpoint")
     d.run()
     kept = d.object("kept")
-    equal((roles(kept), kept["size"]), (["alloc", "init"], 16), "roles and size")
+    equal((roles(kept), kept["size"]), (["alloc", "init", "get"], 16), "roles and size")
     equal([o["address"] for o in objects(d)], [kept["address"]], "live objects")
 
 

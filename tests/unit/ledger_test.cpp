@@ -344,6 +344,20 @@ TEST_CASE("free while references are outstanding") {
   CHECK(verdict_of(f.release(2)) == Verdict::free_while_referenced);
 }
 
+TEST_CASE("whoever has the only reference may free the object") {
+  Fixture f;
+  f.init();
+  SUBCASE("as its counter says") { CHECK_FALSE(f.release(1).finding.has_value()); }
+  SUBCASE("as the events say") { CHECK_FALSE(f.release(std::nullopt).finding.has_value()); }
+  SUBCASE("and another one had given back its own") {
+    f.get(1);
+    f.put(2);
+    CHECK_FALSE(f.release(1).finding.has_value());
+  }
+  CHECK(f.newest().state == ObjectState::dead);
+  CHECK(verdict_of(f.put(0x5555)) == Verdict::use_after_free);
+}
+
 TEST_CASE("free is clean when the counter went to zero by an unarmed copy of put") {
   Fixture f;
   f.init();
@@ -354,6 +368,7 @@ TEST_CASE("free is clean when the counter went to zero by an unarmed copy of put
 TEST_CASE("free without a counter accuses only when no copy of put is unarmed") {
   Fixture f;
   f.init(Fixture::kAddress, std::nullopt);
+  f.get(std::nullopt);
   SUBCASE("all copies armed") {
     CHECK(verdict_of(f.release(std::nullopt)) == Verdict::free_while_referenced);
   }
@@ -485,9 +500,10 @@ TEST_CASE("births are in doubt as long as an object is incomplete") {
 TEST_CASE("free while referenced: the counter says so, or nothing can have been missed") {
   Fixture f;
   f.init();
+  f.get(1);
   SUBCASE("the counter was read") {
     f.traits.copies_unknown = true;
-    CHECK(verdict_of(f.release(1)) == Verdict::free_while_referenced);
+    CHECK(verdict_of(f.release(2)) == Verdict::free_while_referenced);
   }
   SUBCASE("every copy of the functions is known") {
     CHECK(verdict_of(f.release(std::nullopt)) == Verdict::free_while_referenced);
