@@ -592,12 +592,20 @@ void Recorder::give_back(ProgramContext& around, SiteId site, StackId stack, Add
     end = std::max(end, end_of(begin, std::max<std::uint64_t>(block->size, 1)));
   }
   allocations_.take_inside(begin, end);
-  for (const ObjectId id : history_.starting_in(begin, end)) {
+  std::vector<ObjectId> ending = history_.starting_in(begin, end);
+  std::erase_if(ending, [&](ObjectId id) {
     const Object& object = history_.object(id);
     const bool here =
         object.state == ObjectState::live || (object.state == ObjectState::dead && !object.freed);
-    if (!here || history_.newest_at(object.family, object.address) != id) continue;
-    const Execution execution = arrival_for(around, id, site, stack);
+    return !here || history_.newest_at(object.family, object.address) != id;
+  });
+  std::vector<std::size_t> of_family(ending.size() > 1 ? families_.size() : 0);
+  if (!of_family.empty()) {
+    for (const ObjectId id : ending) ++of_family[history_.object(id).family.index()];
+  }
+  for (const ObjectId id : ending) {
+    Execution execution = arrival_for(around, id, site, stack);
+    execution.among_others = !of_family.empty() && of_family[execution.family.index()] > 1;
     recorded.push_back(Recorded{site, execution.address, execution.before, ledger_.apply(execution)});
   }
 }

@@ -408,13 +408,13 @@ Outcome Ledger::failed_try(const Execution& execution) {
 
 // Whoever has the only reference may give the memory back without a put: an error path, a constructor that
 // throws, a put written out by hand. A use after that is told as such. A finaliser has none: what is left
-// within the object's own last put was taken there. Without a look at the counter, puts that nobody saw may
-// explain the references.
+// within the object's own last put was taken there. Objects that go together, with an arena, may have held
+// each other. Without a look at the counter, puts that nobody saw may explain the references.
 std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execution) const {
   const EventId last = history_.object(id).last_event;
   const bool in_own_put = (execution.around != nullptr && execution.around->inside_put(id)) ||
                           (last.valid() && history_.event(last).during_death);
-  if (history_.object(id).ledger == 1 && !in_own_put) return std::nullopt;
+  if (!in_own_put && (history_.object(id).ledger == 1 || execution.among_others)) return std::nullopt;
   if (!execution.before && execution.traits.blind) return std::nullopt;
   const std::int64_t references = history_.object(id).ledger;
   const std::string what =
@@ -453,6 +453,8 @@ Outcome Ledger::release(const Execution& execution) {
     finding = judge_release(id, execution);
     if (!finding && object.ledger == 1)
       history_.set_note(id, "its memory was freed without its last put, while one reference was left");
+    else if (!finding && execution.among_others)
+      history_.set_note(id, "its memory was freed together with other objects, while references were left");
   }
   outcome.object = id;
   outcome.event = record(id, execution, execution.before, execution.before, CountSource::derived);

@@ -68,13 +68,14 @@ struct Execution {
   ThreadIndex thread;
   std::uint64_t time_ns = 0;
   StackId stack;
-  Count before;             ///< counter at entry, when readable
-  Count after;              ///< counter at return, for calls that are watched to their return
-  std::int64_t amount = 1;  ///< references that a get takes or a put gives back
-  bool failed = false;      ///< try_get without success
-  bool may_exist = false;   ///< of init: an object with more references than a new one has is not born now
-  bool at_return = false;   ///< `after` speaks, not `before`
-  EventId first_inside;     ///< for calls watched to their return: the next event id at their entry
+  Count before;               ///< counter at entry, when readable
+  Count after;                ///< counter at return, for calls that are watched to their return
+  std::int64_t amount = 1;    ///< references that a get takes or a put gives back
+  bool failed = false;        ///< try_get without success
+  bool may_exist = false;     ///< of init: an object with more references than a new one has is not born now
+  bool among_others = false;  ///< of free: the block holds other objects of the family, too: an arena
+  bool at_return = false;     ///< `after` speaks, not `before`
+  EventId first_inside;       ///< for calls watched to their return: the next event id at their entry
   const EventContext* around = nullptr;  ///< null: nothing is in flight, nothing is known of the memory
 };
 

@@ -1,6 +1,7 @@
-// Whoever has the only reference to an object may give its memory back without a put: nobody else can miss it. So do
-// error paths, a put that is written out by hand, and a compiler's code behind a constructor that throws. "wrong": a
-// second reference is out, and its holder puts it afterwards.
+// Whoever has the only reference to an object may give its memory back without a put: nobody else can miss
+// it. So do error paths, a put that is written out by hand, and a compiler's code behind a constructor that
+// throws. An arena takes its objects along, which hold each other. "wrong": a second reference is out, and
+// its holder puts it afterwards.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +10,7 @@
 #define APART __attribute__((noinline))
 
 struct Sheet {
-  void *next;
+  Sheet *next;
   int refs;
   int number;
 };
@@ -39,12 +40,30 @@ APART Sheet *sheet_read(const char *text) {
 }
 
 // Whoever else has it is not asked.
-__attribute__((noipa)) static void give_back(void *memory) { std::free(memory); }
+static void (*volatile give_back)(void *) = std::free;
 
 // The put, written out by hand.
 APART void drop_all(Sheet **sheets, int count) {
   for (int i = 0; i < count; i++)
     if (sheets[i] != nullptr && --sheets[i]->refs == 0) std::free(sheets[i]);
+}
+
+APART Sheet *sheet_init(Sheet *sheet) {
+  sheet->next = nullptr;
+  sheet->refs = 1;
+  made++;
+  return sheet;
+}
+
+static void arena() {
+  Sheet *sheets = static_cast<Sheet *>(std::malloc(4 * sizeof *sheets));
+  for (int i = 0; i < 4; i++) {
+    sheet_init(&sheets[i]);
+    if (i == 0) continue;
+    sheets[i].next = &sheets[i - 1];
+    sheet_get(sheets[i].next);
+  }
+  std::free(sheets);
 }
 
 struct Counted {
@@ -91,6 +110,7 @@ int main(int argc, char **argv) {
   sheet_put(sheets[3]);
   drop_all(sheets, 6);
   streams();
+  arena();
   if (wrong) {
     Sheet *sheet = sheet_new(7);
     sheet_get(sheet);

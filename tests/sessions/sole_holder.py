@@ -3,7 +3,7 @@
 from harness.checks import check, equal
 from harness.shapes import check_findings, objects, verdicts
 
-SHEET = "--init sheet_new --get sheet_get --put sheet_put --count refs"
+SHEET = "--init sheet_new --init sheet_init --get sheet_get --put sheet_put --count refs"
 STREAM = "--name Counted --init Counted::Counted --get Counted::get --put Counted::put --count references"
 
 
@@ -19,7 +19,7 @@ def test_nobody_is_accused(d):
     track(d)
     d.run()
     d.expect_exit(0)
-    equal((d.printed("made"), d.printed("given")), (11, 7), "what the program made and gave back")
+    equal((d.printed("made"), d.printed("given")), (15, 7), "what the program made and gave back")
     equal({thing["state"] for thing in objects(d, "--all")}, {"dead"}, "states")
     equal(check_findings(d), (0, []), "exit status and findings")
 

@@ -42,6 +42,7 @@ class Fixture {
     execution.before = before;
     const Flying around({}, inside_put, fate);
     execution.around = &around;
+    execution.among_others = among_others;
     return ledger.apply(execution);
   }
   ObjectId newest_id() { return history.newest_at(FamilyId(0U), kAddress); }
@@ -53,6 +54,7 @@ class Fixture {
   FamilyTraits traits{false, true, 1, false};
   bool inside_put = false;  // of the events' thread
   std::vector<int> after_the_look;
+  bool among_others = false;
   bool may_exist = false;  // what a constructor returns
   MemoryFate fate = MemoryFate::unknown;
 
@@ -342,6 +344,15 @@ TEST_CASE("free while references are outstanding") {
   f.init();
   f.get(1);
   CHECK(verdict_of(f.release(2)) == Verdict::free_while_referenced);
+}
+
+TEST_CASE("objects that go together may have held each other") {
+  Fixture f;
+  f.init();
+  f.get(1);
+  f.among_others = true;
+  CHECK_FALSE(f.release(2).finding.has_value());
+  CHECK(f.newest().state == ObjectState::dead);
 }
 
 TEST_CASE("whoever has the only reference may free the object") {
