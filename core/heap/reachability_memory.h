@@ -19,6 +19,9 @@ enum class Backing {
   file,       ///< another file, which is not dragged into memory for the scan; may end before the mapping
 };
 
+/// Programs keep tags and counters in the 16 bits that an address of x86-64 leaves free at the upper end.
+constexpr std::uint64_t untagged(std::uint64_t word) { return word & 0x0000'ffff'ffff'ffff; }
+
 class ScanMemory {
  public:
   using Word = std::uint64_t;

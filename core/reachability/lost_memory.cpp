@@ -93,7 +93,8 @@ void LostMemory::sweep(HeapSpan& span, std::uint32_t node, AddressRange range) {
   }
   image_.words(span, range, [&](Address at, const Word* words, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-      if (wanted_.contains(words[i])) point(node, words[i], at + i * sizeof(Word));
+      const Address target = untagged(words[i]);
+      if (wanted_.contains(target)) point(node, target, at + i * sizeof(Word));
     }
   });
 }

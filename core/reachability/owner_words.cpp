@@ -6,6 +6,7 @@
 
 #include "heap/heap_walker.h"
 #include "heap/reachability_memory.h"
+#include "reachability/kernel_pointers.h"
 #include "reachability/reachability_layout.h"
 #include "reachability/reachability_places.h"
 #include "reachability/reachability_roots.h"
@@ -47,7 +48,8 @@ class OwnerScan {
     WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous));
     if (!heap.why_not.empty()) doubt("the heap could not be walked: " + heap.why_not);
     const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
-    const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), process_.threads());
+    const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), process_.threads(),
+                        kernel_pointers(process_.info()));
     if (!process_.why_not().empty()) doubt(process_.why_not());
     if (process_.running_threads() != 0) doubt("threads are running: what their registers hold is unknown");
     const HolderPlaces places(modules_, layout, roots, heap.map);
@@ -65,7 +67,8 @@ class OwnerScan {
   void look(AddressRange range, Backing backing, const HolderPlaces& places, HeapMap* heap) {
     memory_.each_piece(range, backing, [&](Address at, const ScanMemory::Word* words, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) {
-        if (object_.contains(words[i])) add(at + 8 * i, words[i], places, heap);
+        const Address target = untagged(words[i]);
+        if (object_.contains(target)) add(at + 8 * i, target, places, heap);
       }
     });
   }

@@ -8,6 +8,7 @@
 #include "heap/heap_image.h"
 #include "heap/heap_walker.h"
 #include "heap/reachability_memory.h"
+#include "reachability/kernel_pointers.h"
 #include "reachability/lost_memory.h"
 #include "reachability/reachability_exit.h"
 #include "reachability/reachability_layout.h"
@@ -64,7 +65,8 @@ class ReachabilityScan {
     result_.heap_why_not = heap.why_not;
     const std::vector<Address> unknown = cut_blocks(heap.map);
     const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
-    const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), threads());
+    const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), threads(),
+                        kernel_pointers(process_.info()));
     TrackedCells cells(blocks_, heap.map, readable(regions));
     HeapImage image(memory_, heap.map, options_.cache_bytes);
     mark(roots, unknown, heap.map, cells, image);

@@ -2,16 +2,17 @@
 // data and the heap, as LeakSanitizer does it: a word that points at an object or into it holds it.
 //
 // Roots are the general and vector registers of all threads, their stacks from 128 bytes below the stack
-// pointer up, writable data of all modules, thread-local storage, and every other writable mapping that is
-// not the allocator's. The heap of glibc's malloc (2.35 to 2.41, all arenas and mapped chunks) is understood
-// chunk by chunk: a chunk holds what it points at once it is reached itself, and a free chunk holds nothing.
-// Where a heap is not understood (another allocator, a chunk header overwritten) its memory is a root as a
-// whole: stale pointers may then make a leak look reachable, and heap_walked says so.
+// pointer up, writable data of all modules, thread-local storage, every other writable mapping that is not
+// the allocator's, and what the kernel keeps for the program (kernel_pointers.h). The heap of glibc's malloc
+// (2.35 to 2.41, all arenas and mapped chunks) is understood chunk by chunk: a chunk holds what it points at
+// once it is reached itself, and a free chunk holds nothing. Where a heap is not understood (another
+// allocator, a chunk header overwritten) its memory is a root as a whole: stale pointers may then make a leak
+// look reachable, and heap_walked says so.
 //
 // Limits. All but the first, and sizes that are given or guessed too small, can hide a leak but not invent
 // one:
 //   - a pointer is seen as an aligned word that points at the object or into it: not when it is stored
-//     unaligned, compressed, tagged in its upper bits, or mangled;
+//     unaligned, compressed, or mangled;
 //   - a word that is no pointer but has the value of one holds, and so does a stale pointer in a stack frame
 //     in use, in padding, in the stack of an ended thread of a static program, or in a free slot of a slab
 //     whose allocator is not followed (ReachOptions::cut): only the live tracked objects in such a slab hold

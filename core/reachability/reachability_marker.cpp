@@ -16,7 +16,9 @@ ReachabilityMarker::ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapI
       deferred_(image.window_count()),
       read_alone_(image.window_count()) {}
 
-void ReachabilityMarker::root_register(Address value, std::uint32_t index) { point(value, 0, index); }
+void ReachabilityMarker::root_register(Address value, std::uint32_t index) {
+  point(untagged(value), 0, index);
+}
 
 void ReachabilityMarker::root_objects(AddressRange range,
                                       const std::function<bool(const AddressRange&)>& is_variable) {
@@ -44,7 +46,8 @@ void ReachabilityMarker::root_words(Address at, const Word* words, std::size_t c
 
 void ReachabilityMarker::scan_words(Address at, const Word* words, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    if (words[i] - lowest_ < extent_) point(words[i], at + i * sizeof(Word));
+    const Address target = untagged(words[i]);
+    if (target - lowest_ < extent_) point(target, at + i * sizeof(Word));
   }
 }
 

@@ -41,12 +41,13 @@ AddressRange intersection(AddressRange a, AddressRange b) {
 }  // namespace
 
 RootSet::RootSet(const MemoryLayout& layout, HeapMap& heap, std::vector<ThreadBlock> blocks,
-                 std::vector<RootThread> threads)
+                 std::vector<RootThread> threads, const std::vector<RegisterRoot>& kernel)
     : blocks_(std::move(blocks)), threads_(std::move(threads)) {
   for (const ThreadBlock& block : blocks_) {
     if (block.cached) dead_.push_back(block.stack);
   }
   for (RootThread& thread : threads_) add_thread(layout, heap, thread);
+  registers_.insert(registers_.end(), kernel.begin(), kernel.end());
   add_ranges(layout, heap);
 }
 

@@ -23,6 +23,7 @@ struct RootThread {
   AddressRange stack;                 ///< the whole stack, clipped to writable memory; empty when unknown
 };
 
+/// A word outside the program's memory.
 struct RegisterRoot {
   Address value = 0;
   std::string where;  ///< "register rbx of thread 12"
@@ -35,9 +36,9 @@ struct RootRange {
 
 class RootSet {
  public:
-  /// Sets stack and stack_begin of the threads.
+  /// Sets stack and stack_begin of the threads. `kernel`: see kernel_pointers.h.
   RootSet(const MemoryLayout& layout, HeapMap& heap, std::vector<ThreadBlock> blocks,
-          std::vector<RootThread> threads);
+          std::vector<RootThread> threads, const std::vector<RegisterRoot>& kernel);
 
   /// Named data first: when several words hold an object, the first one found is shown.
   [[nodiscard]] const std::vector<RootRange>& ranges() const { return ranges_; }

@@ -1,4 +1,5 @@
 target_sources(refhist_core PRIVATE
+  reachability/kernel_pointers.cpp
   reachability/lost_memory.cpp
   reachability/owner_words.cpp
   reachability/reachability.cpp

@@ -208,6 +208,19 @@ TEST_CASE("interior pointers hold, a pointer behind the end does not") {
   }
 }
 
+TEST_CASE("pointers with tags at either end hold") {
+  CHECK(fates(Scene("tagged").stop().scan({0, 1, 2, 3, 4})) == "RRRRU");
+}
+
+TEST_CASE("the kernel holds what it is to give back with an event") {
+  Scene scene("kernel");
+  const ReachResult result = scene.stop().scan({0, 1, 2});
+  check_walked(result);
+  CHECK(fates(result) == "RRU");
+  CHECK(contains(result.objects[0].where, "epoll data for descriptor "));
+  CHECK(result.objects[1].where == "value of timer 0");
+}
+
 TEST_CASE("pointers in freed blocks hold nothing: tcache, fastbin, unsorted, large, rest of the heap") {
   Scene scene("freed");
   const ReachResult result = scene.stop().scan({0, 1, 2, 3, 4, 5});
