@@ -5,6 +5,7 @@
 #include "agent/agent_threads.h"
 #include "agent/event_clock.h"
 #include "agent/instructions.h"
+#include "agent/malloc_block.h"
 #include "agent/rule_watch.h"
 #include "agent/walker_shared.h"
 
@@ -214,9 +215,14 @@ __attribute__((always_inline)) inline uint8_t fill(const Activation& activation,
   __atomic_store_n(&record.flags, static_cast<uint8_t>(kCounting | truncated), __ATOMIC_RELAXED);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   const auto [moment, judged] = at_entry(activation.thread(), *site, record);
-  const uint8_t flags = truncated | judged | (moment.has_count ? kHasCount : 0);
+  uint8_t flags = truncated | judged | (moment.has_count ? kHasCount : 0);
   record.time = moment.time;
   record.count = moment.count;
+  if (site->freed_words[0] != 0 && plausible(object)) {
+    record.extra = word_of_block(object, site->freed_words[0]);
+    record.count = word_of_block(object, site->freed_words[1]);
+    flags |= kHasFreed;
+  }
   record.flags = flags;
   return flags;
 }

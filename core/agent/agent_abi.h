@@ -36,6 +36,7 @@ enum RecordFlag : uint8_t {
   kTruncated = 4,   ///< the stack is not whole
   kLastPut = 16,    ///< nobody else can change the counter, and this put takes it to zero
   kCounting = 32,   ///< not finished: all but count and time is there, and the counter is being read
+  kHasFreed = 64,   ///< `extra` and `count` are the words of a freed block that Site::freed_words names
   kCandidate = 8,   ///< a stop rule may want the program stopped here; the thread goes on to Config::stop
 };
 
@@ -110,6 +111,9 @@ struct Site {
   uint8_t by_frame_pointer;  ///< inlined: rbp points at the caller's rbp; sp_bias says nothing
   uint8_t compares;          ///< inlined: a compare-and-exchange
   uint8_t inlined;  ///< an instruction inside a function: the stub says where the counter is, and its operand
+  /// Of a block that is freed: which of its 8-byte words are recorded, counted from 1; 0 none. The first
+  /// is 0 only if both are.
+  uint16_t freed_words[2];
 };
 static_assert(sizeof(Site) == 88);
 

@@ -2,6 +2,7 @@
 
 #include "agent/event_clock.h"
 #include "agent/instructions.h"
+#include "agent/malloc_block.h"
 #include "agent/site_values.h"
 
 namespace refhist::agent {
@@ -14,15 +15,6 @@ constexpr unsigned kSleeps = 2000;  // of 100 us, after them: a thread inside ma
 constexpr unsigned kLongestHold = 20000;  // sleeps
 constexpr uint16_t kMostInside = 0xffff;
 constexpr uint64_t kLongestBlock = 4U << 20U;  // bytes that are searched for objects
-
-// The header that glibc's malloc puts before a block: its size, and flags in the lowest bits.
-uint64_t block_end(uint64_t block) {
-  constexpr uint64_t kFlags = 7;
-  constexpr uint64_t kMapped = 2;
-  const uint64_t header = *reinterpret_cast<const uint64_t*>(block - 8);
-  const uint64_t size = header & ~kFlags;
-  return block + size - ((header & kMapped) != 0 ? 16 : 8);
-}
 
 }  // namespace
 

@@ -461,6 +461,8 @@ bool AgentBackend::watches_any() const {
 
 void AgentBackend::describe_again() {
   std::vector<FamilyId> watched;
+  FreedWords& freed = agent_->replay->freed_words();
+  freed.choose(context_.families);
   for (const auto& [id, armed] : armed_) {
     const Site& site = context_.sites.get(id);
     const TrackedFamily& tracked = context_.families[site.family.index()];
@@ -468,6 +470,8 @@ void AgentBackend::describe_again() {
     described.sp_bias = armed.stub.sp_bias;
     described.by_frame_pointer = armed.stub.by_frame_pointer ? 1 : 0;
     described.tells_end = armed.tells_end ? 1 : 0;
+    if (frees_malloc_blocks(site, tracked, context_.modules))
+      std::copy(freed.numbers().begin(), freed.numbers().end(), described.freed_words);
     std::array<std::uint8_t, sizeof described> bytes;
     std::memcpy(bytes.data(), &described, sizeof described);
     for (CodePiece& piece : agent_->loaded.pieces) {

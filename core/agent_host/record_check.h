@@ -20,8 +20,8 @@ class RecordCheck {
   }
 
  private:
-  static constexpr std::uint8_t kFlags =
-      agent::kHasCount | agent::kHasPointed | agent::kTruncated | agent::kLastPut | agent::kCandidate;
+  static constexpr std::uint8_t kFlags = agent::kHasCount | agent::kHasPointed | agent::kHasFreed |
+                                         agent::kTruncated | agent::kLastPut | agent::kCandidate;
   /// Time stamps by which two processors differ at most: a second or so.
   static constexpr std::uint64_t kApart = std::uint64_t{1} << 32U;
 

@@ -31,13 +31,14 @@ class RecordView final : public ProgramView {
  public:
   /// `counted`: the object whose counter the record has.
   RecordView(const RecordBatch& batch, const agent::Record& record, Address counted, std::uint64_t time_ns,
-             const RecordedStack& stack, const Replay::MemoryReader& memory)
+             const RecordedStack& stack, const Replay::MemoryReader& memory, const FreedWords& freed)
       : batch_(batch),
         record_(record),
         counted_(counted),
         time_ns_(time_ns),
         stack_(stack),
-        memory_(memory) {}
+        memory_(memory),
+        freed_(freed) {}
 
   [[nodiscard]] std::optional<Registers> registers(long) const override { return std::nullopt; }
   [[nodiscard]] bool read_word(Address address, Address& word) const override {
@@ -56,6 +57,8 @@ class RecordView final : public ProgramView {
                                  Address object) const override {
     if ((record_.flags & agent::kHasCount) != 0 && object == counted_)
       return ProgramAccess::count_from(record_.count, place, spec);
+    if (const auto bytes = freed_.bytes_at(record_, object + place.offset - record_.object, place.size))
+      return ProgramAccess::count_from(*bytes, place, spec);
     // The thread waits in this call for the debugger's answer: an object in memory that it frees is still
     // there.
     const bool waits = record_.kind == agent::RecordKind::entry && (record_.flags & agent::kCandidate) != 0;
@@ -82,6 +85,7 @@ class RecordView final : public ProgramView {
   std::uint64_t time_ns_;
   const RecordedStack& stack_;
   const Replay::MemoryReader& memory_;
+  const FreedWords& freed_;
 };
 
 Registers entry_registers(const Site& site, const agent::Record& record) {
@@ -223,7 +227,7 @@ const std::vector<Recorded>& Replay::apply(const RecordBatch& batch, const agent
   const SiteId id(record.site);
   const Site& site = sites_.get(id);
   const RecordView view(batch, record, counted_object(site, record), clock_.nanoseconds(record.time),
-                        *way->stack, memory_);
+                        *way->stack, memory_, freed_words_);
   if (record.kind == agent::RecordKind::returned) {
     Registers registers;
     registers[kRip] = record.return_pc;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent_host/event_drain.h"
+#include "agent_host/freed_words.h"
 #include "events/recorder.h"
 #include "sites/site_table.h"
 #include "symbols/module_map.h"
@@ -49,6 +50,8 @@ class Replay {
   [[nodiscard]] bool expects(SiteId site) const {
     return site.index() < expected_.size() && expected_[site.index()];
   }
+  /// Of what the agent is told to record from now on.
+  [[nodiscard]] FreedWords& freed_words() { return freed_words_; }
   /// Records that name a site or a stack that is none: they were not believed.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
   /// What the recorder made of it: valid until the next call.
@@ -77,6 +80,7 @@ class Replay {
   [[nodiscard]] bool is_ordinary_change(const agent::Record& record, const Site& site) const;
   bool apply_ordinary(const RecordBatch& batch, const agent::Record& record, CachedCall& way);
 
+  FreedWords freed_words_;
   Recorder& recorder_;
   SiteTable& sites_;
   const ModuleMap& modules_;

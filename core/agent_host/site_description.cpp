@@ -87,22 +87,32 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
   return described;
 }
 
-bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules) {
-  const agent::Effect effect = effect_of(site, tracked.family.allocator);
-  const bool gives_back = effect == agent::Effect::free_block || effect == agent::Effect::move_block;
-  if (!gives_back || (effect == agent::Effect::free_block && site.size_argument != 0)) return true;
-  const auto is_libc = [](const LoadedModule& module) {
-    return file_name(module.module->path()).starts_with("libc.");
-  };
-  // Blocks of the C library's malloc bear their size, and operator delete is given such blocks.
-  const LoadedModule* module = modules.get(site.module);
-  if (!is_libc(*module) && !site.function.starts_with("operator delete")) return false;
+namespace {
+bool is_libc(const LoadedModule& module) { return file_name(module.module->path()).starts_with("libc."); }
+
+bool has_other_malloc(const ModuleMap& modules) {
   const std::vector<const LoadedModule*> loaded = modules.loaded();
-  return std::none_of(loaded.begin(), loaded.end(), [&](const LoadedModule* other) {
+  return std::any_of(loaded.begin(), loaded.end(), [](const LoadedModule* other) {
     const auto named = other->module->functions_named("malloc");
     return !is_libc(*other) && std::any_of(named.begin(), named.end(),
                                            [](const FunctionSymbol& function) { return function.exported; });
   });
+}
+}  // namespace
+
+bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules) {
+  const agent::Effect effect = effect_of(site, tracked.family.allocator);
+  const bool gives_back = effect == agent::Effect::free_block || effect == agent::Effect::move_block;
+  if (!gives_back || (effect == agent::Effect::free_block && site.size_argument != 0)) return true;
+  // Blocks of the C library's malloc bear their size, and operator delete is given such blocks.
+  const bool known = is_libc(*modules.get(site.module)) || site.function.starts_with("operator delete");
+  return known && !has_other_malloc(modules);
+}
+
+bool frees_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules) {
+  const agent::Effect effect = effect_of(site, tracked.family.allocator);
+  return effect == agent::Effect::free_block && site.size_argument == 0 &&
+         is_libc(*modules.get(site.module)) && !has_other_malloc(modules);
 }
 
 }  // namespace refhist

@@ -16,4 +16,7 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
 /// that give none back.
 bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
 
+/// It gives back memory of the C library's malloc, and nothing tells its size beside the block's header.
+bool frees_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
+
 }  // namespace refhist

@@ -10,6 +10,7 @@ target_sources(refhist_core PRIVATE
   agent_host/detached_process.cpp
   agent_host/event_drain.cpp
   agent_host/frame_writer.cpp
+  agent_host/freed_words.cpp
   agent_host/process_layout.cpp
   agent_host/program_calls.cpp
   agent_host/record_batch.cpp

@@ -12,11 +12,12 @@ namespace {
 constexpr std::size_t kMostPaired = 200;  // of an object: the time goes with their third power
 constexpr std::size_t kMostRead = 10000;
 constexpr int kLearnRounds = 3;
-constexpr double kNever = 30;       // a put that came before the get
-constexpr double kUnanswered = 40;  // a put that answers nothing: only where there are more puts than gets
-constexpr double kNewPut = 3;       // of one too many: by a function that gave back none of the kind before
-constexpr double kApart = 0.02;     // what lies between counts little: it decides among equals
-constexpr double kNewPlace = 0.5;   // a call of the same kind elsewhere was given back, never one from here
+constexpr double kNever = 30;         // a put that came before the get
+constexpr double kUnanswered = 40;    // a put that answers nothing: only where there are more puts than gets
+constexpr double kNewPut = 3;         // of one too many: by a function that gave back none of the kind before
+constexpr double kNewPutPlace = 1.5;  // of one too many: where nothing was ever given back before
+constexpr double kApart = 0.02;       // what lies between counts little: it decides among equals
+constexpr double kNewPlace = 0.5;     // a call of the same kind elsewhere was given back, never one from here
 
 // How likely a put answers a get before anything was learned.
 constexpr double kSameCall = 0.9;   // by the same function in the same call
@@ -190,17 +191,27 @@ double EventPairs::cost(const Model& model, const Call& get, const Call& put) {
   return -std::log(of_get) - std::log(at_place) + (get.first ? -apart : apart) + (elsewhere ? kNewPlace : 0);
 }
 
-std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life) {
+std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life, std::size_t more) {
   std::vector<std::vector<double>> costs(life.puts.size());
-  const bool too_many = life.puts.size() > life.gets.size();
+  const bool too_many = life.puts.size() + more > life.gets.size();
   for (std::size_t row = 0; row < life.puts.size(); ++row) {
     const Call& put = life.puts[row];
     const bool is_new = too_many && !model.puts.contains(put.kind);
-    for (const Call& get : life.gets)
-      costs[row].push_back(cost(model, get, put) + (is_new && model.gets.contains(get.kind) ? kNewPut : 0));
+    const bool new_place = too_many && !model.put_places.contains(put.path->steps.front().pc);
+    for (const Call& get : life.gets) {
+      const bool known = model.gets.contains(get.kind);
+      const double more_likely = is_new ? kNewPut : new_place ? kNewPutPlace : 0;
+      costs[row].push_back(cost(model, get, put) + (known ? more_likely : 0));
+    }
     costs[row].resize(life.gets.size() + life.puts.size(), kUnanswered);
   }
-  return cheapest_assignment(costs);
+  for (; more > 0 && !life.puts.empty(); --more) {
+    costs.emplace_back(life.gets.size(), 0);
+    costs.back().resize(costs.front().size(), kUnanswered);
+  }
+  std::vector<std::size_t> answers = cheapest_assignment(costs);
+  answers.resize(life.puts.size());
+  return answers;
 }
 
 EventPairs::Model EventPairs::learn(const std::vector<std::pair<Life, double>>& lives, const Model& before) {
@@ -242,14 +253,19 @@ const EventPairs::Model& EventPairs::model_of(const ReferencePairs::Subject& sub
   return entry->second = std::move(model);
 }
 
-// Of several puts by one call of a function, the first ones are those that had a reference to give back.
-void EventPairs::leave_last_of_equals(const Life& life, std::vector<std::size_t>& answers) {
+// Of several puts by one call of a function, the first ones are those that had a reference to give back:
+// unless such a one is never given back there.
+void EventPairs::leave_last_of_equals(const Model& model, const Life& life,
+                                      std::vector<std::size_t>& answers) {
+  const auto usual = [&](std::size_t put) {
+    return model.put_places.contains(life.puts[put].path->steps.front().pc);
+  };
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i] < life.gets.size()) continue;
     for (std::size_t later = answers.size() - 1; later > i; --later) {
       const auto relation = CallPaths::relation(*life.puts[i].path, *life.puts[later].path);
       const bool equal = relation && relation->same_call && relation->get == 0 && relation->put == 0;
-      if (!equal || answers[later] >= life.gets.size()) continue;
+      if (!equal || answers[later] >= life.gets.size() || (!usual(i) && usual(later))) continue;
       std::swap(answers[i], answers[later]);
       break;
     }
@@ -261,7 +277,7 @@ std::optional<EventPairs::References> EventPairs::references(ObjectId id) {
   if (!life) return std::nullopt;
   const Model& model = model_of(pairs_.subject_of(id));
   std::vector<std::size_t> answers = match(model, *life);
-  leave_last_of_equals(*life, answers);
+  leave_last_of_equals(model, *life, answers);
   References references;
   references.at_once = life->at_once;
   references.learned_from = model.lives;
@@ -275,6 +291,22 @@ std::optional<EventPairs::References> EventPairs::references(ObjectId id) {
     }
   }
   return references;
+}
+
+std::optional<EventId> EventPairs::put_for_another(ObjectId id) {
+  const EventId died = history_.object(id).died;
+  auto life = life_of(id);
+  if (!life || !died.valid()) return std::nullopt;
+  const auto later = [&](const Call& call) { return call.id.valid() && died < call.id; };
+  std::erase_if(life->gets, later);
+  std::erase_if(life->puts, later);
+  const Model& model = model_of(pairs_.subject_of(id));
+  std::vector<std::size_t> answers = match(model, *life, 1);
+  leave_last_of_equals(model, *life, answers);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] >= life->gets.size()) return life->puts[i].id;
+  }
+  return std::nullopt;
 }
 
 std::optional<EventPairs::Unpaired> EventPairs::unpaired(ObjectId id) {

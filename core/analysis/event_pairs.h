@@ -39,6 +39,9 @@ class EventPairs {
   };
   /// Nothing when the object has too many events, or some that are only counted.
   std::optional<Unpaired> unpaired(ObjectId id);
+  /// The put that took the last reference of one that was used afterwards, though every put has its get:
+  /// whoever used it had a reference. Nothing when the object did not end, and as `unpaired`.
+  std::optional<EventId> put_for_another(ObjectId id);
   /// A reference, and what became of it.
   struct Reference {
     EventId taken;       ///< invalid: from before the object was first seen
@@ -106,8 +109,9 @@ class EventPairs {
   static void take_out_told_twice(const Object& object, bool born_here, std::size_t born, Life& life);
   std::uint32_t kind_of(const CallPath& path, Role role);
   /// Of each put, its get; none where it is no less than gets.size().
-  std::vector<std::size_t> match(const Model& model, const Life& life);
-  static void leave_last_of_equals(const Life& life, std::vector<std::size_t>& answers);
+  /// `more`: references that are still to be given back by somebody.
+  std::vector<std::size_t> match(const Model& model, const Life& life, std::size_t more = 0);
+  static void leave_last_of_equals(const Model& model, const Life& life, std::vector<std::size_t>& answers);
   double cost(const Model& model, const Call& get, const Call& put);
   static double same_holder(const Call& get, const Call& put,
                             const std::optional<CallPaths::Relation>& relation);

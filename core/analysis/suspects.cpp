@@ -424,6 +424,11 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
       const Event event = history_.event(put);
       add_extra_put(event, owners_.of(event).place, suspects);
     }
+    if (!left->given_back.empty()) return suspects;
+    if (const auto put = event_pairs_.put_for_another(id)) {
+      const Event event = history_.event(*put);
+      add_extra_put(event, owners_.of(event).place, suspects);
+    }
     return suspects;
   }
   for (const auto& [function, times] : pairs_.unpaired(pairs_.subject_of(id), taken, given_back).given_back) {

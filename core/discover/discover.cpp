@@ -54,6 +54,7 @@ class ModuleSearch {
   std::optional<ProvenPair> prove(const NamePair& names);
   /// False when debug information says that the two take different types; `type` is what they take.
   bool signatures_agree(const NamePair& names, const CounterEvidence& counter, std::string& type);
+  [[nodiscard]] bool is_bit_field(const std::string& type, std::int64_t offset) const;
   std::string pointee(std::size_t candidate, unsigned argument);
 
   Proposal propose(const std::vector<ProvenPair>& pairs);
@@ -150,13 +151,26 @@ bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence
          without_struct(result) == without_struct(type);
 }
 
+// Its neighbours in the word would be taken for references.
+bool ModuleSearch::is_bit_field(const std::string& type, std::int64_t offset) const {
+  const std::string path =
+      type.empty() ? std::string() : module_.member_at(type, static_cast<std::uint64_t>(offset));
+  try {
+    if (!path.empty()) static_cast<void>(module_.member(type, path));
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
 std::optional<ProvenPair> ModuleSearch::prove(const NamePair& names) {
   const bool sure = names.certainty == Certainty::sure;
   const auto counter = find_counter(walked(names.get), walked(names.put), sure);
   if (!counter) return std::nullopt;
   if (names.certainty == Certainty::copies && may_return_new_object(walked(names.get))) return std::nullopt;
   ProvenPair pair{names, *counter, ""};
-  if (!signatures_agree(names, *counter, pair.type)) return std::nullopt;
+  if (!signatures_agree(names, *counter, pair.type) || is_bit_field(pair.type, counter->offset))
+    return std::nullopt;
   // That an operand of a copy means the object is only likely: both must take the same type.
   const bool inlined = candidates_[names.get].inlined || candidates_[names.put].inlined;
   if (inlined && pair.type.empty()) return std::nullopt;

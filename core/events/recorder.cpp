@@ -34,6 +34,10 @@ std::optional<Role> role_of_change(const Site& site, std::int64_t delta, std::in
   return delta > 0 ? Role::get : Role::put;
 }
 
+bool stores_blindly(const CounterInstruction& instruction) {
+  return instruction.kind == CounterInstruction::Kind::store && !instruction.opaque && !instruction.told_step;
+}
+
 bool covers(const Site& site, Address return_pc) {
   return site.armed && site.address < return_pc && return_pc <= site.address + site.size;
 }
@@ -302,12 +306,13 @@ FamilyId Recorder::allocator_of(ObjectId id) const {
   return allocator;
 }
 
-Execution Recorder::make_arrival(const ProgramContext& around, FamilyId family, SiteId id, Address object) {
+Execution Recorder::make_arrival(const ProgramContext& around, FamilyId family, SiteId id, Address object,
+                                 std::optional<Role> role) {
   Execution execution;
   execution.family = family;
   execution.traits = families_[family.index()].traits;
   execution.site = id;
-  execution.role = sites_.get(id).role;
+  execution.role = role.value_or(sites_.get(id).role);
   execution.address = object;
   execution.size = families_[family.index()].object_size;
   execution.thread = thread_index(around.access, around.tid);
@@ -441,6 +446,15 @@ void Recorder::on_counter_change(const ProgramView& access, long tid, const Regi
   }
 }
 
+// Of a birth and what comes right after it, compilers make one store, over memory that holds no count yet.
+bool Recorder::continues_count(const ProgramContext& around, FamilyId family, const Call& call,
+                               std::int64_t delta) const {
+  const ObjectId id = history_.newest_at(family, call.object);
+  if (id.valid() && history_.object(id).state == ObjectState::live) return true;
+  return (delta == 1 || delta == -1) &&
+         around.memory_fate(family, call.object) != MemoryFate::handed_out_again;
+}
+
 void Recorder::change_count(const ProgramView& access, long tid, const Registers& registers,
                             const CounterStep& step, const Site& site, std::vector<Recorded>& recorded) {
   const TrackedFamily& tracked = families_[site.family.index()];
@@ -450,12 +464,17 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
                                      tracked.family.counter);
   };
   const Address object = step.operand + instruction.within - tracked.counter->offset;
-  ThreadCalls& thread = calls_.thread(tid);
   Call call{step.site, object, step.sp, site.address + 1, count(step.before)};
   const std::int64_t after = instruction.opaque ? tracked.family.born : count(step.after);
   const std::int64_t delta = after - *call.before;
-  const auto role = role_of_change(site, delta, after, tracked.family.born);
+  std::optional<Role> role = role_of_change(site, delta, after, tracked.family.born);
   if (!role) return;
+  ThreadCalls& thread = calls_.thread(tid);
+  ProgramContext around(*this, access, thread.tid);
+  const bool joined =
+      role != Role::init && stores_blindly(instruction) && !continues_count(around, site.family, call, delta);
+  if (joined) role = Role::init;
+  if (joined && after < std::min<std::int64_t>(tracked.family.born, 1)) return;
   if (excluded(call.return_pc)) {
     ++excluded_calls_;
     if (role != Role::init) ledger_.adjust(site.family, call.object, delta);
@@ -463,10 +482,12 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
   }
   if (role != Role::init && part_of_outer_call(thread, call)) return;
   const StackId stack = enter(access, thread, registers, call.sp);
-  ProgramContext around(*this, access, thread.tid);
-  Execution execution = make_arrival(around, site.family, call.site, call.object);
+  Execution execution = make_arrival(around, site.family, call.site, call.object, role);
   execution.stack = stack;
-  execution.role = *role;
+  if (joined) {
+    execution.after = after;
+    execution.at_return = true;
+  }
   if (role != Role::init) {
     if (!step.past || agrees(site.family, call)) execution.before = call.before;
     settle(around, execution, execution.before);

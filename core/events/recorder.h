@@ -148,6 +148,8 @@ class Recorder {
                        std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
   void change_count(const ProgramView& access, long tid, const Registers& registers, const CounterStep& step,
                     const Site& site, std::vector<Recorded>& recorded);
+  [[nodiscard]] bool continues_count(const ProgramContext& around, FamilyId family, const Call& call,
+                                     std::int64_t delta) const;
   /// The ledger says what the counter did before the call.
   [[nodiscard]] bool agrees(FamilyId family, const Call& call) const;
   void attempted(const ProgramView& access, long tid, const Registers& registers, const PendingCall& call,
@@ -174,7 +176,8 @@ class Recorder {
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   /// The allocator family that its memory came from or went back to; invalid when none is known.
   [[nodiscard]] FamilyId allocator_of(ObjectId id) const;
-  Execution make_arrival(const ProgramContext& around, FamilyId family, SiteId id, Address object);
+  Execution make_arrival(const ProgramContext& around, FamilyId family, SiteId id, Address object,
+                         std::optional<Role> role = std::nullopt);
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
   void finish(ProgramContext& around, const PendingCall& call, Address result,
               std::vector<Recorded>& recorded);

@@ -406,15 +406,22 @@ Outcome Ledger::failed_try(const Execution& execution) {
   return outcome;
 }
 
+bool Ledger::used_in_own_death(ObjectId id) const {
+  constexpr int kMost = 32;  // events
+  EventId at = history_.object(id).last_event;
+  for (int i = 0; i < kMost && at.valid(); ++i, at = history_.previous(at)) {
+    if (history_.event(at).during_death) return true;
+  }
+  return false;
+}
+
 // Whoever has the only reference may give the memory back without a put: an error path, a constructor that
 // throws, a put written out by hand. A use after that is told as such. A finaliser has none: what is left
 // within the object's own last put was taken there. Objects that go together, with an arena, may have held
 // each other. Without a look at the counter, puts that nobody saw may explain the references.
 std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execution) const {
-  const EventId last = history_.object(id).last_event;
-  const bool in_own_put = (execution.around != nullptr && execution.around->inside_put(id)) ||
-                          (last.valid() && history_.event(last).during_death);
-  if (!in_own_put && (history_.object(id).ledger == 1 || execution.among_others)) return std::nullopt;
+  const bool may_go = history_.object(id).ledger == 1 || execution.among_others;
+  if (may_go && !used_in_own_death(id)) return std::nullopt;
   if (!execution.before && execution.traits.blind) return std::nullopt;
   const std::int64_t references = history_.object(id).ledger;
   const std::string what =

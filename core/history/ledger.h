@@ -130,6 +130,8 @@ class Ledger {
   /// object.
   std::optional<Finding> judge_dead(ObjectId id, const Execution& execution, bool& reborn,
                                     bool& during_death);
+  /// Of late, its finaliser has taken a reference, within its last put.
+  [[nodiscard]] bool used_in_own_death(ObjectId id) const;
   [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Execution& execution) const;
   Outcome failed_try(const Execution& execution);
   void apply_delta(Outcome& outcome, const Execution& execution, std::int64_t delta, bool during_death);

@@ -112,6 +112,14 @@ class ReachabilityScan {
     return symbol && symbol->address + module->bias == cell.begin && symbol->size <= cell.end - cell.begin;
   }
 
+  /// Where the variable begins that the address lies in; 0 where no symbol tells.
+  [[nodiscard]] Address variable_of(Address address) const {
+    const LoadedModule* module = modules_.at(address);
+    if (module == nullptr) return 0;
+    const auto symbol = module->module->data_symbol_at(address - module->bias);
+    return symbol ? symbol->address + module->bias : 0;
+  }
+
   /// Returns the addresses of what is neither known to be handed out nor to be free.
   std::vector<Address> cut_blocks(HeapMap& heap) const {
     std::vector<Address> unknown;
@@ -146,6 +154,11 @@ class ReachabilityScan {
       marker.root_register(roots.registers()[i].value, static_cast<std::uint32_t>(i));
     }
     registers_ = roots.registers();
+    marker.run();
+    for (const RootRange& root : roots.ranges()) {
+      if (root.backing == Backing::module)
+        marker.root_indexed(root.range, [this](Address at) { return variable_of(at); });
+    }
     marker.run();
   }
 

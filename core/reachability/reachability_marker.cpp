@@ -1,5 +1,8 @@
 #include "reachability/reachability_marker.h"
 
+#include <map>
+#include <set>
+
 namespace refhist {
 
 namespace {
@@ -27,6 +30,23 @@ void ReachabilityMarker::root_objects(AddressRange range,
     if (cell.range.begin >= range.end) break;
     if (range.contains(cell.range.begin) && is_variable(cell.range))
       reach_cell(cell, cell.range.begin, TrackedCell::kNoRegister);
+  }
+}
+
+void ReachabilityMarker::root_indexed(AddressRange range,
+                                      const std::function<Address(Address)>& variable_of) {
+  std::map<Address, std::vector<TrackedCell*>> variables;
+  std::set<Address> pointed_at;
+  for (std::size_t i = cells_.first_behind(range.begin); i < cells_.size(); ++i) {
+    TrackedCell& cell = cells_.cells()[i];
+    if (cell.range.begin >= range.end) break;
+    const Address variable = variable_of(cell.range.begin);
+    variables[variable].push_back(&cell);
+    if (cell.reach == Reach::reachable) pointed_at.insert(variable);
+  }
+  for (const auto& [variable, cells] : variables) {
+    if (pointed_at.contains(variable)) continue;
+    for (TrackedCell* cell : cells) reach_cell(*cell, cell->range.begin, TrackedCell::kNoRegister);
   }
 }
 

@@ -22,6 +22,9 @@ class ReachabilityMarker {
   void root_register(Address value, std::uint32_t index);
   /// Objects that are variables of a module: code names them without a pointer.
   void root_objects(AddressRange range, const std::function<bool(const AddressRange&)>& is_variable);
+  /// After run: objects in variables, such as arrays, of which a pointer reaches none: code comes to them by
+  /// an index, or by the variable's name. `variable_of`: where the variable begins.
+  void root_indexed(AddressRange range, const std::function<Address(Address)>& variable_of);
   /// Words of a root. Tracked objects in there are left out: they hold only once they are reached.
   void root_words(Address at, const Word* words, std::size_t count);
   /// Follows everything that the roots have reached.

@@ -123,8 +123,8 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   tracked.traits.has_init = tracked.family.has_role(Role::init);
   tracked.traits.born = tracked.family.born;
   // Who begins at zero may stand at zero again, kept for another use: until its memory is given back, a get
-  // is no mistake.
-  tracked.traits.revives = tracked.family.revives || tracked.family.born <= 0;
+  // is no mistake. Nor where no birth is known: it may be one.
+  tracked.traits.revives = tracked.family.revives || tracked.family.born <= 0 || !tracked.traits.has_init;
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
     tracked.counter_note = elsewhere;

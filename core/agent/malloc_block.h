@@ -1,0 +1,23 @@
+// A block of glibc's malloc.
+#pragma once
+
+#include <stdint.h>
+
+namespace refhist::agent {
+
+// The header that glibc's malloc puts before a block: its size, and flags in the lowest bits.
+inline uint64_t block_end(uint64_t block) {
+  constexpr uint64_t kFlags = 7;
+  constexpr uint64_t kMapped = 2;
+  const uint64_t header = *reinterpret_cast<const uint64_t*>(block - 8);
+  const uint64_t size = header & ~kFlags;
+  return block + size - ((header & kMapped) != 0 ? 16 : 8);
+}
+
+/// Its 8-byte word of that number, counted from 1; 0 behind its end, and for no number.
+inline uint64_t word_of_block(uint64_t block, unsigned number) {
+  const uint64_t at = block + 8 * (uint64_t{number} - 1);
+  return number != 0 && at + 8 <= block_end(block) ? *reinterpret_cast<const uint64_t*>(at) : 0;
+}
+
+}  // namespace refhist::agent
