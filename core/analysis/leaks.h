@@ -134,6 +134,7 @@ class LeakFinder {
   [[nodiscard]] bool lives_by_another(const Object& object) const;
   /// How many objects of its family ended unseen, where its own end may be one more.
   [[nodiscard]] std::size_t unseen_ends_like(const Object& object) const;
+  [[nodiscard]] bool is_intact(ObjectId id);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,

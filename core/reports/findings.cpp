@@ -111,12 +111,20 @@ std::string why_not_judged(const SessionState& state) {
                    : "outstanding; whether it is reachable was not looked at";
 }
 
+/// A library, or an interpreter, has made the object inside of itself and counts it unseen: nobody can do
+/// anything about that without its source.
+bool is_inner_doubt(const SessionState& state, const LeakGroup& group) {
+  return group.verdict == Verdict::undecidable && !state.history.lost() && group.born.file.empty() &&
+         is_system_path(group.born.module);
+}
+
 void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& all) {
   for (LeakGroup& group : state.leak_finder().find(state.scan.objects)) {
     if (!filter.wants(state.family_name(group.family))) continue;
     const bool reachable = group.reach_known && group.reach == Reach::reachable;
     const bool held = is_held(state, group) && !filter.reachable;
     if (group.consequence || (reachable && !filter.reachable && !held)) continue;
+    if (is_inner_doubt(state, group) && !filter.reachable) continue;
     ReportedFinding finding;
     finding.verdict = held ? Verdict::held : group.verdict;
     finding.object = group.objects.front();
@@ -192,8 +200,9 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, FindingLis
 }  // namespace
 
 bool is_held(const SessionState& state, const LeakGroup& group) {
-  // What libraries register for themselves is theirs to keep.
-  const bool own = group.born.module == state.program.executable || !is_system_path(group.born.module);
+  // What libraries, and an interpreter, register for themselves is theirs to keep.
+  const bool program = group.born.module == state.program.executable && !group.born.file.empty();
+  const bool own = program || !is_system_path(group.born.module);
   return own && group.held && group.verdict != Verdict::undecidable && state.scan.at_exit;
 }
 

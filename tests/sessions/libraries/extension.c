@@ -56,11 +56,35 @@ static PyObject *counts(PyObject *module, PyObject *unused) {
   return Py_BuildValue("ll", gets, puts_done);
 }
 
+/// An object of the module's own type.
+typedef struct {
+  PyObject_HEAD long number;
+} Posting;
+static void posting_free(PyObject *posting) { PyObject_Free(posting); }
+static PyTypeObject posting_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "session_extension.Posting",
+                                    .tp_basicsize = sizeof(Posting), .tp_dealloc = posting_free,
+                                    .tp_flags = Py_TPFLAGS_DEFAULT};
+
+/// post(number): a Posting. Every fifth one is lost on the error path.
+static PyObject *post(PyObject *module, PyObject *number) {
+  (void)module;
+  Posting *posting = PyObject_New(Posting, &posting_type);
+  if (posting == NULL) return NULL;
+  posting->number = PyLong_AsLong(number);
+  if (posting->number % 5 == 4) {
+    PyErr_SetString(PyExc_ValueError, "no posting of that number");
+    return NULL;
+  }
+  return (PyObject *)posting;
+}
+
 static PyMethodDef methods[] = {
-    {"use", use, METH_VARARGS, ""},      {"keep", keep, METH_O, ""}, {"drop", drop, METH_NOARGS, ""},
-    {"counts", counts, METH_NOARGS, ""}, {NULL, NULL, 0, NULL},
+    {"post", post, METH_O, ""},      {"use", use, METH_VARARGS, ""},      {"keep", keep, METH_O, ""},
+    {"drop", drop, METH_NOARGS, ""}, {"counts", counts, METH_NOARGS, ""}, {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "session_extension", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit_session_extension(void) { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit_session_extension(void) {
+  return PyType_Ready(&posting_type) < 0 ? NULL : PyModule_Create(&definition);
+}
