@@ -172,7 +172,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     step.tested = waiting.tested;
     note_none(waiting, instruction, step);
   }
-  if (is_return(instruction)) step.returned = state.reg(0);
+  if (is_return(instruction)) step.returned = step.result = state.reg(0);
   step.returns_it = is_return(instruction) && is_reference(step.returned);
   note_uses(instruction, state, step);
   constexpr unsigned kFirstArgument = 7;
@@ -193,6 +193,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     against_none = waiting.against_none;
   }
   if (jump) {
+    step.result = state.reg(0);
     waiting_.push_back({*instruction.branch_target(), std::move(state), {}, false});
     step.next.push_back(*instruction.branch_target());
     return true;
@@ -206,6 +207,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
     note_load(instruction, state);
   }
+  step.result = state.reg(0);
   if (instruction.is_branch()) {
     if (const auto to = instruction.branch_target()) {
       step.next.push_back(*to);
@@ -370,6 +372,16 @@ std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const End
   if (std::any_of(before.begin(), before.end(), [&](Address at) { return stores(steps_.at(at)); })) return {};
   // It came to what gives back by whatever variable has it, and that had it no more: a callee took it out.
   if (again_ || !before.contains(last_)) return {};
+  return leaves_in_hand(false);
+}
+
+std::vector<Address> FunctionWays::drops(const GivesBack& gives_back, const Ends& ends) {
+  if (!read(gives_back, ends)) return {};
+  follow_passed();
+  return again_ || !steps_.contains(last_) ? std::vector<Address>() : leaves_in_hand(true);
+}
+
+std::vector<Address> FunctionWays::leaves_in_hand(bool kept) const {
   std::vector<Address> waiting{last_};
   std::set<Address> seen{last_};
   std::vector<Address> found;
@@ -377,7 +389,7 @@ std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const End
     const Address at = waiting.back();
     waiting.pop_back();
     const Step& step = steps_.at(at);
-    if (step.gives || step.takes_again || step.returns_it) continue;
+    if (kept ? keeps(step) || step.takes_again : step.gives || step.takes_again || step.returns_it) continue;
     if (step.leaves && inside(at)) found.push_back(at);
     for (const Address next : step.next) {
       if (next == step.none) continue;
@@ -385,8 +397,31 @@ std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const End
       if (seen.insert(next).second) waiting.push_back(next);
     }
   }
+  if (kept && !found.empty()) return ends_of_own(seen);
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// Ways out come together where the function ends: the last place of their own tells them apart, and what is
+// the result there.
+std::vector<Address> FunctionWays::ends_of_own(const std::set<Address>& in_hand) const {
+  std::set<Address> kept;
+  for (const Address at : in_hand) {
+    const Step& step = steps_.at(at);
+    if (keeps(step)) kept.insert(step.next.begin(), step.next.end());
+  }
+  const std::set<Address> shared = reached(kept, Ending::none);
+  std::vector<Address> ends;
+  for (const Address at : in_hand) {
+    const Step& step = steps_.at(at);
+    const bool joins = step.leaves || std::any_of(step.next.begin(), step.next.end(),
+                                                  [&](Address next) { return shared.contains(next); });
+    if (!joins || keeps(step) || shared.contains(at) || is_reference(step.result)) continue;
+    const std::set<Address> rest = reached({step.next.begin(), step.next.end()}, Ending::none);
+    if (std::none_of(rest.begin(), rest.end(), [&](Address next) { return keeps(steps_.at(next)); }))
+      ends.push_back(at);
+  }
+  return ends;
 }
 
 Held FunctionWays::held(Address at, bool gives_back) {

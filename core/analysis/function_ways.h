@@ -71,6 +71,9 @@ class FunctionWays {
   /// nor returned, and it was there to be had. Empty when a way keeps it, in memory that is not the stack's,
   /// or the code cannot be followed. Of a copy in another function: what comes before it goes on there.
   std::vector<Address> leaves(const GivesBack& gives_back, const Ends& ends);
+  /// The same where it does so on some ways only: on others it is kept in memory, or passed to a call that
+  /// may keep it.
+  std::vector<Address> drops(const GivesBack& gives_back, const Ends& ends);
   /// Of the instruction at `at`, or the call that returns there: where what it gives back came from, or, of
   /// one that takes, where it is kept. From the beginning of the function.
   Held held(Address at, bool gives_back);
@@ -103,6 +106,7 @@ class FunctionWays {
     std::optional<Address> none;  ///< of a branch: where it goes when there was no reference to be had
     bool returns_it = false;      ///< it leaves with the reference as its result
     Value returned;
+    Value result;               ///< what the register of results holds behind it
     std::vector<Value> passed;  ///< to a call
     Value stored;               ///< to memory other than the stack
     Value stored_at;
@@ -137,6 +141,10 @@ class FunctionWays {
   [[nodiscard]] bool has_frame_pointer() const;
   /// Goes with what is known to have been passed: the rest is what comes behind that.
   void follow_passed();
+  /// From `last_` on, with the reference in hand; `kept`: no further where it is kept or passed on.
+  [[nodiscard]] std::vector<Address> leaves_in_hand(bool kept) const;
+  [[nodiscard]] bool keeps(const Step& step) const { return step.gives || stores(step) || passes_on(step); }
+  [[nodiscard]] std::vector<Address> ends_of_own(const std::set<Address>& in_hand) const;
   /// The way leads by the last place that was passed, or parts behind it.
   [[nodiscard]] bool fits(Address branch, const std::set<Address>& way) const;
   /// Where a way is not followed any further, beside the call that takes the next reference.

@@ -169,7 +169,12 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
                                 short_name(lost.function))}});
   }
   if (const auto depth = held_at(lost)) {
-    add_held(lost, *depth, suspects);
+    // Whoever had it in hand is the likelier one.
+    std::vector<Suspect> held;
+    add_held(lost, *depth, held);
+    if (!held.empty()) add(suspects, {held.front()});
+    add_dropped(lost, *depth, suspects);
+    add(suspects, std::move(held));
   } else {
     add_handed_on(lost, suspects);
   }
@@ -227,6 +232,25 @@ bool Suspects::same_call(const Event& event, const Event& taken) {
                       const bool own = &one == &a.front();
                       return one.function == other.function && (own || one.inlined || one.pc == other.pc);
                     });
+}
+
+void Suspects::add_dropped(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  for (std::size_t i = 0; i < depth; ++i) {
+    const NamedFrame& frame = lost.frames[i];
+    if (frame.file.empty() || frame.function.empty()) return;
+    WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
+    held.elsewhere = i > 0 && namer_.result_type(lost.frames[i - 1]).empty();
+    if (held.elsewhere) return;
+    if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
+    for (const NamedFrame& place : ways_out_.dropping(held)) {
+      add(suspects,
+          {{place, "missing put", "candidate",
+            fmt::format("{} took a reference on line {} and leaves here; it does not return, keep or "
+                        "give back the reference on this path",
+                        short_name(frame.function), frame.line)}});
+    }
+  }
 }
 
 void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {

@@ -112,6 +112,8 @@ class Suspects {
   std::optional<std::size_t> handed_to(const LostReference& lost);
   [[nodiscard]] bool taken_twice(const LostReference& lost);
   [[nodiscard]] bool same_call(const Event& event, const Event& taken);
+  /// Of functions that have it first, and should hand it on to the one at `depth`.
+  void add_dropped(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   /// Of one that nobody on the stack usually gives back.
   void add_handed_on(const LostReference& lost, std::vector<Suspect>& suspects);

@@ -258,7 +258,11 @@ const std::vector<WaysOut::Place>& WaysOut::from_begin(FamilyId family, const st
   return entry->second = likeliest(std::move(places));
 }
 
-std::vector<NamedFrame> WaysOut::leaving(const Holding& held) {
+std::vector<NamedFrame> WaysOut::leaving(const Holding& held) { return leaving(held, false); }
+
+std::vector<NamedFrame> WaysOut::dropping(const Holding& held) { return leaving(held, true); }
+
+std::vector<NamedFrame> WaysOut::leaving(const Holding& held, bool drops) {
   const NamedFrame& taken = held.taken;
   const std::vector<Here> copies = copies_of(taken);
   if (copies.empty() || !copies.front().contains(taken)) return {};
@@ -266,7 +270,8 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held) {
   const Module& module = here.loaded->module->code();
   FunctionWays ways(code_of(held, here));
   const auto ends = [&](Address target) { return ends_the_program(module, target); };
-  std::vector<Address> places = ways.leaves(gives_back(held.family, here, held.puts), ends);
+  const auto gives = gives_back(held.family, here, held.puts);
+  std::vector<Address> places = drops ? ways.drops(gives, ends) : ways.leaves(gives, ends);
   if (here.inlined && !places.empty()) places = {end_of(ways.instructions(), taken, here)};
   std::map<unsigned, NamedFrame> by_line;
   for (const Address at : places) {

@@ -50,6 +50,8 @@ class WaysOut {
   /// Where the function of this frame, which takes such a reference and keeps it in no memory, leaves with
   /// it: one frame for each line, in order. Empty when it gives it back on some way, or leaves in too many.
   std::vector<NamedFrame> leaving(const Holding& held);
+  /// Where it leaves with it on some ways, and neither returns nor keeps it there, as it does on others.
+  std::vector<NamedFrame> dropping(const Holding& held);
   /// From the beginning of the function that `puts` are frames of.
   const std::vector<Place>& from_begin(FamilyId family, const std::vector<NamedFrame>& puts);
 
@@ -65,6 +67,7 @@ class WaysOut {
   const LoadedModule* module_of(const NamedFrame& frame) const;
   /// Where the frame's function has code, its own and inlined; the frame's own first.
   std::vector<Here> copies_of(const NamedFrame& frame) const;
+  std::vector<NamedFrame> leaving(const Holding& held, bool drops);
   /// From the beginning of the function.
   void find(FamilyId family, const NamedFrame& frame, const Here& here, const std::vector<NamedFrame>& puts,
             std::vector<Place>& places);
