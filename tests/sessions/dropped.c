@@ -1,5 +1,6 @@
-// "lost": who loses the race for a place in the table drops what it has made; the function returns what was faster.
-// "twice": an error path gives a page back that the end of the function gives back again, and the cache still has it.
+// "lost": who loses the race for a place in the table drops what it has made; the function returns what was
+// faster. "twice": an error path gives a page back that the end of the function gives back again, and the
+// cache still has it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

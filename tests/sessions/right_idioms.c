@@ -6,8 +6,8 @@
 
 static int made;
 
-// One default object in static storage, the others from the heap. At -O2 the birth and the put of one of those become a
-// single store of zero, over whatever malloc has left there.
+// One default object in static storage, the others from the heap. At -O2 the birth and the put of one of
+// those become a single store of zero, over whatever malloc has left there.
 struct style {
   int refs;
   int size;
