@@ -23,6 +23,7 @@ agent::Effect effect_of(const Site& site, bool allocator) {
       return agent::Effect::move_block;
     case Role::pool_destroy:
       return agent::Effect::end_pool;
+    case Role::use:  // no site has it
     case Role::pool_create:
       return agent::Effect::none;
   }

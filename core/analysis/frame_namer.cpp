@@ -6,6 +6,7 @@
 
 #include "base/printable.h"
 #include "base/short_name.h"
+#include "base/system_path.h"
 #include "base/text.h"
 #include "families/function_pattern.h"
 
@@ -116,8 +117,17 @@ FrameNamer::Result FrameNamer::find_result(const NamedFrame& frame) const {
   return {std::string(type_name(signature->result_pointee)), signature->hands_nothing_out, leaves_pointer};
 }
 
+std::size_t FrameNamer::first_of_program(const std::vector<StackFrame>& frames) const {
+  const auto found = std::find_if(frames.begin(), frames.end(), [&](const StackFrame& frame) {
+    const LoadedModule* module = frame.module.valid() ? modules_.get(frame.module) : nullptr;
+    return module != nullptr && !is_system_path(module->module->path());
+  });
+  return found == frames.end() ? 0 : static_cast<std::size_t>(found - frames.begin());
+}
+
 std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackFrame>& frames) const {
-  if (!event.site.valid()) return 0;  // a change that a watchpoint has seen: by this very function
+  // A change that a watchpoint has seen was made by this very function.
+  if (!event.site.valid()) return event.role == Role::use ? first_of_program(frames) : 0;
   const ModuleId defined_in = event.site.valid() ? sites_.get(event.site).module : ModuleId();
   const LoadedModule* module = defined_in.valid() ? modules_.get(defined_in) : nullptr;
   const bool library =

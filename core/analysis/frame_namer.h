@@ -105,6 +105,8 @@ class FrameNamer {
   [[nodiscard]] std::size_t called_from(const Event& event, const std::vector<StackFrame>& frames);
   /// owner_index, or 0 where the owner has made no call of its own to the library.
   [[nodiscard]] std::size_t owner_behind_call(const Event& event, const std::vector<StackFrame>& frames);
+  /// The innermost that is not in a library of the system; 0 when all are.
+  [[nodiscard]] std::size_t first_of_program(const std::vector<StackFrame>& frames) const;
   [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
 
   struct Hash {

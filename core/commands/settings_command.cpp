@@ -42,8 +42,8 @@ std::uint64_t memory_from_text(const std::string& text) {
   return *bytes;
 }
 
-const std::array<Setting, 9>& settings() {
-  static const std::array<Setting, 9> table{{
+const std::array<Setting, 10>& settings() {
+  static const std::array<Setting, 10> table{{
       {"allocators",
        {"auto", "off"},
        "auto: once a family is recorded inside the program, malloc and operator new are, too, but never by "
@@ -54,6 +54,13 @@ const std::array<Setting, 9>& settings() {
        [](SessionState& state, const std::string& value) {
          state.recorder.options().allocators = value == "auto";
        }},
+      {"at-crash",
+       {"save", "scan"},
+       "save: when the program stops at a fatal signal, autosave saves the history; scan: refhist checks "
+       "what "
+       "is reachable then, and autosave waits for the end of the process",
+       [](const SessionState& state) { return std::string(state.scan_at_crash ? "scan" : "save"); },
+       [](SessionState& state, const std::string& value) { state.scan_at_crash = value == "scan"; }},
       {"autosave",
        {"off", "FILE"},
        "FILE: the history is saved there when the process ends or crashes and when the debugger exits; %p in "

@@ -75,14 +75,7 @@ class Recorder::ProgramContext final : public EventContext {
                        [&](const OpenCall& call) { return call.object == object && call.delta < 0; });
   }
   [[nodiscard]] MemoryFate memory_fate(FamilyId family, Address address) const override {
-    const ObjectId last = recorder_.history_.newest_at(family, address);
-    if (!recorder_.allocator_tracked_ || !last.valid()) return MemoryFate::unknown;
-    const FamilyId allocator = recorder_.allocator_of(last);
-    const EventId died = recorder_.history_.object(last).died;
-    if (!allocator.valid() || !died.valid()) return MemoryFate::unknown;
-    const std::uint64_t then = recorder_.history_.event(died).time_ns;
-    if (recorder_.allocations_.covered_since(address, then)) return MemoryFate::handed_out_again;
-    return recorder_.allocations_.covered_by(address, allocator) ? MemoryFate::unknown : MemoryFate::gone;
+    return recorder_.memory_fate(family, address);
   }
 
   const ProgramView& access;
@@ -230,17 +223,38 @@ Recorder::CounterLook Recorder::look_at_counter(const ProgramView& access, Objec
   return {memory, told};
 }
 
+MemoryFate Recorder::memory_fate(FamilyId family, Address address) const {
+  const ObjectId last = history_.newest_at(family, address);
+  if (!allocator_tracked_ || !last.valid()) return MemoryFate::unknown;
+  const FamilyId allocator = allocator_of(last);
+  const EventId died = history_.object(last).died;
+  if (!allocator.valid() || !died.valid()) return MemoryFate::unknown;
+  if (allocations_.covered_since(address, history_.event(died).time_ns)) return MemoryFate::handed_out_again;
+  return allocations_.covered_by(address, allocator) ? MemoryFate::unknown : MemoryFate::gone;
+}
+
+Event Recorder::event_here(const ProgramView& access, long tid, const Registers& registers) {
+  RecordedStack walked;
+  Event event;
+  event.time_ns = time_of(access);
+  event.thread = thread_index(access, tid);
+  if (options_.stacks) event.stack = capture_stack(access, registers, walked).id;
+  return event;
+}
+
+EventId Recorder::on_use(const ProgramView& access, long tid, const Registers& registers, ObjectId id) {
+  Event event = event_here(access, tid, registers);
+  event.object = id;
+  event.role = Role::use;
+  return history_.add_event(event);
+}
+
 bool Recorder::on_seen_change(const ProgramView& access, long tid, const Registers& registers, ObjectId id) {
   const CounterLook look = look_at_counter(access, id);
   if (!look.count || look.explained) return false;
   Registers behind = registers;
   behind[kRip] -= 1;  // in the instruction that did it
-  RecordedStack walked;
-  Event event;
-  event.time_ns = time_of(access);
-  event.thread = thread_index(access, tid);
-  if (options_.stacks) event.stack = capture_stack(access, behind, walked).id;
-  ledger_.note_change(id, *look.count, event);
+  ledger_.note_change(id, *look.count, event_here(access, tid, behind));
   return true;
 }
 

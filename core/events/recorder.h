@@ -108,6 +108,10 @@ class Recorder {
     bool explained = true;  ///< by the events, or by calls that have begun
   };
   [[nodiscard]] CounterLook look_at_counter(const ProgramView& access, ObjectId id);
+  /// A thread that stands there has used the object, which is dead: an event of it.
+  EventId on_use(const ProgramView& access, long tid, const Registers& registers, ObjectId id);
+  /// What became of the memory of the family's last object there, which was given back.
+  [[nodiscard]] MemoryFate memory_fate(FamilyId family, Address address) const;
   /// A thread has just changed the object's counter. True when no probe tells of that: then it is an event.
   bool on_seen_change(const ProgramView& access, long tid, const Registers& registers, ObjectId id);
   /// Those that calls which have begun are about.
@@ -141,6 +145,8 @@ class Recorder {
   [[nodiscard]] std::uint64_t now() const;
 
  private:
+  /// Time, thread and stack of one that happens now.
+  Event event_here(const ProgramView& access, long tid, const Registers& registers);
   class ProgramContext;  // of an event: the program, and the calls that have begun
   void on_probe(const ProgramView& access, ThreadCalls& thread, const Registers& registers, Call& call,
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 
@@ -12,9 +13,11 @@
 #include "base/interruption.h"
 #include "base/printable.h"
 #include "base/process_file.h"
+#include "base/task_status.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "session/counter_watches.h"
+#include "session/crash_cause.h"
 #include "session/history_folder.h"
 #include "session/hit_handler.h"
 #include "session/live_replay.h"
@@ -31,6 +34,15 @@ namespace {
 bool is_crash(int signal) {
   constexpr std::array<int, 6> kCrashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
   return std::find(kCrashes.begin(), kCrashes.end(), signal) != kCrashes.end();
+}
+
+/// Nobody handles or ignores it.
+bool ends_process(long pid, long tid, int signal) {
+  const auto has = [&](std::string_view field) {
+    const std::uint64_t set = std::strtoull(task_status(pid, field, tid).c_str(), nullptr, 16);
+    return (set >> (signal - 1) & 1U) != 0;
+  };
+  return !has("SigCgt") && !has("SigIgn");
 }
 
 bool is_bad_access(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
@@ -71,6 +83,7 @@ class Session::Impl {
   void tell_faults(DebuggerPort& port);
   /// Saves the history where the user wants that to be done by itself. `%p` in the name is the process's
   /// number.
+  void look_at_crash(DebuggerPort& port, int signal);
   void autosave(DebuggerPort& port);
   bool replay_live();
   /// Once there is an agent, its records are worked off while the program runs.
@@ -252,6 +265,15 @@ void Session::Impl::tell_faults(DebuggerPort& port) {
   }
 }
 
+void Session::Impl::look_at_crash(DebuggerPort& port, int signal) {
+  const long tid = port.selected_thread();
+  const std::string cause = CrashCause(state_, port).look(tid, signal);
+  if (!cause.empty()) port.print(cause);
+  hits_.judge_stop(port, signal);
+  if (!state_.scan_at_crash) return autosave(port);
+  if (ends_process(state_.process.pid, tid, signal)) scan_if_alive(state_, port);
+}
+
 void Session::Impl::autosave(DebuggerPort& port) {
   if (state_.autosave.empty() || state_.opened) return;
   const std::string path = replace_all(state_.autosave, "%p", std::to_string(state_.program.pid));
@@ -296,9 +318,8 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         watches_.settle(port);
         if (is_bad_access(static_cast<int>(detail))) tell_faults(port);
         fall_back_to_breakpoints(port);
-        hits_.judge_stop(port, static_cast<int>(detail));
-        if (is_crash(static_cast<int>(detail))) autosave(port);
-        return;
+        if (is_crash(static_cast<int>(detail))) return look_at_crash(port, static_cast<int>(detail));
+        return hits_.judge_stop(port, static_cast<int>(detail));
       case Notice::leaving:
         state_.agent.note_stopped();
         state_.agent.disarm_all(port);

@@ -11,7 +11,7 @@
 namespace refhist {
 namespace {
 
-constexpr std::array<std::pair<Role, std::string_view>, 9> kRoles{{
+constexpr std::array<std::pair<Role, std::string_view>, 10> kRoles{{
     {Role::alloc, "alloc"},
     {Role::init, "init"},
     {Role::get, "get"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<Role, std::string_view>, 9> kRoles{{
     {Role::realloc, "realloc"},
     {Role::pool_create, "pool_create"},
     {Role::pool_destroy, "pool_destroy"},
+    {Role::use, "use"},
 }};
 
 constexpr std::array<std::pair<Success, std::string_view>, 5> kSuccesses{{

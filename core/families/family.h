@@ -19,6 +19,7 @@ enum class Role : std::uint8_t {
   realloc,       ///< the object's memory is given back and obtained again, perhaps elsewhere
   pool_create,   ///< a pool of objects begins
   pool_destroy,  ///< a pool ends, and with it every object in it
+  use,           ///< no probe: the program has used the object, and died of that
 };
 
 /// What a call adds to the count: 1, -1 or 0.

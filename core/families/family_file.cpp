@@ -26,6 +26,11 @@
 namespace refhist {
 namespace {
 
+std::optional<Role> probe_role(std::string_view name) {
+  const auto role = role_from_name(name);
+  return role == Role::use ? std::nullopt : role;
+}
+
 constexpr std::int64_t kSchema = 1;
 
 const std::vector<std::string>& file_keys() {
@@ -142,7 +147,7 @@ class Reader {
     if (const toml::node* node = table.get("allocator")) result.allocator = boolean(*node, "allocator");
     counter(table, result.counter);
     for (const auto& [key, node] : table) {
-      if (const auto role = role_from_name(key.str())) probes(*role, node, result.probes);
+      if (const auto role = probe_role(key.str())) probes(*role, node, result.probes);
     }
     // The table is sorted by key; a reader of error messages and of to_toml expects the file's order.
     std::stable_sort(result.probes.begin(), result.probes.end(),

@@ -40,7 +40,7 @@ Event event_of(const EventOrigin& origin) {
 bool is_event_kind(std::uint32_t kind) {
   const std::uint32_t step = kind >> EventKind::kStepShift;
   const bool both = (kind & EventKind::kHasBefore) != 0 && (kind & EventKind::kHasAfter) != 0;
-  return (kind & EventKind::kRoleMask) <= static_cast<std::uint32_t>(Role::pool_destroy) &&
+  return (kind & EventKind::kRoleMask) <= static_cast<std::uint32_t>(Role::use) &&
          step <= EventKind::kNoStep && (step == EventKind::kNoStep || both);
 }
 

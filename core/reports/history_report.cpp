@@ -18,6 +18,7 @@ namespace {
 std::string count_text(const Event& event) {
   if (event.role == Role::init || event.role == Role::alloc)
     return fmt::format("-> {}", shown_count(event.after));
+  if (event.role == Role::use) return {};
   if (event.role == Role::free)
     return event.before ? fmt::format("at {}", shown_count(event.before)) : std::string();
   if (event.failed) return fmt::format("{} (failed)", shown_count(event.before));
@@ -81,7 +82,7 @@ std::string call_text(SessionState& state, const Event& event) {
   const bool own = event.role != Role::alloc && event.role != Role::free;
   if (const std::string operation = own ? state.namer.operation(event) : std::string(); !operation.empty())
     function = operation;
-  if (!event.site.valid()) function = "changed without a probe";
+  if (!event.site.valid()) function = event.role == Role::use ? "used" : "changed without a probe";
   std::string text = short_name(function);
   if (event.stack.valid()) {
     text += fmt::format(" <- {}", FrameNamer::text(state.namer.owner(event)));

@@ -152,7 +152,7 @@ class Page {
             {"before", count(event.before)},
             {"after", count(event.after)},
             {"place", event.stack.valid() ? FrameNamer::text(state_->namer.owner(event))
-                                          : std::string("changed without a probe")},
+                                          : std::string(event.unobserved ? "changed without a probe" : "")},
             {"stack", event.stack.valid() ? Json(stack_number(event.stack)) : Json(nullptr)}};
   }
 

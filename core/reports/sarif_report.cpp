@@ -31,7 +31,7 @@ constexpr std::array<Rule, 8> kRules{{
     {Verdict::leak, "ReferenceLeak",
      "A reference is never given back, and nothing reaches the object any more."},
     {Verdict::over_put, "OverPut", "A reference is given back more often than it was taken."},
-    {Verdict::use_after_free, "UseAfterFree", "A get or put on an object whose memory was freed."},
+    {Verdict::use_after_free, "UseAfterFree", "An object is used after its memory was freed."},
     {Verdict::resurrection, "Resurrection", "A reference is taken after the last one was given back."},
     {Verdict::free_while_referenced, "FreeWhileReferenced",
      "Memory is freed while references are outstanding."},

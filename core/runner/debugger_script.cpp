@@ -16,10 +16,20 @@ extern char** environ;
 namespace refhist {
 
 namespace {
-// LLDB stops at a SIGTRAP that the program sends itself, and never gives it to the program.
-constexpr const char* kLldbGoOn =
-    "script [lldb.debugger.HandleCommand('process continue') for _ in range(1000) "
-    "if lldb.debugger.GetSelectedTarget().process.state == lldb.eStateStopped]";
+/// The program stops at these, so that refhist can look what a crash has to do with a dead object. One that
+/// handles them may get thousands.
+constexpr std::string_view kCrashSignals = "SIGABRT SIGBUS SIGFPE SIGILL SIGSEGV SIGSYS";
+constexpr int kMostCrashStops = 16;
+
+/// LLDB's commands until the program has ended. It stops as well at a SIGTRAP that the program sends itself,
+/// and never gives it to the program. In one line: between two, LLDB ends at a crash.
+std::string lldb_go_on() {
+  return fmt::format(
+      "script [lldb.debugger.HandleCommand('process handle --stop false {}' if n == {} else "
+      "'process continue') for n in range(1000) "
+      "if lldb.debugger.GetSelectedTarget().process.state == lldb.eStateStopped]",
+      kCrashSignals, kMostCrashStops);
+}
 
 /// One word of GDB's command line, in which a backslash takes every meaning from what follows it.
 std::string in_gdb(const std::string& path) {
@@ -42,7 +52,7 @@ std::string pass_all_signals() {
     const char* name = sigabbrev_np(signal);
     if (name != nullptr && signal != SIGKILL && signal != SIGSTOP) line += fmt::format(" SIG{}", name);
   }
-  return line + "\n";
+  return fmt::format("{}\nprocess handle --stop true --notify false --pass true {}\n", line, kCrashSignals);
 }
 }  // namespace
 
@@ -53,7 +63,8 @@ DebuggerScript::DebuggerScript(const RunOptions& options, const OwnFiles& files,
       pipe_(std::move(pipe)) {}
 
 std::string DebuggerScript::orders(const std::string& history) const {
-  std::string text = fmt::format("refhist set autosave {}\n", quoted_word(history));
+  std::string text =
+      fmt::format("refhist set autosave {}\nrefhist set at-crash scan\n", quoted_word(history));
   for (const std::string& setting : options_.settings) text += fmt::format("refhist set {}\n", setting);
   for (const std::string& words : options_.tracked) text += fmt::format("refhist track {}\n", words);
   for (const std::string& words : options_.followed) text += fmt::format("refhist follow {}\n", words);
@@ -72,13 +83,12 @@ std::string DebuggerScript::gdb_begin() const {
       options_.aslr ? "set disable-randomization off\n" : "", choice_.extension);
 }
 
-// GDB needs SIGTRAP for itself: a program that raises it stops, and is given it then.
 std::string DebuggerScript::gdb_text(const std::string& program, const std::string& orders) const {
   const std::string run =
       follows_children()
           ? fmt::format("python from refhist_gdb import children\npython children.follow({}, 'run')\n",
                         in_python(pipe_))
-          : "run\nwhile $_thread != 0\n  signal SIGTRAP\nend\n";
+          : "python from refhist_gdb import crash_stops\npython crash_stops.run()\n";
   return fmt::format("{}file {}\n{}{}", gdb_begin(), in_gdb(program), orders, run);
 }
 
@@ -100,9 +110,9 @@ std::string DebuggerScript::lldb_text(const std::string& orders) const {
   return fmt::format(
       "settings set auto-confirm true\nsettings set target.process.stop-on-exec true\n"
       "{}{}plugin load \"{}\"\ntarget create \"{}\"\n{}process launch\n{}"
-      "settings set target.process.stop-on-exec false\n{}process continue\n{}\nrefhist status\nquit\n",
+      "settings set target.process.stop-on-exec false\n{}{}\nrefhist status\nquit\n",
       fetch_nothing, options_.aslr ? "settings set target.disable-aslr false\n" : "", choice_.extension,
-      shell_, before_launch ? signals : "", before_launch ? "" : signals, orders, kLldbGoOn);
+      shell_, before_launch ? signals : "", before_launch ? "" : signals, orders, lldb_go_on());
 }
 
 std::string DebuggerScript::child_log(long child, const std::string& otherwise) const {

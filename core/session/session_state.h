@@ -112,6 +112,7 @@ struct SessionState {
   FoldedPlaces folded;
   std::string autosave;            ///< file that the history is saved in when the process ends; empty: none
   std::uint64_t saved_events = 0;  ///< of the history, when it was saved last
+  bool scan_at_crash = false;      ///< and save when the process has ended, instead of at the crash
   bool tell_every_step = false;    ///< long work tells each of its steps
   unsigned runs = 0;
   ProcessEnd end;

@@ -4,6 +4,7 @@ target_sources(refhist_core PRIVATE
   session/allocation_place.cpp
   session/asked_calls.cpp
   session/counter_watches.cpp
+  session/crash_cause.cpp
   session/default_allocators.cpp
   session/fallback_sites.cpp
   session/family_resolver.cpp

@@ -156,8 +156,7 @@ bool Tracker::is_interrupted_in(DebuggerPort& port, SiteId id, const Registers& 
                      [&](Address pc) { return ThreadPlaces::is_inside(state_.sites.get(id), pc); });
 }
 
-template <class Work>
-void Tracker::with_threads_known(DebuggerPort& port, Work&& work) {
+void Tracker::with_threads_known(DebuggerPort& port, const std::function<void()>& work) {
   if (state_.alive && wants_agent()) standing_ = ThreadPlaces::look(state_, port);
   work();
   standing_.reset();

@@ -1,6 +1,7 @@
 // Plans and arms: brings the breakpoints in the program in line with the families, rules and modules.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -168,8 +169,7 @@ class Tracker {
   SessionState& state_;
   ProgramGuard program_guard_;
   StopPoints stop_points_;
-  template <class Work>
-  void with_threads_known(DebuggerPort& port, Work&& work);
+  void with_threads_known(DebuggerPort& port, const std::function<void()>& work);
 
   std::optional<ThreadPlaces> standing_;  // while arming in code that threads may run
   bool parent_left_ = false;              // by the debugger, and not by the agent yet

@@ -124,7 +124,7 @@ ShownFamily SessionWriter::shown(const TrackedFamily& tracked) const {
 
 void SessionWriter::write_families(Database& file) {
   Statement roles = into(file, "roles");
-  for (std::uint32_t role = 0; role <= static_cast<std::uint32_t>(Role::pool_destroy); ++role)
+  for (std::uint32_t role = 0; role <= static_cast<std::uint32_t>(Role::use); ++role)
     roles.row(role, role_name(static_cast<Role>(role)));
   Statement families = into(file, "families");
   for (std::size_t i = 0; i < state_.families.size(); ++i) {

@@ -28,6 +28,7 @@ import gdb
 import refhist_gdb
 
 from . import abi
+from .crash_stops import CrashStops
 
 _JUMP_TO_ITSELF = b"\xeb\xfe"
 _KCMP, _KCMP_VM = 312, 1  # the system call's number on x86-64
@@ -59,6 +60,7 @@ class _Parent:
         self._catches = {_catch(kind): kind for kind in ("fork", "vfork")}
         self._caught = None  # the number of the catchpoint that the program stands at
         self._signal = None  # the name of the one that it has stopped for
+        self._crash_stops = None if session.lets_go_at_exit else CrashStops()
         gdb.events.stop.connect(self._stopped)
 
     def _stopped(self, event):
@@ -72,6 +74,8 @@ class _Parent:
             gdb.execute(command)
             if gdb.selected_thread() is None:
                 command = None
+            elif self._crash_stops is not None and self._crash_stops.passes(self._signal):
+                command = "continue"
             elif self._signal in _ENDING and not _ends(self._signal):
                 gdb.execute(f"handle {self._signal} nostop", to_string=True)
                 command = "continue"

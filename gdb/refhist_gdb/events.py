@@ -187,8 +187,7 @@ class _Handlers:
         if session.pid == 0 and session.tracking:
             session.meet_process()
         if session.pid and gdb.selected_inferior() == session.inferior:
-            # One that ends a child tells nothing that it would not tell where no debugger stops for it.
-            session.notify(abi.NOTICE_STOPPED, 0 if session.lets_go_at_exit else _signal_number(event))
+            session.notify(abi.NOTICE_STOPPED, _signal_number(event))
         session.code_symbols.stopped(event)
         reason, session.stop_reason = session.stop_reason, ""
         if reason:

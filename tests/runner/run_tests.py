@@ -28,6 +28,17 @@ def test_clean(r):
     equal(r.run(["--track", CONN, "--quiet"], [r.program("lifecycle_O1")]).stderr, "", "standard error with --quiet")
 
 
+def test_a_crash_over_a_dead_object(r):
+    theme = "--init theme_new --get theme_get --put theme_put --count refs"
+    done = r.run(["--track", theme, "--json", "s.json"], [r.program("crash_cause_O2"), "member"])
+    equal(done.returncode, 23, f"status ({done.stderr})")
+    contains(done.stderr, "used after its memory was freed, 0 bytes into it: SIGSEGV", "report")
+    told = r.read_json("s.json")
+    equal(told["program"]["signal"], int(signal.SIGSEGV), "end in the report")
+    equal([finding["references"][-1]["role"] for finding in told["findings"]], ["use"], "the event")
+    equal(r.run(["--track", theme], [r.program("crash_cause_O2"), "other"]).returncode, 0, "status of another crash")
+
+
 def test_findings_that_do_not_count(r):
     options = ["--track", CONN, "--fail-on", "imbalance"]
     equal(r.run(options, [r.program("siblings_O1")]).returncode, 0, "status without leaks")
@@ -125,7 +136,7 @@ def test_exit_status_of_the_program(r):
     equal(r.run(options, [r.program("lifecycle_O1"), "crash"]).returncode, 128 + signal.SIGSEGV, "status after a crash")
     told = r.read_json("s.json")
     equal((told["program"]["exit_status"], told["program"]["signal"]), (None, int(signal.SIGSEGV)), "end in the report")
-    equal([finding["verdict"] for finding in told["findings"]], ["undecidable"], "verdicts after a crash")
+    equal(told["findings"], [], "a crash finds what the program still reaches")
     equal(r.run(["--track", "malloc", "--propagate-exit", "--quiet"], ["/bin/kill", "-h"]).returncode,
           subprocess.run(["/bin/kill", "-h"], capture_output=True, check=False).returncode, "status of kill")
 

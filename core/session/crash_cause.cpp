@@ -1,0 +1,253 @@
+#include "session/crash_cause.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "base/text.h"
+#include "x86/instruction.h"
+#include "x86/straight_way.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kMostFrames = 16;
+constexpr Address kReach = 1U << 16U;  // bytes that a function may use behind the address that it was given
+
+/// Where code of ours runs in place of the program's, that is meant.
+Address own_pc(const ModuleMap& modules, Address pc) {
+  const Address original = modules.original(pc);
+  return original != 0 ? original : pc;
+}
+
+bool is_memory(const ZydisDecodedOperand& operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
+}
+
+bool is_preserved(unsigned reg) { return reg == kRbx || reg == kRbp || (reg >= kR12 && reg <= kR15); }
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
+}  // namespace
+
+ValueOrigin::ReadWord CrashCause::reader() const {
+  return [this](Address address, Address& word) { return access_.read_word(address, word); };
+}
+
+CrashCause::Frames CrashCause::frames_of(const Registers& registers) {
+  const auto read = [&](Address address, void* out, std::size_t size) {
+    return access_.read_memory(address, out, size, false);
+  };
+  Frames frames;
+  Registers begin = registers;
+  frames.jumped = state_.modules.at(own_pc(state_.modules, registers.pc())) == nullptr;
+  if (frames.jumped) {
+    if (!access_.read_word(begin.sp(), begin[kRip])) return frames;
+    begin[kRsp] += sizeof(Address);
+  }
+  state_.unwinder.unwind(begin, read, {kMostFrames}, frames.raw, &frames.registers);
+  return frames;
+}
+
+// The newest one, should several have had their memory there.
+ObjectId CrashCause::dead_object(Address word) const {
+  ObjectId found;
+  for (const auto& [id, object] : state_.history.objects()) {
+    const std::uint64_t size = std::max<std::uint64_t>(object.size, sizeof(Address));
+    if (object.state != ObjectState::dead || !object.freed || word - object.address >= size) continue;
+    if (!found.valid() || found < id) found = id;
+  }
+  if (!found.valid()) return found;
+  const Object& object = state_.history.object(found);
+  const bool gone =
+      object.died.valid() && state_.recorder.memory_fate(object.family, object.address) == MemoryFate::gone &&
+      !state_.recorder.allocations().covered_since(word, state_.history.event(object.died).time_ns);
+  return gone ? found : ObjectId();
+}
+
+std::optional<CrashCause::Use> CrashCause::dead_at(const ValueOrigin::Traced& traced) const {
+  std::vector<Address> words = traced.read;
+  words.push_back(traced.value);
+  for (auto word = words.rbegin(); word != words.rend(); ++word) {
+    const ObjectId id = dead_object(*word);
+    if (!id.valid()) continue;
+    const Address offset = *word - state_.history.object(id).address;
+    return Use{id, fmt::format("used after its memory was freed, {} into it", plural(offset, "byte"))};
+  }
+  return std::nullopt;
+}
+
+// Registers that calls preserve are those of the caller; of the others only what it passes is known.
+std::optional<ValueOrigin::Traced> CrashCause::at_entry(const Frames& frames, std::size_t index,
+                                                        unsigned reg) const {
+  const std::size_t caller = index + 1;
+  if (caller >= frames.raw.size() || frames.raw[caller].exact) return std::nullopt;
+  if (is_preserved(reg)) return ValueOrigin::Traced{frames.registers[caller][reg], {}};
+  const auto call = call_of(frames, caller);
+  return call ? origin_of(*call, frames).of_register(reg) : std::nullopt;
+}
+
+ValueOrigin CrashCause::origin_of(const Call& call, const Frames& frames) const {
+  // Where control went astray, nothing has run since the call.
+  const bool all = frames.jumped && call.frame == 0;
+  return {call.way,
+          call.bias,
+          frames.registers[call.frame],
+          all ? ValueOrigin::Known::all : ValueOrigin::Known::preserved,
+          reader(),
+          [this, &frames, index = call.frame](unsigned reg) { return at_entry(frames, index, reg); }};
+}
+
+std::optional<CrashCause::Use> CrashCause::by_instruction(const Registers& registers, const Frames& frames,
+                                                          std::vector<Address>& failed) const {
+  const Address here = own_pc(state_.modules, registers.pc());
+  const LoadedModule* loaded = state_.modules.at(here);
+  DecodedInstruction instruction;
+  if (loaded == nullptr || !read_instruction(loaded->module->code(), here - loaded->bias, instruction))
+    return std::nullopt;
+  const ValueOrigin now({}, loaded->bias, registers, ValueOrigin::Known::all, reader(), {});
+  const ValueOrigin origin(straight_way(loaded->module->code(), here - loaded->bias), loaded->bias, registers,
+                           ValueOrigin::Known::all, reader(),
+                           [&](unsigned reg) { return at_entry(frames, 0, reg); });
+  for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = instruction.operands[i];
+    const auto address = is_memory(operand) ? now.of_address(instruction, operand) : std::nullopt;
+    if (!address) continue;
+    failed.push_back(address->value);
+    // Memory may have changed since the program has read it.
+    const auto traced = origin.of_address(instruction, operand);
+    if (auto use = dead_at(traced && traced->value == address->value ? *traced : *address)) return use;
+  }
+  return std::nullopt;
+}
+
+std::optional<CrashCause::Call> CrashCause::call_of(const Frames& frames, std::size_t index) const {
+  const Address return_pc = own_pc(state_.modules, frames.raw[index].pc);
+  const LoadedModule* loaded = state_.modules.at(return_pc);
+  if (loaded == nullptr) return std::nullopt;
+  StraightWay way = straight_way_through_call(loaded->module->code(), return_pc - loaded->bias);
+  if (way.instructions.empty()) return std::nullopt;
+  const DecodedInstruction call = way.instructions.back();
+  way.instructions.pop_back();
+  return Call{call, std::move(way), index, loaded->bias};
+}
+
+std::optional<CrashCause::Use> CrashCause::by_arguments(const Call& call, const Frames& frames,
+                                                        const std::vector<Address>& failed) const {
+  const ValueOrigin origin = origin_of(call, frames);
+  for (const unsigned reg : {kRdi, kRsi, kRdx, kRcx, kR8, kR9}) {
+    const auto traced = origin.of_register(reg);
+    const bool leads_there = traced && std::any_of(failed.begin(), failed.end(), [&](Address address) {
+                               return address - traced->value < kReach;
+                             });
+    if (!leads_there) continue;
+    if (auto use = dead_at(*traced)) return use;
+  }
+  return std::nullopt;
+}
+
+std::optional<CrashCause::Use> CrashCause::by_target(const Call& call, const Frames& frames) const {
+  const ValueOrigin origin = origin_of(call, frames);
+  const ZydisDecodedOperand& target = call.instruction.operands[0];
+  const auto reg = is_register(target) ? dwarf_number(target.reg.value) : std::nullopt;
+  const auto traced = reg                 ? origin.of_register(*reg)
+                      : is_memory(target) ? origin.of_address(call.instruction, target)
+                                          : std::nullopt;
+  return traced ? dead_at(*traced) : std::nullopt;
+}
+
+std::optional<CrashCause::Use> CrashCause::bad_access(const Registers& registers,
+                                                      const Frames& frames) const {
+  std::vector<Address> failed;
+  if (frames.jumped) {
+    const auto call = frames.raw.empty() ? std::nullopt : call_of(frames, 0);
+    return call ? by_target(*call, frames) : std::nullopt;
+  }
+  if (auto use = by_instruction(registers, frames, failed)) return use;
+  for (std::size_t i = 1; i < frames.raw.size() && !frames.raw[i].exact; ++i) {
+    const auto call = call_of(frames, i);
+    if (!call) continue;
+    if (auto use = by_arguments(*call, frames, failed)) return use;
+  }
+  return std::nullopt;
+}
+
+bool CrashCause::is_c_library(Address pc) const {
+  const LoadedModule* loaded = state_.modules.at(own_pc(state_.modules, pc));
+  if (loaded == nullptr) return false;
+  const std::string& path = loaded->module->path();
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("libstdc++.so") || name.starts_with("libpthread.so");
+}
+
+bool CrashCause::gives_memory_back(Address pc) const {
+  constexpr std::array<std::string_view, 7> kNames{"free",           "cfree",  "__libc_free", "realloc",
+                                                   "__libc_realloc", "_ZdlPv", "_ZdlPvm"};
+  const Address here = own_pc(state_.modules, pc);
+  const LoadedModule* loaded = state_.modules.at(here);
+  const auto function =
+      loaded == nullptr ? std::nullopt : loaded->module->function_at(here - loaded->bias - 1);
+  return function && std::find(kNames.begin(), kNames.end(), function->name) != kNames.end();
+}
+
+// The C library ends the program for what the innermost function of others has asked of it.
+std::optional<CrashCause::Use> CrashCause::aborted(const Frames& frames) const {
+  std::size_t outer = 0;
+  while (outer < frames.raw.size() && is_c_library(frames.raw[outer].pc)) ++outer;
+  if (outer == 0 || outer == frames.raw.size()) return std::nullopt;
+  const auto call = call_of(frames, outer);
+  if (!call) return std::nullopt;
+  if (auto use = by_target(*call, frames)) return use;
+  const auto given = origin_of(*call, frames).of_register(kRdi);
+  if (!given || !gives_memory_back(frames.raw[outer - 1].pc)) return std::nullopt;
+  const ObjectId id = dead_object(given->value);
+  const bool whole = id.valid() && state_.history.object(id).address == given->value;
+  return whole ? std::optional(Use{id, "freed again after its memory was freed"}) : std::nullopt;
+}
+
+std::optional<CrashCause::Use> CrashCause::find(const Registers& registers, const Frames& frames,
+                                                int signal) const {
+  switch (signal) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+      return bad_access(registers, frames);
+    case SIGABRT:
+      return aborted(frames);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string CrashCause::look(long tid, int signal) {
+  const auto registers = access_.registers(tid);
+  if (!registers) return {};
+  const Frames frames = frames_of(*registers);
+  const auto use = find(*registers, frames, signal);
+  if (!use) return {};
+  // What is said of it already explains the crash.
+  const std::vector<Finding>& findings = state_.history.findings();
+  const bool known = std::any_of(findings.begin(), findings.end(),
+                                 [&](const Finding& finding) { return finding.object == use->object; });
+  if (known) return {};
+  Registers here = frames.jumped ? frames.registers.front() : *registers;
+  if (frames.jumped) here[kRip] -= 1;  // in the call
+  const EventId event = state_.recorder.on_use(access_, tid, here, use->object);
+  const std::string why = fmt::format("{}: {}", use->how, signal_name(signal));
+  state_.history.add_finding({Verdict::use_after_free, use->object, event, why});
+  const Object& object = state_.history.object(use->object);
+  return fmt::format("refhist: use-after-free: {} {:#x}: {} at {}; refhist {:#x} shows its history\n",
+                     state_.family_name(object.family), object.address, why,
+                     FrameNamer::text(state_.namer.owner(state_.history.event(event))), object.address);
+}
+
+}  // namespace refhist

@@ -1,0 +1,74 @@
+// What a crash has to do with an object that is dead.
+//
+// At SIGSEGV and its like, the address that the program could not use is followed back to the words that it
+// was loaded through. One that lies in memory which an object has given back, and which its allocator has not
+// handed out since, is a use after free. So is memory that is given back again, where the C library ends the
+// program for that.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "events/program_access.h"
+#include "session/session_state.h"
+#include "x86/value_origin.h"
+
+namespace refhist {
+
+class CrashCause {
+ public:
+  CrashCause(SessionState& state, DebuggerPort& port)
+      : state_(state), access_(port, state.process, state.tracer_here) {}
+
+  /// The thread has stopped for the signal. What is found becomes an event of the object and a finding.
+  /// Returns it as a line for the user; empty when there is nothing.
+  std::string look(long tid, int signal);
+
+ private:
+  struct Use {
+    ObjectId object;
+    std::string how;  ///< "used after its memory was freed, 8 bytes into it"
+  };
+  /// Of the thread, the innermost first.
+  struct Frames {
+    bool jumped = false;  ///< there is no code where the thread stands: the first one has called that
+    std::vector<RawFrame> raw;
+    std::vector<Registers> registers;  ///< in step
+  };
+  /// A call in the program's code, by a frame of the stack.
+  struct Call {
+    DecodedInstruction instruction;
+    StraightWay way;  ///< to it
+    std::size_t frame = 0;
+    Address bias = 0;
+  };
+
+  [[nodiscard]] Frames frames_of(const Registers& registers);
+  [[nodiscard]] std::optional<Use> find(const Registers& registers, const Frames& frames, int signal) const;
+  [[nodiscard]] std::optional<Use> bad_access(const Registers& registers, const Frames& frames) const;
+  [[nodiscard]] std::optional<Use> aborted(const Frames& frames) const;
+  /// By the instruction that the innermost frame stands at. `failed`: the addresses that it may have failed
+  /// to use.
+  [[nodiscard]] std::optional<Use> by_instruction(const Registers& registers, const Frames& frames,
+                                                  std::vector<Address>& failed) const;
+  /// What the call was given leads to one of these addresses.
+  [[nodiscard]] std::optional<Use> by_arguments(const Call& call, const Frames& frames,
+                                                const std::vector<Address>& failed) const;
+  [[nodiscard]] std::optional<Use> by_target(const Call& call, const Frames& frames) const;
+  [[nodiscard]] std::optional<Call> call_of(const Frames& frames, std::size_t index) const;
+  [[nodiscard]] ValueOrigin origin_of(const Call& call, const Frames& frames) const;
+  /// What a register held where the function of this frame was entered.
+  [[nodiscard]] std::optional<ValueOrigin::Traced> at_entry(const Frames& frames, std::size_t index,
+                                                            unsigned reg) const;
+  [[nodiscard]] bool is_c_library(Address pc) const;
+  [[nodiscard]] bool gives_memory_back(Address pc) const;
+  [[nodiscard]] std::optional<Use> dead_at(const ValueOrigin::Traced& traced) const;
+  [[nodiscard]] ObjectId dead_object(Address word) const;
+  [[nodiscard]] ValueOrigin::ReadWord reader() const;
+
+  SessionState& state_;
+  ProgramAccess access_;
+};
+
+}  // namespace refhist
