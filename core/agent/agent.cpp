@@ -3,6 +3,7 @@
 // be interrupted anywhere by a signal whose handler comes here again.
 #include "agent/agent_abi.h"
 #include "agent/agent_threads.h"
+#include "agent/counter_place.h"
 #include "agent/event_clock.h"
 #include "agent/instructions.h"
 #include "agent/malloc_block.h"
@@ -45,7 +46,7 @@ __attribute__((always_inline)) inline uint64_t outermost_entry(uint64_t entry_sp
 // Count and time are of one moment: when a signal handler has recorded events in between, they are read anew.
 __attribute__((always_inline)) inline Moment read_now(AgentThread thread, const Site& site, uint64_t object,
                                                       bool wanted) {
-  const bool counts = wanted && site.counter_size != 0 && plausible(object);
+  const bool counts = wanted && has_counter(*thread.shared, site, object);
   EventClock clock(*thread.shared, *thread.slot, thread.number());
   Moment reading{};
   uint64_t before = 0;

@@ -94,6 +94,7 @@ struct Site {
   uint64_t only;  ///< stop rules look at the object at this address only; 0: at every one
   uint16_t family;
   uint8_t counter_size;      ///< 1, 2, 4 or 8; 0: no counter
+  uint8_t counter_unsigned;  ///< by its type
   uint8_t object_argument;   ///< a place in Saved, as argument_place says; 0: the object is the result
   uint8_t indirect;          ///< the argument points at the pointer
   uint8_t pointer_at_entry;  ///< indirect, and the pointer is there at entry already
@@ -115,7 +116,7 @@ struct Site {
   /// is 0 only if both are.
   uint16_t freed_words[2];
 };
-static_assert(sizeof(Site) == 88);
+static_assert(sizeof(Site) == 96);
 
 /// The agent's only constants. Lies in the code memory, written by the debugger.
 struct Config {
@@ -209,6 +210,9 @@ struct Shared {
   /// The slot, from 1, of the thread that nobody else has recorded beside of late, and above kSoleNumbers a
   /// number that changes with each look of the debugger's; 0: none. Threads may take it away.
   uint64_t sole;
+  /// Below this address nothing was mapped when the debugger looked: what is passed for an object there may
+  /// be a number in a pointer's clothes.
+  uint64_t lowest;
   uint32_t unattended;  ///< nobody has taken records for long: what finds no room is lost without waiting
 };
 constexpr uint32_t kWatchedFamilies = 16;

@@ -1,5 +1,6 @@
 #include "agent/rule_watch.h"
 
+#include "agent/counter_place.h"
 #include "agent/event_clock.h"
 #include "agent/instructions.h"
 #include "agent/malloc_block.h"
@@ -38,7 +39,7 @@ int32_t RuleWatch::after(const Step& step) {
 Moment RuleWatch::look() const {
   Moment moment{};
   const bool wanted = site_.at_return != 0 || site_.counts_at_entry != 0;
-  moment.has_count = wanted && site_.counter_size != 0 && plausible(call_.object);
+  moment.has_count = wanted && has_counter(*shared_, site_, call_.object);
   EventClock clock(*shared_, thread_, call_.thread);
   do {
     clock.begin();
@@ -50,8 +51,8 @@ Moment RuleWatch::look() const {
 }
 
 int64_t RuleWatch::references(const Moment& moment) const {
-  return agent::references(moment.count, site_.counter_size, site_.counter_shift, site_.counter_scale,
-                           site_.counter_bias);
+  return agent::references(moment.count, site_.counter_size, site_.counter_unsigned != 0, site_.counter_shift,
+                           site_.counter_scale, site_.counter_bias);
 }
 
 uint8_t RuleWatch::each() const {

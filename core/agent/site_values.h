@@ -5,7 +5,11 @@
 
 namespace refhist::agent {
 
-inline int64_t signed_value(uint64_t raw, unsigned size) {
+/// Of small counters the upper half is in use. In the others it is what a put too many leaves.
+inline bool is_read_unsigned(unsigned size, bool is_unsigned) { return is_unsigned && size <= 2; }
+
+inline int64_t counter_value(uint64_t raw, unsigned size, bool is_unsigned) {
+  if (is_read_unsigned(size, is_unsigned)) return static_cast<int64_t>(raw & ((1U << (8 * size)) - 1));
   switch (size) {
     case 1:
       return static_cast<int8_t>(raw);
@@ -19,8 +23,9 @@ inline int64_t signed_value(uint64_t raw, unsigned size) {
 }
 
 /// References, from the counter's `size` bytes.
-inline int64_t references(uint64_t raw, unsigned size, unsigned shift, int64_t scale, int64_t bias) {
-  return scale * (signed_value(raw, size) >> shift) + bias;
+inline int64_t references(uint64_t raw, unsigned size, bool is_unsigned, unsigned shift, int64_t scale,
+                          int64_t bias) {
+  return scale * (counter_value(raw, size, is_unsigned) >> shift) + bias;
 }
 
 /// `success`: 0 always, 1 nonzero, 2 zero, 3 nonnegative int, 4 true bool.

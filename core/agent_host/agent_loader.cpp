@@ -130,6 +130,7 @@ LoadedAgent AgentLoader::load(long pid, const ProcessMemory& memory, const Syste
   config.tid_offset = tid_offset;
   try {
     loaded.area = std::make_unique<SharedArea>(open_descriptor(pid, descriptor), room_for(pid));
+    loaded.area->set_lowest(layout.lowest());
     map_data(program, descriptor, loaded, config);
     map_code(program, pid, descriptor, near, config, loaded);
   } catch (...) {

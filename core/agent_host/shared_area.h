@@ -62,6 +62,8 @@ class SharedArea {
   /// The ring as it is when nobody has written records from that one on.
   void clear_ring(unsigned slot, std::uint64_t first) const;
 
+  /// Below this address the program has nothing mapped.
+  void set_lowest(Address address) const { shared().lowest = address; }
   /// A sign of life for the program.
   void beat() const;
   [[nodiscard]] Untrusted<std::uint32_t> slots_full() const { return Untrusted(shared().slots_full); }

@@ -34,6 +34,7 @@ void describe_counter(const TrackedFamily& tracked, agent::Site& described) {
   if (!tracked.counter) return;
   described.counter_offset = static_cast<std::int64_t>(tracked.counter->offset);
   described.counter_size = static_cast<std::uint8_t>(tracked.counter->size);
+  described.counter_unsigned = tracked.counter->is_signed ? 0 : 1;
   described.counter_shift = static_cast<std::uint8_t>(tracked.family.counter.shift);
   described.counter_scale = tracked.family.counter.scale;
   described.counter_bias = tracked.family.counter.bias;

@@ -309,6 +309,41 @@ std::optional<EventId> EventPairs::put_for_another(ObjectId id) {
   return std::nullopt;
 }
 
+std::optional<EventId> EventPairs::left_over_before(const Life& first, const Life& second,
+                                                    const Model& model) {
+  Life both = first;
+  const auto append = [](std::vector<Call>& calls, const std::vector<Call>& more) {
+    for (Call call : more) {
+      call.order += 2 * kMostPaired;
+      calls.push_back(call);
+    }
+  };
+  append(both.gets, second.gets);
+  append(both.puts, second.puts);
+  const std::vector<std::size_t> answers = match(model, both);
+  for (std::size_t i = 0; i < first.puts.size(); ++i) {
+    if (answers[i] >= both.gets.size()) return both.puts[i].id;
+  }
+  return std::nullopt;
+}
+
+std::optional<EventId> EventPairs::extra_put_before(ObjectId id) {
+  constexpr int kEarlier = 4;  // objects
+  const auto life = life_of(id);
+  if (!life || life->puts.size() <= life->gets.size()) return std::nullopt;
+  const Model& model = model_of(pairs_.subject_of(id));
+  ObjectId before = history_.object(id).earlier;
+  for (int i = 0; i < kEarlier && before.valid() && history_.objects().contains(before); ++i) {
+    const auto earlier = life_of(before);
+    const bool whole = earlier && !earlier->gets.empty() && earlier->gets.size() == earlier->puts.size();
+    if (whole) {
+      if (const auto put = left_over_before(*earlier, *life, model)) return put;
+    }
+    before = history_.object(before).earlier;
+  }
+  return std::nullopt;
+}
+
 std::optional<EventPairs::Unpaired> EventPairs::unpaired(ObjectId id) {
   auto known = references(id);
   if (!known || known->all.empty()) return std::nullopt;

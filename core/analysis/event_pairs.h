@@ -42,6 +42,10 @@ class EventPairs {
   /// The put that took the last reference of one that was used afterwards, though every put has its get:
   /// whoever used it had a reference. Nothing when the object did not end, and as `unpaired`.
   std::optional<EventId> put_for_another(ObjectId id);
+  /// Of one that was put too often: the put of an object that lived at its address before it, and that this
+  /// one's fits to better. What that gave back too early was somebody's, who found this object there. As
+  /// `unpaired`.
+  std::optional<EventId> extra_put_before(ObjectId id);
   /// A reference, and what became of it.
   struct Reference {
     EventId taken;       ///< invalid: from before the object was first seen
@@ -105,6 +109,8 @@ class EventPairs {
     std::size_t lives = 0;
   };
   std::optional<Life> life_of(ObjectId id);
+  /// The put of the first that is left over when both are one life.
+  std::optional<EventId> left_over_before(const Life& first, const Life& second, const Model& model);
   std::size_t take_out_at_once(std::vector<std::pair<EventId, Event>>& events);
   static void take_out_told_twice(const Object& object, bool born_here, std::size_t born, Life& life);
   std::uint32_t kind_of(const CallPath& path, Role role);

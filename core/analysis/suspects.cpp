@@ -443,16 +443,15 @@ bool Suspects::lost_by_holder(ObjectId id) {
 
 std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
+  const auto add_put = [&](EventId put) {
+    const Event event = history_.event(put);
+    add_extra_put(event, owners_.of(event).place, suspects);
+  };
+  if (const auto put = event_pairs_.extra_put_before(id)) add_put(*put);
   if (const auto left = event_pairs_.unpaired(id)) {
-    for (const EventId put : left->given_back) {
-      const Event event = history_.event(put);
-      add_extra_put(event, owners_.of(event).place, suspects);
-    }
+    for (const EventId put : left->given_back) add_put(put);
     if (!left->given_back.empty()) return suspects;
-    if (const auto put = event_pairs_.put_for_another(id)) {
-      const Event event = history_.event(*put);
-      add_extra_put(event, owners_.of(event).place, suspects);
-    }
+    if (const auto put = event_pairs_.put_for_another(id)) add_put(*put);
     return suspects;
   }
   for (const auto& [function, times] : pairs_.unpaired(pairs_.subject_of(id), taken, given_back).given_back) {

@@ -30,6 +30,21 @@ bool word_begins(std::string_view name, std::size_t at) {
   return is_upper(name[at - 1]) && at + 1 < name.size() && is_lower(name[at + 1]);
 }
 
+/// The kernel's way: "dget" is "d get".
+void split_short_name(std::vector<Word>& words) {
+  static constexpr std::array<std::string_view, 3> kVerbs{"get", "put", "hold"};
+  if (words.size() != 1) return;
+  Word& word = words.front();
+  for (const std::string_view verb : kVerbs) {
+    if (word.text.size() <= verb.size() || !word.text.ends_with(verb)) continue;
+    const std::size_t subject = word.text.size() - verb.size();
+    words.push_back({std::string(verb), word.begin + subject, word.end});
+    words[0].end = words[0].begin + subject;
+    words[0].text.resize(subject);
+    return;
+  }
+}
+
 std::vector<Word> split_name(std::string_view name) {
   std::vector<Word> words;
   bool open = false;
@@ -43,6 +58,7 @@ std::vector<Word> split_name(std::string_view name) {
     words.back().text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
     words.back().end = i + 1;
   }
+  split_short_name(words);
   return words;
 }
 
@@ -77,7 +93,7 @@ constexpr std::array<Verb, 26> kVerbs{{
     {"get", "put|drop|release", Certainty::likely},
     {"acquire", "release|drop", Certainty::likely},
     {"grab", "drop|release|ungrab|put", Certainty::likely},
-    {"hold", "release|unhold|drop|rele", Certainty::likely},
+    {"hold", "release|unhold|drop|rele|put", Certainty::likely},
     {"use", "unuse|release", Certainty::likely},
     {"pin", "unpin", Certainty::likely},
     {"take", "drop|put|release|give", Certainty::likely},

@@ -37,7 +37,7 @@ class ProgramAccess final : public ProgramView {
                                  Address object) const override;
   /// The count that the counter's bytes stand for.
   static std::int64_t count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec) {
-    return agent::references(raw, place.size, spec.shift, spec.scale, spec.bias);
+    return agent::references(raw, place.size, !place.is_signed, spec.shift, spec.scale, spec.bias);
   }
 
   /// True when the calling thread traces the process (then ptrace is ours to use).

@@ -77,6 +77,9 @@ class Recorder::ProgramContext final : public EventContext {
   [[nodiscard]] MemoryFate memory_fate(FamilyId family, Address address) const override {
     return recorder_.memory_fate(family, address);
   }
+  [[nodiscard]] bool may_miss_puts(FamilyId family, StackId stack) const override {
+    return recorder_.may_miss_puts(family, stack);
+  }
 
   const ProgramView& access;
   const long tid;
@@ -221,6 +224,26 @@ Recorder::CounterLook Recorder::look_at_counter(const ProgramView& access, Objec
   const bool told = !memory || !object.base_known || *memory == object.ledger ||
                     explained_by(object.ledger, *memory, changes_in_flight(access, -1, id));
   return {memory, told};
+}
+
+bool Recorder::may_miss_puts(FamilyId family, StackId stack) const {
+  const auto function = [&](const LoadedModule* loaded, Address address) {
+    const auto symbol = loaded == nullptr ? std::nullopt : loaded->module->function_at(address);
+    return symbol ? std::string(clone_base(symbol->name)) : std::string();
+  };
+  const std::vector<StackFrame> frames = history_.stacks().frames(stack);
+  bool any_armed = false;
+  for (const Site& site : sites_.all()) {
+    if (site.family != family || site.role != Role::put || !site.current) continue;
+    any_armed |= site.why_not.empty();
+    if (!site.inlined || site.why_not.empty()) continue;
+    const std::string within = function(modules_.get(site.module), site.file_address);
+    const bool on_stack = std::any_of(frames.begin(), frames.end(), [&](const StackFrame& frame) {
+      return frame.module == site.module && function(modules_.get(frame.module), frame.pc - 1) == within;
+    });
+    if (on_stack && !within.empty()) return true;
+  }
+  return !any_armed;
 }
 
 MemoryFate Recorder::memory_fate(FamilyId family, Address address) const {
@@ -386,10 +409,22 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
     }
     if (!pointer_later && !families_[site.family.index()].family.allocator) {
       call.before = read_count(access, site.family, call.object);
+      if (is_no_pointer(site, call)) {
+        ++families_[site.family.index()].null_puts;
+        return;
+      }
       if (part_of_outer_call(thread, call)) return;
     }
   }
   on_probe(access, thread, registers, call, recorded, arm_return);
+}
+
+// Tagged integers and error codes, which the function lets pass: no object lies there, and none ever has.
+bool Recorder::is_no_pointer(const Site& site, const Call& call) const {
+  const auto& counter = families_[site.family.index()].counter;
+  if (!counter || direction(site.role) == 0 || site.watches_return()) return false;
+  const bool misplaced = (call.object + counter->offset) % std::max<Address>(counter->size, 1) != 0;
+  return (misplaced || !call.before) && !history_.newest_at(site.family, call.object).valid();
 }
 
 bool Recorder::agrees(FamilyId family, const Call& call) const {

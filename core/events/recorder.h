@@ -157,6 +157,9 @@ class Recorder {
   [[nodiscard]] bool continues_count(const ProgramContext& around, FamilyId family, const Call& call,
                                      std::int64_t delta) const;
   /// The ledger says what the counter did before the call.
+  /// As EventContext has it.
+  [[nodiscard]] bool may_miss_puts(FamilyId family, StackId stack) const;
+  [[nodiscard]] bool is_no_pointer(const Site& site, const Call& call) const;
   [[nodiscard]] bool agrees(FamilyId family, const Call& call) const;
   void attempted(const ProgramView& access, long tid, const Registers& registers, const PendingCall& call,
                  std::vector<Recorded>& recorded);

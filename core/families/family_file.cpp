@@ -40,10 +40,11 @@ const std::vector<std::string>& file_keys() {
 
 const std::vector<std::string>& family_keys() {
   static const std::vector<std::string> keys{
-      "name",        "description", "modules",    "type",    "count",    "count_offset", "count_size",
-      "count_shift", "count_scale", "count_bias", "born",    "except",   "alloc",        "init",
-      "get",         "try_get",     "put",        "free",    "realloc",  "pool_create",  "pool_destroy",
-      "allocator",   "fold",        "managed",    "part_of", "immortal", "revives",      "dynamic_type"};
+      "name",       "description", "modules",      "type",         "count",    "count_offset",
+      "count_size", "count_shift", "count_scale",  "count_bias",   "born",     "except",
+      "alloc",      "init",        "get",          "try_get",      "put",      "free",
+      "realloc",    "pool_create", "pool_destroy", "allocator",    "fold",     "managed",
+      "part_of",    "immortal",    "revives",      "dynamic_type", "listed_by"};
   return keys;
 }
 
@@ -142,6 +143,7 @@ class Reader {
     if (const toml::node* node = table.get("part_of")) result.part_of = string(*node, "part_of");
     result.fold = strings(table, "fold");
     result.managed = strings(table, "managed");
+    result.listed_by = strings(table, "listed_by");
     if (const toml::node* node = table.get("dynamic_type")) result.dynamic_type = dynamic_type(*node);
     if (const toml::node* node = table.get("born")) result.born = integer(*node, "born", 0, INT32_MAX);
     if (const toml::node* node = table.get("allocator")) result.allocator = boolean(*node, "allocator");

@@ -22,6 +22,9 @@ enum class Backing {
 /// Programs keep tags and counters in the 16 bits that an address of x86-64 leaves free at the upper end.
 constexpr std::uint64_t untagged(std::uint64_t word) { return word & 0x0000'ffff'ffff'ffff; }
 
+/// Others move the address up and have the 16 bits below it.
+constexpr std::uint64_t above_tag(std::uint64_t word) { return word >> 16U; }
+
 class ScanMemory {
  public:
   using Word = std::uint64_t;

@@ -209,6 +209,16 @@ void History::set_complete(ObjectId id, bool complete) {
   doubts_of(of.family).incomplete += complete ? -1 : 1;
 }
 
+ObjectId History::withdraw_finding(const std::function<bool(const Finding&)>& is_it) {
+  constexpr std::ptrdiff_t kNewest = 64;
+  const auto last = findings_.rbegin() + std::min(kNewest, std::ssize(findings_));
+  const auto found = std::find_if(findings_.rbegin(), last, is_it);
+  if (found == last) return {};
+  const ObjectId object = found->object;
+  findings_.erase(std::next(found).base());
+  return object;
+}
+
 bool History::births_in_doubt(FamilyId family) const {
   if (lost()) return true;
   return family.index() < doubts_.size() &&

@@ -66,6 +66,8 @@ class History {
     return id;
   }
   void add_finding(Finding finding) { findings_.push_back(std::move(finding)); }
+  /// One of the newest: that which was taken for a mistake was none. Its object; invalid when there is none.
+  ObjectId withdraw_finding(const std::function<bool(const Finding&)>& is_it);
   /// The thread with this id and name; a renamed or reused id is another entry.
   ThreadIndex thread(long tid, const std::string& name);
 

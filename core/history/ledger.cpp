@@ -39,7 +39,13 @@ bool explained_by(std::int64_t ledger, std::int64_t memory, const std::vector<in
 
 Outcome Ledger::apply(const Execution& execution) {
   const Count now = execution.at_return ? execution.after : execution.before;
-  if (execution.traits.immortal_below_zero && now && *now < 0) return leave_immortal(execution);
+  if (execution.traits.immortal_below_zero && now && *now < 0)
+    return leave_immortal(
+        execution, "it is immortal now: its counter is negative, and gets and puts no longer change it");
+  if (now && now == execution.traits.saturated && direction(execution.role) != 0)
+    return leave_immortal(execution, "its counter is full: gets and puts may no longer change it");
+  if (is_uncounted(execution))
+    return leave_immortal(execution, "it is not counted: gets and puts do not change its counter");
   switch (execution.role) {
     case Role::alloc:
     case Role::init:
@@ -52,14 +58,24 @@ Outcome Ledger::apply(const Execution& execution) {
   }
 }
 
-Outcome Ledger::leave_immortal(const Execution& execution) {
+Outcome Ledger::leave_immortal(const Execution& execution, const char* why) {
   const ObjectId id = history_.newest_at(execution.family, execution.address);
   if (id.valid() && history_.object(id).state == ObjectState::live) {
     history_.object(id).state = ObjectState::unknown;
-    history_.set_note(id,
-                      "it is immortal now: its counter is negative, and gets and puts no longer change it");
+    history_.set_note(id, why);
   }
   return {};
+}
+
+// One that begins at zero, whatever its family says, has its first get then.
+bool Ledger::is_uncounted(const Execution& execution) {
+  const ObjectId id = history_.newest_at(execution.family, execution.address);
+  if (!id.valid() || !history_.object(id).uncounted || !execution.before || direction(execution.role) == 0)
+    return false;
+  Object& object = history_.object(id);
+  if (*execution.before > 0) object.uncounted = false;
+  return object.uncounted && object.state == ObjectState::live &&
+         (is_put(execution.role) || object.last_event != object.born);
 }
 
 bool Ledger::happened_inside(const Execution& execution, EventId event) const {
@@ -136,12 +152,21 @@ EventId Ledger::record(ObjectId id, const Execution& execution, Count before, Co
   return history_.add_event(event);
 }
 
+namespace {
+/// More references than anybody has taken: other things lie there, or several counts.
+bool is_no_count(std::int64_t count) { return count >= std::int64_t{1} << 31; }
+}  // namespace
+
 Outcome Ledger::birth(const Execution& execution) {
   Outcome outcome;
   const bool gives_references = execution.role == Role::init || !execution.traits.has_init;
   const bool existed = execution.may_exist && execution.after != execution.traits.born;
   ObjectId id = history_.newest_at(execution.family, execution.address);
   if (!id.valid() && existed) return outcome;
+  if (gives_references && execution.after && is_no_count(*execution.after)) {
+    if (id.valid()) end_unseen(id);
+    return outcome;
+  }
   if (id.valid()) {
     const Object& object = history_.object(id);
     const bool live = object.state == ObjectState::live;
@@ -260,10 +285,13 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& executio
   // told by the counter.
   const auto fits = [&] {
     if (!memory) return true;
-    if (execution.around->inside_put(id)) return *memory >= 1 || !is_put(execution.role);
+    constexpr std::int64_t kGuard = -2;  // no put too many leaves that: the destructor holds the object so
+    if (execution.around->inside_put(id)) return *memory >= 1 || *memory <= kGuard || !is_put(execution.role);
     return *memory >= 1 && explained_by(object.ledger, *memory, changes);
   };
-  if (last_put_runs && fits()) {
+  // A counter that has references says that this put was not the last one, whatever is told too late.
+  const bool counted = memory && *memory >= 1 && *memory <= object.events;
+  if (last_put_runs && (counted || fits())) {
     during_death = true;
     return std::nullopt;
   }
@@ -326,6 +354,20 @@ void Ledger::apply_delta(Outcome& outcome, const Execution& execution, std::int6
   }
 }
 
+// An array of objects grows: they are copied as they are, and the memory that they were in goes. One that is
+// seen first with as many references as another one had there is that one.
+void Ledger::withdraw_moved(ObjectId id) {
+  const Object& object = history_.object(id);
+  const ObjectId from = history_.withdraw_finding([&](const Finding& finding) {
+    const Object& freed = history_.object(finding.object);
+    return finding.verdict == Verdict::free_while_referenced && freed.family == object.family &&
+           freed.ledger == object.ledger;
+  });
+  if (!from.valid()) return;
+  history_.set_note(from, fmt::format("it was copied to {:#x} before its memory was freed", object.address));
+  history_.set_note(id, fmt::format("it was copied from {:#x}", history_.object(from).address));
+}
+
 Outcome Ledger::change(const Execution& execution) {
   Outcome outcome;
   const std::int64_t delta = is_put(execution.role) ? -execution.amount : execution.amount;
@@ -339,7 +381,8 @@ Outcome Ledger::change(const Execution& execution) {
   const bool first_seen = !id.valid() || reborn || history_.object(id).state == ObjectState::unknown;
   // Static objects have a counter of zero or less that get and put leave alone.
   const bool never_born =
-      first_seen && !reborn && execution.before && *execution.before <= 0 && execution.traits.born > 0;
+      first_seen && !reborn && execution.before &&
+      ((*execution.before <= 0 && execution.traits.born > 0) || is_no_count(*execution.before));
   if (never_born) return outcome;
   if (first_seen) {
     id = new_object(execution, false);
@@ -349,6 +392,7 @@ Outcome Ledger::change(const Execution& execution) {
     object.base_known = base.has_value();
     history_.set_before_seen(id, base.value_or(0));
     object.ledger = base.value_or(0);
+    if (!reborn && base) withdraw_moved(id);
     if (reborn)
       history_.set_note(id, finding ? finding->why : "it was born unseen where another object had ended");
   } else if (execution.at_return) {
@@ -368,13 +412,7 @@ Outcome Ledger::change(const Execution& execution) {
   outcome.object = id;
   const bool below =
       is_put(execution.role) && !finding && execution.before && *execution.before <= 0 && !during_death;
-  const Object& object = history_.object(id);
-  if (below && object.uncounted) {
-    finding = Finding{Verdict::undecidable, id, EventId(),
-                      fmt::format("put while the counter reads {}, as it did at birth: the object may not be "
-                                  "counted",
-                                  *execution.before)};
-  } else if (below) {
+  if (below) {
     finding = Finding{Verdict::over_put, id, EventId(),
                       fmt::format("put while the counter reads {}", *execution.before)};
   }
@@ -420,10 +458,16 @@ bool Ledger::used_in_own_death(ObjectId id) const {
 // within the object's own last put was taken there. Objects that go together, with an arena, may have held
 // each other. Without a look at the counter, puts that nobody saw may explain the references.
 std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execution) const {
-  const bool may_go = history_.object(id).ledger == 1 || execution.among_others;
+  const Object& object = history_.object(id);
+  const bool may_go = object.ledger == 1 || execution.among_others;
   if (may_go && !used_in_own_death(id)) return std::nullopt;
   if (!execution.before && execution.traits.blind) return std::nullopt;
-  const std::int64_t references = history_.object(id).ledger;
+  // The compiler drops the last stores to a counter whose memory goes next, and whoever counts unseen may do
+  // so once more.
+  if (object.moved_unobserved) return std::nullopt;
+  if (execution.around != nullptr && execution.around->may_miss_puts(execution.family, execution.stack))
+    return std::nullopt;
+  const std::int64_t references = object.ledger;
   const std::string what =
       fmt::format("{} while {} reference{} outstanding",
                   execution.role == Role::pool_destroy ? "its pool is destroyed" : "free", references,
@@ -435,6 +479,29 @@ std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execu
                  what +
                      " by what was seen; puts may have been missed, and its counter was not read at that "
                      "point (break-on-imbalance reads it)"};
+}
+
+// That call has not returned, or has jumped to where the memory is given back.
+bool Ledger::freed_by(EventId put, const Execution& execution) const {
+  constexpr std::size_t kInner = 4;  // frames
+  const Event event = history_.event(put);
+  if (event.thread != execution.thread || !event.stack.valid() || !execution.stack.valid()) return false;
+  const std::vector<StackFrame> at_put = history_.stacks().frames(event.stack);
+  const std::vector<StackFrame> at_free = history_.stacks().frames(execution.stack);
+  if (at_put.size() < 2) return false;
+  const auto end = at_free.begin() + static_cast<std::ptrdiff_t>(std::min(kInner, at_free.size()));
+  return std::find(at_free.begin(), end, at_put[1]) != end;
+}
+
+// The put that found zero has given the memory back, and the one before, which left zero, has not: the
+// counter is one below the references, and nobody has put too often.
+void Ledger::withdraw_below_zero(ObjectId id, const Execution& execution) {
+  const EventId put = history_.object(id).last_event;
+  if (!put.valid() || !freed_by(put, execution)) return;
+  const ObjectId below = history_.withdraw_finding(
+      [&](const Finding& finding) { return finding.verdict == Verdict::over_put && finding.event == put; });
+  if (below.valid())
+    history_.set_note(id, "its counter is one below its references: its last put found zero");
 }
 
 Outcome Ledger::release(const Execution& execution) {
@@ -454,6 +521,7 @@ Outcome Ledger::release(const Execution& execution) {
   const bool was_dead = history_.object(id).state == ObjectState::dead;
   if (!was_dead && execution.before) reconcile(id, execution, *execution.before);
   const Object& object = history_.object(id);
+  if (was_dead && !object.freed) withdraw_below_zero(id, execution);
   if (object.freed) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was already freed"};
   } else if (!was_dead && object.base_known && object.ledger > 0) {

@@ -24,6 +24,7 @@ struct FamilyTraits {
   std::int64_t born = 1;
   bool revives = false;              ///< a get may find zero while the memory is not given back
   bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
+  Count saturated = {};              ///< a counter that reads this is full, and may stay so; none: not known
   bool copies_unknown = false;       ///< no debug information tells whether there are inlined copies
 };
 
@@ -54,6 +55,9 @@ class EventContext {
   [[nodiscard]] virtual bool inside_put(ObjectId object) const = 0;
   /// What became of the memory of the last object there, which was given back.
   [[nodiscard]] virtual MemoryFate memory_fate(FamilyId family, Address address) const = 0;
+  /// No put of the family is armed; or the functions of the stack have some in them of which the compiler has
+  /// left nothing to arm: before a free it drops the store to the counter.
+  [[nodiscard]] virtual bool may_miss_puts(FamilyId /*family*/, StackId /*stack*/) const { return false; }
 };
 
 /// One execution of a probe.
@@ -100,6 +104,7 @@ class Ledger {
                           event.before == object.ledger && object.ledger > 0 && object.ledger + delta > 0;
     if (!ordinary) return false;
     object.ledger += delta;
+    object.uncounted = false;
     event.after = object.ledger;
     event.after_source = CountSource::derived;
     history_.add_event(event, origin);
@@ -114,7 +119,10 @@ class Ledger {
 
  private:
   Outcome birth(const Execution& execution);
-  Outcome leave_immortal(const Execution& execution);
+  /// It goes on without events.
+  Outcome leave_immortal(const Execution& execution, const char* why);
+  /// The counter still reads what it did at birth, 0 or less, though it should have moved.
+  [[nodiscard]] bool is_uncounted(const Execution& execution);
   Outcome change(const Execution& execution);
   Outcome release(const Execution& execution);
 
@@ -132,6 +140,9 @@ class Ledger {
                                     bool& during_death);
   /// Of late, its finaliser has taken a reference, within its last put.
   [[nodiscard]] bool used_in_own_death(ObjectId id) const;
+  void withdraw_moved(ObjectId id);
+  [[nodiscard]] bool freed_by(EventId put, const Execution& execution) const;
+  void withdraw_below_zero(ObjectId id, const Execution& execution);
   [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Execution& execution) const;
   Outcome failed_try(const Execution& execution);
   void apply_delta(Outcome& outcome, const Execution& execution, std::int64_t delta, bool during_death);

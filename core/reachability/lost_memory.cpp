@@ -94,7 +94,9 @@ void LostMemory::sweep(HeapSpan& span, std::uint32_t node, AddressRange range) {
   image_.words(span, range, [&](Address at, const Word* words, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       const Address target = untagged(words[i]);
+      const Address moved = above_tag(words[i]);
       if (wanted_.contains(target)) point(node, target, at + i * sizeof(Word));
+      if (wanted_.contains(moved)) point(node, moved, at + i * sizeof(Word));
     }
   });
 }

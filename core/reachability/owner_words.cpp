@@ -68,7 +68,9 @@ class OwnerScan {
     memory_.each_piece(range, backing, [&](Address at, const ScanMemory::Word* words, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) {
         const Address target = untagged(words[i]);
-        if (object_.contains(target)) add(at + 8 * i, target, places, heap);
+        const Address moved = above_tag(words[i]);
+        if (object_.contains(target) || object_.contains(moved))
+          add(at + 8 * i, object_.contains(target) ? target : moved, places, heap);
       }
     });
   }

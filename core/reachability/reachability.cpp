@@ -140,7 +140,7 @@ class ReachabilityScan {
 
   void mark(const RootSet& roots, const std::vector<Address>& unknown, HeapMap& heap, TrackedCells& cells,
             HeapImage& image) {
-    ReachabilityMarker marker(heap, cells, image);
+    ReachabilityMarker marker(heap, cells, image, options_.lists);
     for (const Address gap : unknown) marker.root_register(gap, TrackedCell::kNoRegister);
     for (const RootRange& root : roots.ranges()) {
       if (root.backing == Backing::module)

@@ -43,6 +43,7 @@ struct TrackedBlock {
   bool control_block = false;   ///< a smart pointer's: whoever holds a reference points at its beginning
   Address managed = 0;          ///< the object that a control block manages; 0: none, or not known
   std::int64_t references = 0;  ///< that it still has; 0: not known
+  bool listed = false;          ///< a pointer at its beginning from ReachOptions::lists does not hold it
 };
 
 /// A pointer in a cycle of what is lost: it points at the memory of the next step.
@@ -82,6 +83,8 @@ struct ReachOptions {
   std::vector<std::pair<Address, Address>> slabs;
   std::vector<std::pair<Address, Address>> cut;  ///< its own that are handed out: [begin, end), by address
   bool all_cut = false;                          ///< it has no others: the rest of a slab is free
+  /// Memory that lists objects without a reference: [begin, end), by address.
+  std::vector<std::pair<Address, Address>> lists;
   /// The code of the one's end gives back references of the other. Asked for members of lost cycles only.
   std::function<bool(ObjectId ending, ObjectId given)> end_gives_back;
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< heap contents kept in memory here during the scan

@@ -1,6 +1,8 @@
 #include "reachability/reachability_layout.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace refhist {
 
@@ -13,6 +15,15 @@ Backing backing_of(const MemoryRegion& region, const ModuleMap& modules) {
   return region.path.starts_with('/') ? Backing::file : Backing::anonymous;
 }
 
+/// Written once and then sealed, maybe.
+bool may_be_sealed(const MemoryRegion& region) {
+  constexpr std::array<std::string_view, 3> kShared{"/memfd:", "/dev/shm/", "/SYSV"};
+  return !region.executable &&
+         (region.path.empty() || std::any_of(kShared.begin(), kShared.end(), [&](std::string_view name) {
+            return region.path.starts_with(name);
+          }));
+}
+
 }  // namespace
 
 MemoryLayout::MemoryLayout(const std::vector<MemoryRegion>& regions, const ModuleMap& modules) {
@@ -21,7 +32,8 @@ MemoryLayout::MemoryLayout(const std::vector<MemoryRegion>& regions, const Modul
             [](const MemoryRegion& a, const MemoryRegion& b) { return a.begin < b.begin; });
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const MemoryRegion& region = sorted[i];
-    if (!region.readable || !region.writable || region.begin >= region.end) continue;
+    const bool holds = region.readable && (region.writable || may_be_sealed(region));
+    if (!holds || region.begin >= region.end) continue;
     const bool guarded = i != 0 && sorted[i - 1].end == region.begin && !sorted[i - 1].readable;
     add(region, modules, guarded);
   }

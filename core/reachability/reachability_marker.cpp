@@ -1,5 +1,6 @@
 #include "reachability/reachability_marker.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -10,10 +11,12 @@ namespace {
 constexpr std::size_t kWorthAWindow = 512;
 }  // namespace
 
-ReachabilityMarker::ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapImage& image)
+ReachabilityMarker::ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapImage& image,
+                                       const std::vector<std::pair<Address, Address>>& lists)
     : heap_(heap),
       cells_(cells),
       image_(image),
+      lists_(lists),
       lowest_(heap.lowest()),
       extent_(heap.highest() - heap.lowest()),
       deferred_(image.window_count()),
@@ -67,7 +70,11 @@ void ReachabilityMarker::root_words(Address at, const Word* words, std::size_t c
 void ReachabilityMarker::scan_words(Address at, const Word* words, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const Address target = untagged(words[i]);
-    if (target - lowest_ < extent_) point(target, at + i * sizeof(Word));
+    if (target - lowest_ < extent_) {
+      point(target, at + i * sizeof(Word));
+    } else if (const Address moved = above_tag(words[i]); moved - lowest_ < extent_) {
+      point(moved, at + i * sizeof(Word));
+    }
   }
 }
 
@@ -86,13 +93,20 @@ void ReachabilityMarker::point(Address target, Address holder, std::uint32_t reg
   if ((target - span->begin) % 16 == 8 && span->starts.test(next) && span->has_header(next)) return;
   if (special) {
     TrackedCell* cell = cells_.at(target);
-    if (cell != nullptr && is_next_header(*cell, target)) return;
+    if (cell != nullptr && (is_next_header(*cell, target) || is_entry(*cell, target, holder))) return;
     if (cell != nullptr) reach_cell(*cell, holder, register_root);
   }
   // Whoever holds an object in a slab holds the slab: its other objects are not reached by that.
   if (!span->live[granule]) return;
   span->live[granule] = false;
   work_.push_back({span->address(granule), false, false});
+}
+
+bool ReachabilityMarker::is_entry(const TrackedCell& cell, Address target, Address holder) const {
+  if (lists_.empty() || !cells_.is_listed(cell, target)) return false;
+  const auto behind = std::upper_bound(lists_.begin(), lists_.end(), holder,
+                                       [](Address at, const auto& list) { return at < list.first; });
+  return behind != lists_.begin() && holder < std::prev(behind)->second;
 }
 
 // A block's last word is the first of the next chunk's header, and malloc leaves pointers to headers on the

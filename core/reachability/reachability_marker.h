@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "heap/heap_image.h"
@@ -16,7 +17,9 @@ class ReachabilityMarker {
  public:
   using Word = ScanMemory::Word;
 
-  ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapImage& image);
+  /// `lists`: as ReachOptions has them; stays valid as long as this object.
+  ReachabilityMarker(HeapMap& heap, TrackedCells& cells, HeapImage& image,
+                     const std::vector<std::pair<Address, Address>>& lists);
 
   /// A register's value; `index` is remembered as the holder.
   void root_register(Address value, std::uint32_t index);
@@ -39,6 +42,8 @@ class ReachabilityMarker {
   };
   void scan_words(Address at, const Word* words, std::size_t count);
   void point(Address target, Address holder, std::uint32_t register_root = TrackedCell::kNoRegister);
+  /// The word only lists the object.
+  [[nodiscard]] bool is_entry(const TrackedCell& cell, Address target, Address holder) const;
   static bool is_next_header(const TrackedCell& cell, Address target);
   void reach_cell(TrackedCell& cell, Address holder, std::uint32_t register_root);
   void follow(const Work& work);
@@ -50,6 +55,7 @@ class ReachabilityMarker {
   HeapMap& heap_;
   TrackedCells& cells_;
   HeapImage& image_;
+  const std::vector<std::pair<Address, Address>>& lists_;
   Address lowest_;
   Address extent_;
   std::vector<Work> work_;

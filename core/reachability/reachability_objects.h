@@ -53,6 +53,11 @@ class TrackedCells {
   [[nodiscard]] const std::vector<std::uint32_t>& freed() const { return freed_; }
   /// The object of the cell that the address lies in, or the nearest before it.
   [[nodiscard]] std::uint32_t member_at(const TrackedCell& cell, Address address) const;
+  /// An object that may be listed begins there.
+  [[nodiscard]] bool is_listed(const TrackedCell& cell, Address address) const {
+    const TrackedBlock& block = blocks_[member_at(cell, address)];
+    return block.listed && block.begin == address;
+  }
 
  private:
   struct Group {

@@ -150,7 +150,8 @@ std::string family_text(const SessionState& state, FamilyId id, const Totals& to
         plural(tracked.unborn_calls, "call"));
   }
   if (tracked.null_puts != 0)
-    text += fmt::format("    {} with a null pointer: no events\n", plural(tracked.null_puts, "call"));
+    text += fmt::format("    {} with NULL, or a value that is no pointer: no events\n",
+                        plural(tracked.null_puts, "call"));
   return text + sites;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "agent/site_values.h"
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/text.h"
@@ -111,6 +112,15 @@ std::string check_counter(TrackedFamily& tracked, const std::vector<const Loaded
                      static_cast<std::int64_t>(*spec.offset));
 }
 
+/// What the counter reads when it has come to its end. The end of a long unsigned one is as good as -1.
+Count full_counter(const MemberPlace& place, const CounterSpec& spec) {
+  const bool plain = spec.shift == 0 && spec.scale == 1 && spec.bias == 0;
+  if (!plain || place.size == 0 || place.size > sizeof(std::int64_t)) return std::nullopt;
+  const unsigned bits = 8 * place.size - (place.is_signed ? 1 : 0);
+  if (!place.is_signed && !agent::is_read_unsigned(place.size, true)) return std::nullopt;
+  return static_cast<std::int64_t>((std::uint64_t{1} << bits) - 1);
+}
+
 }  // namespace
 
 void resolve_family(const SessionState& state, TrackedFamily& tracked) {
@@ -125,6 +135,8 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   // Who begins at zero may stand at zero again, kept for another use: until its memory is given back, a get
   // is no mistake. Nor where no birth is known: it may be one.
   tracked.traits.revives = tracked.family.revives || tracked.family.born <= 0 || !tracked.traits.has_init;
+  tracked.traits.saturated =
+      tracked.counter ? full_counter(*tracked.counter, tracked.family.counter) : Count();
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
     tracked.counter_note = elsewhere;

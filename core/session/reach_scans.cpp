@@ -14,6 +14,7 @@
 #include "port/thread_halt.h"
 #include "session/allocation_place.h"
 #include "session/long_work.h"
+#include "session/object_lists.h"
 
 namespace refhist {
 
@@ -97,6 +98,7 @@ TrackedBlock tracked_block(const SessionState& state, ObjectId id, const Object&
   TrackedBlock block{id, object.address, object.size};
   if (object.base_known) block.references = object.ledger;
   const TrackedFamily& family = state.families[object.family.index()];
+  block.listed = !family.family.listed_by.empty();
   block.control_block = family.family.has_control_blocks();
   const auto managed = state.managed.known().find(id);
   if (managed != state.managed.known().end()) block.managed = managed->second.address;
@@ -165,6 +167,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   options.ignored = state.agent.own_memory();
   options.exiting_thread = exiting_thread;
   add_cut_blocks(state, options);
+  options.lists = find_object_lists(state);
   EndCalls ends(state.modules, state.sites, state.namer.code_graph());
   options.end_gives_back = [&](ObjectId ending, ObjectId given) {
     const FamilyId family = state.history.object(ending).family;

@@ -14,6 +14,7 @@ target_sources(refhist_core PRIVATE
   session/hit_handler.cpp
   session/live_replay.cpp
   session/long_work.cpp
+  session/object_lists.cpp
   session/program_guard.cpp
   session/program_identity.cpp
   session/reach_scans.cpp

@@ -221,7 +221,8 @@ std::optional<MemberPlace> place_counter(const Family& family,
     }
   }
   if (!counter.offset) return std::nullopt;
-  return MemberPlace{*counter.offset, counter.size, true};
+  constexpr unsigned kShort = 2;  // such counters are unsigned, mostly
+  return MemberPlace{*counter.offset, counter.size, counter.size > kShort};
 }
 
 std::optional<MemberPlace> member_place(const std::vector<const LoadedModule*>& modules,

@@ -36,7 +36,7 @@ struct TrackedFamily {
   bool named = true;                  ///< false: one of those of `track auto`, which may not be there at all
   bool untracked = false;             ///< by the user: nothing of it is armed, its history stays
   std::uint64_t unborn_calls = 0;     ///< on objects never seen whose counter reads 0 or less: static ones
-  std::uint64_t null_puts = 0;        ///< put(NULL) and get(NULL): no events
+  std::uint64_t null_puts = 0;        ///< of NULL, or of what is no pointer: no events
   FromFile from_file = FromFile::no;  ///< if any, it is untracked: nothing of it runs here
 
   void close_file() {

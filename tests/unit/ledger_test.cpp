@@ -37,6 +37,13 @@ class Fixture {
   }
   Outcome get(Count before, std::vector<int> in_flight = {}) { return change(Role::get, before, in_flight); }
   Outcome put(Count before, std::vector<int> in_flight = {}) { return change(Role::put, before, in_flight); }
+  Outcome put_at(Address address, Count before) {
+    Execution execution = make(Role::put, address);
+    execution.before = before;
+    const Flying around({}, inside_put, fate);
+    execution.around = &around;
+    return ledger.apply(execution);
+  }
   Outcome release(Count before) {
     Execution execution = make(Role::free, kAddress);
     execution.before = before;
@@ -51,7 +58,7 @@ class Fixture {
   static constexpr Address kAddress = 0x1000;
   History history;
   Ledger ledger{history};
-  FamilyTraits traits{false, true, 1, false};
+  FamilyTraits traits{.has_init = true};
   bool inside_put = false;  // of the events' thread
   std::vector<int> after_the_look;
   bool among_others = false;
@@ -533,10 +540,56 @@ TEST_CASE("free while referenced: the counter says so, or nothing can have been 
   }
 }
 
-TEST_CASE("an object whose counter reads 0 at birth may not be counted: a put is no over-put") {
+TEST_CASE("an object whose counter reads 0 at birth, and does not move, is not counted") {
   Fixture f;
   f.init(Fixture::kAddress, 0);
-  CHECK(verdict_of(f.put(0)) == Verdict::undecidable);
+  SUBCASE("a put") { CHECK_FALSE(f.put(0).event.valid()); }
+  SUBCASE("a get, and a put") {
+    CHECK(f.get(0).event.valid());
+    CHECK_FALSE(f.put(0).event.valid());
+    CHECK(f.newest().state == ObjectState::unknown);
+  }
+  SUBCASE("but one whose first get is seen is") {
+    f.get(0);
+    f.put(1);
+    CHECK(verdict_of(f.put(0)) == Verdict::over_put);
+  }
+  CHECK(f.history.findings().size() <= 1);
+}
+
+TEST_CASE("a full counter may stay so") {
+  Fixture f;
+  f.traits.saturated = 3;
+  f.init();
+  f.get(1);
+  f.get(2);
+  CHECK_FALSE(f.put(3).event.valid());
+  CHECK_FALSE(f.put(3).event.valid());
+  CHECK(f.newest().state == ObjectState::unknown);
+}
+
+TEST_CASE("what reads like several counts in one word is no count") {
+  Fixture f;
+  f.get(std::int64_t{1} << 32);
+  CHECK_FALSE(f.newest_id().valid());
+  f.init(Fixture::kAddress, (std::int64_t{1} << 32) + 1);
+  CHECK_FALSE(f.newest_id().valid());
+}
+
+TEST_CASE("an object that was copied before its memory went was not freed while referenced") {
+  Fixture f;
+  f.init();
+  f.get(1);
+  f.get(2);
+  CHECK(verdict_of(f.release(3)) == Verdict::free_while_referenced);
+  SUBCASE("one with as many references is seen elsewhere") {
+    f.put_at(0x2000, 3);
+    CHECK(f.history.findings().empty());
+  }
+  SUBCASE("one with others is another one") {
+    f.put_at(0x2000, 2);
+    CHECK(f.history.findings().size() == 1);
+  }
 }
 
 TEST_CASE("what came after the look at the counter is no unobserved change") {
