@@ -69,8 +69,9 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
                    [this](const ReferencePairs::Subject& subject) { return released_like(subject); }),
       depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
       ways_out_(namer.modules(), sites, namer.code_graph()),
+      sinks_(namer.modules(), sites, namer.code_graph()),
       suspects_(
-          history, namer, owners_, pairs_, event_pairs_, depth_, ways_out_,
+          history, namer, owners_, pairs_, event_pairs_, depth_, ways_out_, sinks_,
           [this](const std::string& function, FamilyId family, bool put) {
             return example_of(function, family, put);
           },

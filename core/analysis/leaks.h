@@ -168,6 +168,7 @@ class LeakFinder {
   EventPairs event_pairs_;
   ReleaseDepth depth_;
   WaysOut ways_out_;
+  SinkCalls sinks_;
   Suspects suspects_;
   Birthplaces births_;
   std::map<FamilyId, std::map<std::size_t, std::vector<ObjectId>>>

@@ -20,6 +20,7 @@ target_sources(refhist_core PRIVATE
   analysis/owners.cpp
   analysis/reference_pairs.cpp
   analysis/release_depth.cpp
+  analysis/sink_calls.cpp
   analysis/slot_names.cpp
   analysis/stack_places.cpp
   analysis/suspects.cpp

@@ -343,13 +343,34 @@ std::vector<Suspect> Suspects::ways_out_of(const std::string& function, FamilyId
 
 void Suspects::add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(put.object).family;
-  add(suspects, {{in_source(put), "extra put", "candidate", "no reference matches the put here"}});
   const ReferencePairs::Partners partners = pairs_.partners_of_put(pairs_.subject_of(put.object), function);
+  add(suspects, {{in_source(put), "extra put", "candidate", "no reference matches the put here"}});
   if (partners.empty() || partners.front().second < kUsual) return;
   const auto& [partner, share] = partners.front();
-  add(suspects, {{example_of_(partner, family, false), "missing get", "candidate",
+  const NamedFrame example = example_of_(partner, family, false);
+  add(suspects, {{example, "missing get", "candidate",
                   fmt::format("{} of the references that {} gives back are taken here", share_text(share),
                               short_name(function))}});
+  if (gave_more(put.object, function, partner)) add_missing_get(put.object, example, suspects);
+}
+
+bool Suspects::gave_more(ObjectId id, const std::string& giver, const std::string& taker) {
+  std::int64_t more = 0;
+  for (const auto& [event, times] : history_.kinds_of(id)) {
+    if (gives_back(event) && owners_.of(event).place == giver) more += times;
+    if (acquires(event) && owners_.of(event).place == taker) more -= times;
+  }
+  return more > 0;
+}
+
+void Suspects::add_missing_get(ObjectId id, const NamedFrame& example, std::vector<Suspect>& suspects) {
+  const SinkCalls::Found found = sinks_.without_get(history_.object(id).family, example);
+  for (const NamedFrame& place : found.untaken) {
+    add(suspects,
+        {{place, "missing get", "candidate",
+          fmt::format("{} passes the object to {} and takes no reference for it; {} does",
+                      short_name(place.function), short_name(found.sink), short_name(example.function))}});
+  }
 }
 
 std::vector<Suspect> Suspects::of_reference(EventId id) {

@@ -13,6 +13,7 @@
 #include "analysis/frame_namer.h"
 #include "analysis/reference_pairs.h"
 #include "analysis/release_depth.h"
+#include "analysis/sink_calls.h"
 #include "analysis/ways_out.h"
 #include "history/history.h"
 
@@ -46,8 +47,8 @@ class Suspects {
   /// Frames of the function's calls that gave back.
   using PutsIn = std::function<std::vector<NamedFrame>(const std::string& function, FamilyId family)>;
   Suspects(const History& history, FrameNamer& namer, Owners& owners, ReferencePairs& pairs,
-           EventPairs& event_pairs, ReleaseDepth& depth, WaysOut& ways_out, ExampleOf example_of,
-           PutsIn puts_in, IsOfType is_of_type)
+           EventPairs& event_pairs, ReleaseDepth& depth, WaysOut& ways_out, SinkCalls& sinks,
+           ExampleOf example_of, PutsIn puts_in, IsOfType is_of_type)
       : history_(history),
         namer_(namer),
         owners_(owners),
@@ -55,6 +56,7 @@ class Suspects {
         event_pairs_(event_pairs),
         depth_(depth),
         ways_out_(ways_out),
+        sinks_(sinks),
         example_of_(std::move(example_of)),
         puts_in_(std::move(puts_in)),
         is_of_type_(std::move(is_of_type)) {}
@@ -125,6 +127,11 @@ class Suspects {
                     std::vector<Suspect>& suspects);
   /// Of one from before the object was first seen.
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
+  /// The one function gave back more references to it than the other one took.
+  [[nodiscard]] bool gave_more(ObjectId id, const std::string& giver, const std::string& taker);
+  /// What the put gives back is usually taken where `example` is, and then handed on: where else that is
+  /// done, and nothing taken.
+  void add_missing_get(ObjectId id, const NamedFrame& example, std::vector<Suspect>& suspects);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
 
   const History& history_;
@@ -134,6 +141,7 @@ class Suspects {
   EventPairs& event_pairs_;
   ReleaseDepth& depth_;
   WaysOut& ways_out_;
+  SinkCalls& sinks_;
   ActivationTrail trail_{history_, namer_, owners_};
   ExampleOf example_of_;
   PutsIn puts_in_;

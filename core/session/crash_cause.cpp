@@ -29,8 +29,6 @@ bool is_memory(const ZydisDecodedOperand& operand) {
   return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
 }
 
-bool is_preserved(unsigned reg) { return reg == kRbx || reg == kRbp || (reg >= kR12 && reg <= kR15); }
-
 std::string signal_name(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);

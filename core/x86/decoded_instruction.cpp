@@ -87,9 +87,7 @@ std::optional<unsigned> dwarf_number(ZydisRegister name) {
 
 std::optional<unsigned> preserved_number(ZydisRegister reg) {
   const auto number = dwarf_number(reg);
-  const bool preserved =
-      number && (*number == kRbx || *number == kRbp || (*number >= kR12 && *number <= kR15));
-  return preserved ? number : std::nullopt;
+  return number && is_preserved(*number) ? number : std::nullopt;
 }
 
 }  // namespace refhist

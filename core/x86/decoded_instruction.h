@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "port/registers.h"
 #include "x86/code_range.h"
 
 namespace refhist {
@@ -47,6 +48,10 @@ ZydisRegister whole_register(ZydisRegister reg);
 /// DWARF's number of a general register, or of the one that this is the lower part of; nothing for others.
 std::optional<unsigned> dwarf_number(ZydisRegister name);
 
+/// A function gives back the register (DWARF's number) as it was.
+constexpr bool is_preserved(unsigned reg) {
+  return reg == kRbx || reg == kRbp || (reg >= kR12 && reg <= kR15);
+}
 /// The same of registers that a function gives back as they were; nothing for others.
 std::optional<unsigned> preserved_number(ZydisRegister name);
 

@@ -202,10 +202,26 @@ TEST_CASE("names are split into words") {
 }
 
 TEST_CASE("names pair up when they differ in the verb alone") {
-  const std::vector<std::string> names{
-      "conn_get",     "conn_put",     "conn_get_name", "conn_put_name",  "Foo::AddRef",
-      "Foo::Release", "ref_disk",     "unref_disk",    "x_ref_unlocked", "x_unref_and_unlock",
-      "y_weak_ref",   "y_weak_unref", "z_get"};
+  const std::vector<std::string> names{"conn_get",
+                                       "conn_put",
+                                       "conn_get_name",
+                                       "conn_put_name",
+                                       "Foo::AddRef",
+                                       "Foo::Release",
+                                       "ref_disk",
+                                       "unref_disk",
+                                       "x_ref_unlocked",
+                                       "x_unref_and_unlock",
+                                       "y_weak_ref",
+                                       "y_weak_unref",
+                                       "z_get",
+                                       "dget",
+                                       "dput",
+                                       "ihold",
+                                       "iput",
+                                       "target",
+                                       "get",
+                                       "put"};
   std::set<Pair> pairs;
   for (const NamePair& pair : pair_names(names)) {
     pairs.emplace(names[pair.get], names[pair.put]);
@@ -216,7 +232,10 @@ TEST_CASE("names pair up when they differ in the verb alone") {
   CHECK(pairs == std::set<Pair>{{"conn_get", "conn_put"},
                                 {"Foo::AddRef", "Foo::Release"},
                                 {"ref_disk", "unref_disk"},
-                                {"x_ref_unlocked", "x_unref_and_unlock"}});
+                                {"x_ref_unlocked", "x_unref_and_unlock"},
+                                {"dget", "dput"},
+                                {"ihold", "iput"},
+                                {"get", "put"}});
 }
 
 TEST_CASE("functions that free are known by a word of their name") {
