@@ -423,8 +423,11 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
 bool Recorder::is_no_pointer(const Site& site, const Call& call) const {
   const auto& counter = families_[site.family.index()].counter;
   if (!counter || direction(site.role) == 0 || site.watches_return()) return false;
+  constexpr Address kLow = Address{1} << 32U;   // nothing lies here but programs that are not relocated
+  constexpr Address kHigh = Address{1} << 47U;  // the kernel's
   const bool misplaced = (call.object + counter->offset) % std::max<Address>(counter->size, 1) != 0;
-  return (misplaced || !call.before) && !history_.newest_at(site.family, call.object).valid();
+  const bool nowhere = !call.before && (call.object < kLow || call.object >= kHigh);
+  return (misplaced || nowhere) && !history_.newest_at(site.family, call.object).valid();
 }
 
 bool Recorder::agrees(FamilyId family, const Call& call) const {
