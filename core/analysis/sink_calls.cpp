@@ -5,6 +5,7 @@
 
 #include "base/system_path.h"
 #include "port/registers.h"
+#include "x86/clobbered_registers.h"
 #include "x86/instruction.h"
 
 namespace refhist {
@@ -45,16 +46,14 @@ class Holders {
   void follow(const DecodedInstruction& instruction) {
     const auto& operands = instruction.operands;
     const bool moved = moves_word(instruction) && holds(operands[1]);
+    drop(ClobberedRegisters::written_by(instruction));
     for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
       const bool written = (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-      if (written && is_register(operands[i])) drop(dwarf_number(operands[i].reg.value));
       if (const auto slot = written ? stack_word(operands[i]) : std::nullopt) std::erase(slots_, *slot);
     }
     if (moved) take(operands[0]);
   }
-  void call() {
-    for (const unsigned reg : {kRax, kRcx, kRdx, kRsi, kRdi, kR8, kR9, kR10, kR11}) registers_.erase(reg);
-  }
+  void call() { drop(ClobberedRegisters::kByConvention); }
 
  private:
   [[nodiscard]] bool holds(const ZydisDecodedOperand& operand) const {
@@ -67,8 +66,8 @@ class Holders {
     if (const auto slot = stack_word(operand)) return add(*slot);
     if (const auto reg = is_register(operand) ? dwarf_number(operand.reg.value) : std::nullopt) add(*reg);
   }
-  void drop(std::optional<unsigned> reg) {
-    if (reg) registers_.erase(*reg);
+  void drop(ClobberedRegisters::Set written) {
+    std::erase_if(registers_, [&](unsigned reg) { return (written >> reg & 1U) != 0; });
   }
 
   std::set<unsigned> registers_;

@@ -52,6 +52,10 @@ CrashCause::Frames CrashCause::frames_of(const Registers& registers) {
     begin[kRsp] += sizeof(Address);
   }
   state_.unwinder.unwind(begin, read, {kMostFrames}, frames.raw, &frames.registers);
+  for (std::size_t i = 0; i < frames.raw.size(); ++i) {
+    const bool calls = i == 0 ? frames.jumped : !frames.raw[i].exact;
+    frames.calls.push_back(calls ? read_call(frames.raw[i], i) : std::nullopt);
+  }
   return frames;
 }
 
@@ -89,7 +93,7 @@ std::optional<ValueOrigin::Traced> CrashCause::at_entry(const Frames& frames, st
   const std::size_t caller = index + 1;
   if (caller >= frames.raw.size() || frames.raw[caller].exact) return std::nullopt;
   if (is_preserved(reg)) return ValueOrigin::Traced{frames.registers[caller][reg], {}};
-  const auto call = call_of(frames, caller);
+  const auto& call = frames.calls[caller];
   return call ? origin_of(*call, frames).of_register(reg) : std::nullopt;
 }
 
@@ -127,15 +131,15 @@ std::optional<CrashCause::Use> CrashCause::by_instruction(const Registers& regis
   return std::nullopt;
 }
 
-std::optional<CrashCause::Call> CrashCause::call_of(const Frames& frames, std::size_t index) const {
-  const Address return_pc = own_pc(state_.modules, frames.raw[index].pc);
+std::optional<CrashCause::Call> CrashCause::read_call(const RawFrame& raw, std::size_t frame) const {
+  const Address return_pc = own_pc(state_.modules, raw.pc);
   const LoadedModule* loaded = state_.modules.at(return_pc);
   if (loaded == nullptr) return std::nullopt;
   StraightWay way = straight_way_through_call(loaded->module->code(), return_pc - loaded->bias);
   if (way.instructions.empty()) return std::nullopt;
   const DecodedInstruction call = way.instructions.back();
   way.instructions.pop_back();
-  return Call{call, std::move(way), index, loaded->bias};
+  return Call{call, std::move(way), frame, loaded->bias};
 }
 
 std::optional<CrashCause::Use> CrashCause::by_arguments(const Call& call, const Frames& frames,
@@ -165,15 +169,12 @@ std::optional<CrashCause::Use> CrashCause::by_target(const Call& call, const Fra
 std::optional<CrashCause::Use> CrashCause::bad_access(const Registers& registers,
                                                       const Frames& frames) const {
   std::vector<Address> failed;
-  if (frames.jumped) {
-    const auto call = frames.raw.empty() ? std::nullopt : call_of(frames, 0);
-    return call ? by_target(*call, frames) : std::nullopt;
-  }
+  if (frames.jumped)
+    return frames.raw.empty() || !frames.calls[0] ? std::nullopt : by_target(*frames.calls[0], frames);
   if (auto use = by_instruction(registers, frames, failed)) return use;
   for (std::size_t i = 1; i < frames.raw.size() && !frames.raw[i].exact; ++i) {
-    const auto call = call_of(frames, i);
-    if (!call) continue;
-    if (auto use = by_arguments(*call, frames, failed)) return use;
+    if (!frames.calls[i]) continue;
+    if (auto use = by_arguments(*frames.calls[i], frames, failed)) return use;
   }
   return std::nullopt;
 }
@@ -181,8 +182,7 @@ std::optional<CrashCause::Use> CrashCause::bad_access(const Registers& registers
 bool CrashCause::is_c_library(Address pc) const {
   const LoadedModule* loaded = state_.modules.at(own_pc(state_.modules, pc));
   if (loaded == nullptr) return false;
-  const std::string& path = loaded->module->path();
-  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  const std::string name = file_name(loaded->module->path());
   return name.starts_with("libc.so") || name.starts_with("libstdc++.so") || name.starts_with("libpthread.so");
 }
 
@@ -201,7 +201,7 @@ std::optional<CrashCause::Use> CrashCause::aborted(const Frames& frames) const {
   std::size_t outer = 0;
   while (outer < frames.raw.size() && is_c_library(frames.raw[outer].pc)) ++outer;
   if (outer == 0 || outer == frames.raw.size()) return std::nullopt;
-  const auto call = call_of(frames, outer);
+  const auto& call = frames.calls[outer];
   if (!call) return std::nullopt;
   if (auto use = by_target(*call, frames)) return use;
   const auto given = origin_of(*call, frames).of_register(kRdi);

@@ -30,18 +30,20 @@ class CrashCause {
     ObjectId object;
     std::string how;  ///< "used after its memory was freed, 8 bytes into it"
   };
-  /// Of the thread, the innermost first.
-  struct Frames {
-    bool jumped = false;  ///< there is no code where the thread stands: the first one has called that
-    std::vector<RawFrame> raw;
-    std::vector<Registers> registers;  ///< in step
-  };
   /// A call in the program's code, by a frame of the stack.
   struct Call {
     DecodedInstruction instruction;
     StraightWay way;  ///< to it
     std::size_t frame = 0;
     Address bias = 0;
+  };
+
+  /// Of the thread, the innermost first.
+  struct Frames {
+    bool jumped = false;  ///< there is no code where the thread stands: the first one has called that
+    std::vector<RawFrame> raw;
+    std::vector<Registers> registers;        ///< in step
+    std::vector<std::optional<Call>> calls;  ///< in step: that the frame is in; none where it is in none
   };
 
   [[nodiscard]] Frames frames_of(const Registers& registers);
@@ -56,7 +58,8 @@ class CrashCause {
   [[nodiscard]] std::optional<Use> by_arguments(const Call& call, const Frames& frames,
                                                 const std::vector<Address>& failed) const;
   [[nodiscard]] std::optional<Use> by_target(const Call& call, const Frames& frames) const;
-  [[nodiscard]] std::optional<Call> call_of(const Frames& frames, std::size_t index) const;
+  /// Of the frame, which the call returns to.
+  [[nodiscard]] std::optional<Call> read_call(const RawFrame& raw, std::size_t frame) const;
   [[nodiscard]] ValueOrigin origin_of(const Call& call, const Frames& frames) const;
   /// What a register held where the function of this frame was entered.
   [[nodiscard]] std::optional<ValueOrigin::Traced> at_entry(const Frames& frames, std::size_t index,

@@ -15,8 +15,15 @@ constexpr std::size_t kBytes = 64U << 10U;  // of their code
 
 constexpr ClobberedRegisters::Set bit(unsigned reg) { return ClobberedRegisters::Set{1} << reg; }
 
-ClobberedRegisters::Set written_by(const DecodedInstruction& instruction) {
-  ClobberedRegisters::Set written = 0;
+bool enters_kernel(const DecodedInstruction& instruction) {
+  return instruction.raw.meta.category == ZYDIS_CATEGORY_SYSCALL ||
+         instruction.raw.meta.category == ZYDIS_CATEGORY_INTERRUPT;
+}
+
+}  // namespace
+
+ClobberedRegisters::Set ClobberedRegisters::written_by(const DecodedInstruction& instruction) {
+  Set written = 0;
   for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
     const ZydisDecodedOperand& operand = instruction.operands[i];
     const bool writes = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
@@ -25,13 +32,6 @@ ClobberedRegisters::Set written_by(const DecodedInstruction& instruction) {
   }
   return written;
 }
-
-bool enters_kernel(const DecodedInstruction& instruction) {
-  return instruction.raw.meta.category == ZYDIS_CATEGORY_SYSCALL ||
-         instruction.raw.meta.category == ZYDIS_CATEGORY_INTERRUPT;
-}
-
-}  // namespace
 
 const ClobberedRegisters::Set ClobberedRegisters::kByConvention =
     bit(kRax) | bit(kRcx) | bit(kRdx) | bit(kRsi) | bit(kRdi) | bit(kR8) | bit(kR9) | bit(kR10) | bit(kR11);
@@ -74,7 +74,7 @@ class ClobberedRegisters::Reader {
 
   bool read_instruction(const CodeRange& code, const DecodedInstruction& instruction) {
     if (enters_kernel(instruction)) return false;
-    written_ |= written_by(instruction);
+    written_ |= ClobberedRegisters::written_by(instruction);
     const auto target = instruction.branch_target();
     if (!target) return !instruction.is_call() && !instruction.is_indirect_jump();
     if (instruction.is_call() || !code.contains(*target)) waiting_.push_back(*target);

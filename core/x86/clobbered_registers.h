@@ -19,6 +19,8 @@ class ClobberedRegisters {
 
   explicit ClobberedRegisters(const Module& module) : module_(module) {}
 
+  /// Those that the instruction itself writes.
+  static Set written_by(const DecodedInstruction& instruction);
   /// All that the convention allows where not all code of the call is known.
   Set of_call(const DecodedInstruction& call);
 

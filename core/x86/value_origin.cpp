@@ -1,26 +1,19 @@
 #include "x86/value_origin.h"
 
 #include <algorithm>
-#include <array>
+
+#include "x86/clobbered_registers.h"
 
 namespace refhist {
 
 namespace {
 
-constexpr std::array kChangedByCalls{kRax, kRcx, kRdx, kRsi, kRdi, kR8, kR9, kR10, kR11};
-
-bool is_changed_by_calls(unsigned reg) {
-  return std::find(kChangedByCalls.begin(), kChangedByCalls.end(), reg) != kChangedByCalls.end();
-}
+bool has(ClobberedRegisters::Set registers, unsigned reg) { return (registers >> reg & 1U) != 0; }
 
 bool writes(const DecodedInstruction& instruction, unsigned reg) {
-  if (instruction.is_call()) return is_changed_by_calls(reg);
-  for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
-    const ZydisDecodedOperand& operand = instruction.operands[i];
-    const bool written = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-    if (written && is_register(operand) && dwarf_number(operand.reg.value) == reg) return true;
-  }
-  return false;
+  return has(
+      instruction.is_call() ? ClobberedRegisters::kByConvention : ClobberedRegisters::written_by(instruction),
+      reg);
 }
 
 /// What the instruction adds to rsp; nothing when it cannot be told.
@@ -55,7 +48,7 @@ std::optional<ValueOrigin::Traced> ValueOrigin::stack_pointer(std::size_t before
 }
 
 bool ValueOrigin::is_unchanged(unsigned reg, std::size_t since) const {
-  if (known_ == Known::preserved && is_changed_by_calls(reg)) return false;
+  if (known_ == Known::preserved && has(ClobberedRegisters::kByConvention, reg)) return false;
   const auto behind = way_.begin() + static_cast<std::ptrdiff_t>(since);
   return std::none_of(behind, way_.end(), [&](const auto& later) { return writes(later, reg); });
 }

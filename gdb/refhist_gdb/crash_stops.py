@@ -31,7 +31,7 @@ def run():
     signals = []
     gdb.events.stop.connect(lambda event: signals.append(getattr(event, "stop_signal", None)))
     command = "run"
-    while command:
+    while True:
         gdb.execute(command)
         if gdb.selected_thread() is None:
             return
