@@ -28,6 +28,13 @@ std::optional<Block> Allocations::take(Address begin, FamilyId allocator) {
   return block;
 }
 
+bool Allocations::handed_out_since(Address begin, FamilyId allocator, std::uint64_t time_ns) const {
+  const auto [first, last] = blocks_.equal_range(begin);
+  return std::any_of(first, last, [&](const auto& entry) {
+    return entry.second.allocator == allocator && entry.second.returned_ns > time_ns;
+  });
+}
+
 void Allocations::take_inside(Address begin, Address end) {
   if (end <= begin) return;
   const auto last = blocks_.lower_bound(end);
@@ -46,8 +53,8 @@ void Allocations::add(const Block& block, bool cuts) {
     Block& known = entry->second;
     const bool same = known.allocator == block.allocator;
     if (!same && known.size != block.size) continue;
-    // One that began before this call was given back unseen.
-    if (known.time_ns < block.time_ns) known = block;
+    // One that began before this call, or that another thread got, was given back unseen.
+    if (known.time_ns < block.time_ns || known.thread != block.thread) known = block;
     return;
   }
   blocks_.emplace_hint(last, block.begin, block);

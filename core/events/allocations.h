@@ -16,7 +16,8 @@ struct Block {
   FamilyId allocator;  ///< the family of the site
   ThreadIndex thread;
   StackId stack;
-  std::uint64_t time_ns = 0;
+  std::uint64_t time_ns = 0;      ///< of the call's beginning
+  std::uint64_t returned_ns = 0;  ///< and of its end
 };
 
 class Allocations {
@@ -33,6 +34,8 @@ class Allocations {
   [[nodiscard]] const Block* covering(Address address) const;
   /// A block that has the address in it was handed out then or later.
   [[nodiscard]] bool covered_since(Address address, std::uint64_t time_ns) const;
+  /// This allocator has handed out the block that begins there later than that.
+  [[nodiscard]] bool handed_out_since(Address begin, FamilyId allocator, std::uint64_t time_ns) const;
   [[nodiscard]] bool covered_by(Address address, FamilyId allocator) const;
   /// Calls `use` with every block, by address.
   template <class Use>

@@ -719,19 +719,22 @@ void Recorder::allocation_returned(ProgramContext& around, const PendingCall& ca
   if (site.object.indirect && !around.access.read_word(call.argument, begin)) return;
   const bool failed =
       begin == 0 || begin >= ~Address{4095} || !succeeded(site.success, result);  // NULL, MAP_FAILED
-  const bool again = site.role == Role::realloc && call.argument != 0;
+  // What realloc moves may be another thread's by the time that it returns.
+  const bool again = site.role == Role::realloc && call.argument != 0 &&
+                     !allocations_.handed_out_since(call.argument, site.family, call.time_ns);
   if (failed) {
     // realloc(p, 0) gives p back; any other failure leaves it as it was.
     if (again && call.size == 0)
       give_back(around, call.site, call.stack, call.argument, end_of(call.argument, 1), recorded);
     return;
   }
-  Block old{call.argument, 1, {}, {}, {}, {}, 0};
+  Block old{call.argument, 1, {}, {}, {}, {}, 0, 0};
   if (again) {
     if (const auto known = allocations_.take(call.argument, site.family)) old = *known;
   }
   const ThreadIndex thread = thread_index(around.access, around.tid);
-  allocations_.add(Block{begin, call.size, call.site, site.family, thread, call.stack, call.time_ns},
+  const std::uint64_t now = time_of(around.access);
+  allocations_.add(Block{begin, call.size, call.site, site.family, thread, call.stack, call.time_ns, now},
                    families_[site.family.index()].family.cuts_blocks());
   if (again) move_objects(around, call, old, begin);
 }
