@@ -1,11 +1,13 @@
 #include "lldb_port.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
 
 #include "base/printable.h"
+#include "base/text.h"
 #include "expression.h"
 #include "file_path.h"
 #include "hidden_name.h"
@@ -179,6 +181,22 @@ void LldbPort::show_code(const std::string& path, Address bias) {
 
 // LLDB 19's server resumes one thread after the other, and gives the program up when the first has ended it
 // meanwhile.
+std::optional<std::string> LldbPort::environment(const std::string& name) {
+  lldb::SBEnvironment environment = target_.GetEnvironment();
+  const char* value = environment.Get(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// Not through SBEnvironment, which would hold all that the program inherits from the debugger.
+bool LldbPort::set_environment(const std::string& name, const std::optional<std::string>& value) {
+  const std::string line =
+      value ? fmt::format("settings append target.env-vars {}", quoted_word(name + "=" + *value))
+            : fmt::format("settings remove target.env-vars {}", name);
+  lldb::SBCommandReturnObject result;
+  debugger_.GetCommandInterpreter().HandleCommand(line.c_str(), result);
+  return result.Succeeded();
+}
+
 void LldbPort::let_end(long tid) {
   const std::uint32_t count = process_.GetNumThreads();
   for (std::uint32_t i = 0; i < count; ++i) {

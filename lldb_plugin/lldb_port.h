@@ -74,6 +74,8 @@ class LldbPort : public DebuggerPort {
   std::vector<Address> user_breakpoints() override;
   void show_code(const std::string& path, Address bias) override;
   void let_end(long tid) override;
+  std::optional<std::string> environment(const std::string& name) override;
+  bool set_environment(const std::string& name, const std::optional<std::string>& value) override;
   Address evaluate(const std::string& expression) override;
   /// True when LLDB's compiler may have been at work in the program's memory.
   [[nodiscard]] bool has_evaluated() const { return has_evaluated_; }

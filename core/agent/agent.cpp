@@ -7,6 +7,7 @@
 #include "agent/event_clock.h"
 #include "agent/instructions.h"
 #include "agent/malloc_block.h"
+#include "agent/quarantine.h"
 #include "agent/rule_watch.h"
 #include "agent/walker_shared.h"
 
@@ -219,7 +220,7 @@ __attribute__((always_inline)) inline uint8_t fill(const Activation& activation,
   uint8_t flags = truncated | judged | (moment.has_count ? kHasCount : 0);
   record.time = moment.time;
   record.count = moment.count;
-  if (site->freed_words[0] != 0 && plausible(object)) {
+  if (site->freed_words[0] != 0 && can_read_block(*activation.thread().shared, object)) {
     record.extra = word_of_block(object, site->freed_words[0]);
     record.count = word_of_block(object, site->freed_words[1]);
     flags |= kHasFreed;
@@ -231,9 +232,8 @@ __attribute__((always_inline)) inline uint8_t fill(const Activation& activation,
 }  // namespace
 
 // Returns what ask_debugger does; 0 when it need not be asked.
-extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, const Saved* saved,
-                                                              uint64_t rbp, uint64_t counter,
-                                                              uint64_t operand) {
+extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, Saved* saved, uint64_t rbp,
+                                                              uint64_t counter, uint64_t operand) {
   if (site->last != 0 && load(counter, site->counter_size) != site->last) return 0;
   Activation activation(config(), reinterpret_cast<uint64_t>(saved));
   const ProbeHit at{site, saved, rbp, counter, operand};
@@ -242,6 +242,7 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, 
   Record& record = activation.record(index);
   const uint8_t flags = fill(activation, record, at);
   const bool published = publish(*activation.thread().slot, record, index);
+  if (site->heap != 0 && published) quarantine(config(), *activation.thread().shared, *site, *saved);
   return (flags & kCandidate) != 0 ? decide(activation.thread(), *site, record, published) : 0;
 }
 

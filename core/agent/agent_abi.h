@@ -18,6 +18,8 @@ constexpr uint32_t kThreadTable = 4096;   ///< entries of the table by thread po
 constexpr uint32_t kRingRecords = 16384;  ///< for each thread; a power of two
 constexpr uint32_t kRingSlack = 64;       ///< kept free for signal handlers that interrupt the agent
 constexpr uint32_t kPage = 4096;
+constexpr uint32_t kMostWithheld = 16384;       ///< blocks in quarantine at one time, at most
+constexpr uint32_t kWithheldPages = 1U << 20U;  ///< bytes, one for each page of 4 GiB; a power of two
 constexpr uint32_t kWalkers =
     3;  ///< of a thread: for itself, and for signal handlers that interrupt the agent
 
@@ -57,6 +59,12 @@ enum Watch : uint8_t {
   kWatchBalance = 2,  ///< whatever may be a mistake
   kWatchCount = 4,    ///< a get that takes the counter above Site::above
   kWatchEach = 8,     ///< every event of the object at Site::each
+};
+/// What a function does with a block, as far as quarantine cares.
+enum HeapCall : uint8_t {
+  kGivesBlock = 1,  ///< of the C library's malloc
+  kFreesBlock = 2,  ///< the same
+  kGivesSlice = 3,  ///< of GLib's GSlice
 };
 constexpr uint64_t kEveryObject = ~uint64_t{0};
 
@@ -111,6 +119,7 @@ struct Site {
   uint8_t tells_end;         ///< a put or get whose return is seen, so that it counts as inside until then
   uint8_t by_frame_pointer;  ///< inlined: rbp points at the caller's rbp; sp_bias says nothing
   uint8_t compares;          ///< inlined: a compare-and-exchange
+  uint8_t heap;              ///< HeapCall
   uint8_t inlined;  ///< an instruction inside a function: the stub says where the counter is, and its operand
   /// Of a block that is freed: which of its 8-byte words are recorded, counted from 1; 0 none. The first
   /// is 0 only if both are.
@@ -126,9 +135,12 @@ struct Config {
   uint32_t stacks;      ///< frames to capture; 0 none
   struct Piece {
     uint64_t begin;
-    uint64_t size;   ///< bytes
-  } code[4];         ///< the pieces of code memory
-  uint64_t stop;     ///< AskDebugger, with a breakpoint of the debugger's
+    uint64_t size;         ///< bytes
+  } code[4];               ///< the pieces of code memory
+  uint64_t stop;           ///< AskDebugger, with a breakpoint of the debugger's
+  uint64_t mallopt;        ///< the C library's function; 0: not known
+  uint64_t slice_config;   ///< GLib's g_slice_set_config; 0: not known
+  uint64_t withheld_most;  ///< that many blocks come into quarantine, and no more; 0: all
   uint64_t nothing;  ///< stays 0: what `control` points at once the debugger is through with this memory
 };
 
@@ -213,6 +225,13 @@ struct Shared {
   /// Below this address nothing was mapped when the debugger looked: what is passed for an object there may
   /// be a number in a pointer's clothes.
   uint64_t lowest;
+  uint64_t lowest_mapped;    ///< the same, while `lowest` has every counter looked at (quarantine)
+  uint64_t withheld_pages;   ///< offset from Shared: how many pages are in quarantine, by the page's number
+  uint64_t withheld;         ///< offset from Shared: addresses of the blocks in quarantine, as a ring; 0 none
+  uint32_t withheld_blocks;  ///< how many there may be, up to kMostWithheld; 0: no quarantine
+  uint32_t sets_slices;      ///< GLib has been told to take each slice from malloc
+  uint32_t maps_blocks;      ///< the C library has been told to map each block for itself
+  uint64_t withheld_next;    ///< blocks that have come into it so far
   uint32_t unattended;  ///< nobody has taken records for long: what finds no room is lost without waiting
 };
 constexpr uint32_t kWatchedFamilies = 16;

@@ -84,6 +84,7 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     agent.rules = std::make_unique<RuleTable>(*agent.loaded.area, process.pid);
     agent.nodes = std::make_unique<StackNodes>(agent.loaded.area->walk());
     agent_ = std::move(agent);
+    withholds_ = false;
     context_.modules.translate_generated([this](Address pc) { return original(pc); });
     const AgentImage& image = AgentImage::get();
     agent_->passes_unwinder = hook(port, "_dl_find_object", image.find_object());
@@ -470,8 +471,15 @@ void AgentBackend::describe_again() {
     described.sp_bias = armed.stub.sp_bias;
     described.by_frame_pointer = armed.stub.by_frame_pointer ? 1 : 0;
     described.tells_end = armed.tells_end ? 1 : 0;
-    if (frees_malloc_blocks(site, tracked, context_.modules))
+    if (frees_malloc_blocks(site, tracked, context_.modules)) {
+      described.heap = agent::kFreesBlock;
+      withholds_ = true;
       std::copy(freed.numbers().begin(), freed.numbers().end(), described.freed_words);
+    } else if (gives_malloc_blocks(site, tracked, context_.modules)) {
+      described.heap = agent::kGivesBlock;
+    } else if (gives_slices(site, tracked)) {
+      described.heap = agent::kGivesSlice;
+    }
     std::array<std::uint8_t, sizeof described> bytes;
     std::memcpy(bytes.data(), &described, sizeof described);
     for (CodePiece& piece : agent_->loaded.pieces) {
@@ -622,11 +630,18 @@ void AgentBackend::publish_rules() {
 
 void AgentBackend::apply_options() {
   if (!agent_) return;
+  agent_->loaded.area->set_quarantine(
+      static_cast<std::uint32_t>(context_.recorder.options().quarantine / kPage));
+  const Address mallopt = exported_by(context_.modules, "libc", "mallopt");
+  const Address slices = exported_by(context_.modules, "libglib-2.0", "g_slice_set_config");
   const std::uint32_t frames = context_.recorder.options().stacks ? kFrames : 0;
   for (CodePiece& piece : agent_->loaded.pieces) {
     agent::Config config = piece.config();
-    if (config.stacks == frames) continue;
     config.stacks = frames;
+    config.mallopt = mallopt;
+    config.slice_config = slices;
+    config.withheld_most = context_.recorder.options().quarantine_most;
+    if (std::memcmp(&config, &piece.config(), sizeof config) == 0) continue;
     piece.set_config(config);
   }
 }

@@ -137,6 +137,8 @@ class AgentBackend {
   void forget_history();
   /// What the program captures follows the recorder's options.
   void apply_options();
+  /// In this run, memory that the program frees can be withheld from it.
+  [[nodiscard]] bool withholds() const { return withholds_; }
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
   void publish(DebuggerPort& port);
   /// The process is gone: what it has recorded is still taken.
@@ -262,6 +264,7 @@ class AgentBackend {
   std::uint64_t known_lost_ = 0;        // of the process that runs, and what was damaged
   Damaged damaged_before_;
   std::uint64_t lost_before_ = 0;  // in the agents of processes that have ended
+  bool withholds_ = false;
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);

@@ -35,7 +35,9 @@ SharedArea::SharedArea(int descriptor, const AreaSize& room)
       walkers_(rings_ + room.threads * kRing),
       walk_at_(walkers_ + pages(room.threads * kThreadWalkers)),
       objects_(walk_at_ + pages(WalkerMemory::bytes(room.walker))),
-      granules_(objects_ + pages(room.objects * sizeof(agent::ObjectEntry))) {
+      withheld_(objects_ + pages(room.objects * sizeof(agent::ObjectEntry))),
+      withheld_pages_(withheld_ + pages(agent::kMostWithheld * sizeof(Address))),
+      granules_(withheld_pages_ + agent::kWithheldPages) {
   const std::uint64_t size = code_offset(kCodePieces);
   try {
     size_for_good(size);
@@ -83,6 +85,8 @@ void SharedArea::for_each_place(Use&& use) const {
   use(shared.walk, walk_at_);
   use(shared.objects, objects_);
   use(shared.granules, granules_);
+  use(shared.withheld, withheld_);
+  use(shared.withheld_pages, withheld_pages_);
   use(shared.thread_slots, room_.threads);
   use(shared.object_mask, room_.objects - 1);
 }
@@ -102,6 +106,18 @@ void SharedArea::beat() const {
   __atomic_fetch_add(&shared().heartbeat, 1, __ATOMIC_RELAXED);
   const Untrusted unattended(shared().unattended);
   if (!unattended.is(0)) unattended.store(0);
+}
+
+void SharedArea::set_lowest(Address address) {
+  lowest_ = address;
+  shared().lowest = shared().lowest_mapped = address;
+}
+
+void SharedArea::set_quarantine(std::uint32_t blocks) const {
+  if (Untrusted(shared().withheld_blocks).is(blocks)) return;
+  shared().withheld_blocks = std::min(blocks, agent::kMostWithheld);
+  // Any object's counter may lie in a block that is withheld: each is looked at before it is read.
+  shared().lowest = blocks == 0 ? lowest_ : ~Address{0};
 }
 
 void SharedArea::set_families(std::span<const std::uint16_t> named, std::uint32_t count) const {
@@ -149,6 +165,7 @@ bool SharedArea::in_use() const {
 std::uint64_t SharedArea::retire() const {
   std::memset(base_ + kTable, 0, (agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
   shared().unattended = 1;
+  shared().withheld_blocks = 0;
   shared().object_mask = 0;
   shared().objects = kTable;
   for (unsigned i = 0; i < room_.threads; ++i) {

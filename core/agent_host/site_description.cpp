@@ -117,4 +117,23 @@ bool frees_malloc_blocks(const Site& site, const TrackedFamily& tracked, const M
          is_libc(*modules.get(site.module)) && !has_other_malloc(modules);
 }
 
+bool gives_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules) {
+  const bool gives = site.role == Role::alloc || site.role == Role::realloc;
+  return gives && tracked.family.allocator && is_libc(*modules.get(site.module)) &&
+         !has_other_malloc(modules);
+}
+
+bool gives_slices(const Site& site, const TrackedFamily& tracked) {
+  return tracked.from_start && site.role == Role::alloc && site.function.starts_with("g_slice_");
+}
+
+Address exported_by(const ModuleMap& modules, std::string_view module, std::string_view function) {
+  for (const LoadedModule* loaded : modules.loaded()) {
+    if (!file_name(loaded->module->path()).starts_with(std::string(module) + ".")) continue;
+    for (const FunctionSymbol& symbol : loaded->module->functions_named(function))
+      if (symbol.exported) return loaded->bias + symbol.address;
+  }
+  return 0;
+}
+
 }  // namespace refhist

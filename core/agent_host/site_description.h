@@ -19,4 +19,13 @@ bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const Mo
 /// It gives back memory of the C library's malloc, and nothing tells its size beside the block's header.
 bool frees_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
 
+/// It is a function of the C library's malloc that gives a block.
+bool gives_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
+
+/// It gives a block of GLib's GSlice, and no such block was given before the family was followed.
+bool gives_slices(const Site& site, const TrackedFamily& tracked);
+
+/// Where the module of that name, up to a dot, has the function; 0 when there is none.
+Address exported_by(const ModuleMap& modules, std::string_view module, std::string_view function);
+
 }  // namespace refhist

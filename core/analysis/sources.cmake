@@ -14,6 +14,7 @@ target_sources(refhist_core PRIVATE
   analysis/growth.cpp
   analysis/helper_frames.cpp
   analysis/jump_statement.cpp
+  analysis/late_use.cpp
   analysis/leaks.cpp
   analysis/lifetime.cpp
   analysis/managed_objects.cpp

@@ -354,6 +354,25 @@ void Suspects::add_extra_put(const Event& put, const std::string& function, std:
   if (gave_more(put.object, function, partner)) add_missing_get(put.object, example, suspects);
 }
 
+// The function made the put itself, or had the reference in hand that the put gave back.
+bool Suspects::owned_reference(const LateUse& late) {
+  const Event put = history_.event(late.given_back);
+  const std::string& function = late.use.function;
+  if (owners_.of(put).place == function) return true;
+  const auto references = event_pairs_.references(put.object);
+  if (!references) return false;
+  for (const EventPairs::Reference& one : references->all) {
+    if (one.given_back != late.given_back || !one.taken.valid()) continue;
+    const Event taken = history_.event(one.taken);
+    const std::vector<NamedFrame> frames = owners_.outwards(taken);
+    const auto end = frames.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(frames.size(), 2));
+    return event_pairs_.kept_in(taken).text.empty() &&
+           std::any_of(frames.begin(), end,
+                       [&](const NamedFrame& frame) { return frame.function == function; });
+  }
+  return false;
+}
+
 bool Suspects::gave_more(ObjectId id, const std::string& giver, const std::string& taker) {
   std::int64_t more = 0;
   for (const auto& [event, times] : history_.kinds_of(id)) {
@@ -464,6 +483,11 @@ bool Suspects::lost_by_holder(ObjectId id) {
 
 std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
+  if (const auto late = late_use(history_, namer_, id); late && owned_reference(*late)) {
+    add(suspects, {{late->use, "late use", "candidate",
+                    fmt::format("{} gave its reference back on line {}, and uses the object afterwards",
+                                short_name(late->use.function), late->put.line)}});
+  }
   const auto add_put = [&](EventId put) {
     const Event event = history_.event(put);
     add_extra_put(event, owners_.of(event).place, suspects);

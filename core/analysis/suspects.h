@@ -11,6 +11,7 @@
 #include "analysis/activation_trail.h"
 #include "analysis/event_pairs.h"
 #include "analysis/frame_namer.h"
+#include "analysis/late_use.h"
 #include "analysis/reference_pairs.h"
 #include "analysis/release_depth.h"
 #include "analysis/sink_calls.h"
@@ -21,7 +22,7 @@ namespace refhist {
 
 struct Suspect {
   NamedFrame frame;        ///< function, file and line of the call that is missing or too many
-  std::string what;        ///< "missing put", "extra put", "missing get", "extra get"
+  std::string what;        ///< "missing put", "extra put", "missing get", "extra get", "late use"
   std::string confidence;  ///< "candidate"; "confirmed": a second run has shown it
   std::string why;         ///< one sentence with the counts
   /// The lines that the call went through which lost the reference; of confirmed ones only.
@@ -127,6 +128,7 @@ class Suspects {
                     std::vector<Suspect>& suspects);
   /// Of one from before the object was first seen.
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
+  [[nodiscard]] bool owned_reference(const LateUse& late);
   /// The one function gave back more references to it than the other one took.
   [[nodiscard]] bool gave_more(ObjectId id, const std::string& giver, const std::string& taker);
   /// What the put gives back is usually taken where `example` is, and then handed on: where else that is

@@ -150,6 +150,19 @@ void CPort::remove_watchpoint(Address address) { callbacks_.remove_watchpoint(ad
 
 bool CPort::watchpoint_alive(Address address) { return callbacks_.watchpoint_alive(address) != 0; }
 
+std::optional<std::string> CPort::environment(const std::string& name) {
+  std::optional<std::string> value;
+  if (callbacks_.environment == nullptr) return value;
+  collect([&](rh_sink sink, void* context) { return callbacks_.environment(name.c_str(), sink, context); },
+          [&](const Item& item) { value = item.text; });
+  return value;
+}
+
+bool CPort::set_environment(const std::string& name, const std::optional<std::string>& value) {
+  return callbacks_.set_environment != nullptr &&
+         callbacks_.set_environment(name.c_str(), value ? value->c_str() : nullptr) != 0;
+}
+
 std::vector<Address> CPort::user_breakpoints() {
   std::vector<Address> addresses;
   collect([&](rh_sink sink, void* context) { return callbacks_.user_breakpoints(sink, context); },

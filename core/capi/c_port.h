@@ -38,6 +38,8 @@ class CPort final : public DebuggerPort {
   bool expect_halts() override;
   void let_end(long tid) override;
   std::optional<bool> is_hit_again(Address address) override;
+  std::optional<std::string> environment(const std::string& name) override;
+  bool set_environment(const std::string& name, const std::optional<std::string>& value) override;
   Address evaluate(const std::string& expression) override;
   void print(std::string_view text) override;
   bool interrupted() override;

@@ -86,6 +86,7 @@ OwnerWords find_words(CommandContext& context, const Object& object) {
   SessionState& state = context.state;
   ReachOptions options;
   options.ignored = state.agent.own_memory();
+  options.withholds = state.recorder.options().quarantine != 0;
   LongWork work(context.port, state.tell_every_step, LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(

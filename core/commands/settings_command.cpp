@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/quarantine_environment.h"
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
@@ -42,8 +43,24 @@ std::uint64_t memory_from_text(const std::string& text) {
   return *bytes;
 }
 
-const std::array<Setting, 10>& settings() {
-  static const std::array<Setting, 10> table{{
+std::string quarantine_text(const RecordingOptions& options) {
+  if (options.quarantine == 0) return "off";
+  return options.quarantine_most != 0 ? "auto" : fmt::format("{}K", options.quarantine >> 10U);
+}
+
+void set_quarantine(RecordingOptions& options, const std::string& text) {
+  constexpr std::uint64_t kMostBlocks = 200000;  // half a second, where each takes a few microseconds more
+  const bool automatic = text == "auto";
+  const auto bytes = text == "off" ? 0 : automatic ? kMostQuarantine : parse_bytes(text);
+  if (!bytes || (*bytes != 0 && *bytes < kLeastMemory) || *bytes > kMostQuarantine ||
+      (*bytes == 0 && text != "off"))
+    fail("quarantine must be off, auto or a size from 1M to {}M, not {}", kMostQuarantine >> 20U, text);
+  options.quarantine = *bytes;
+  options.quarantine_most = automatic ? kMostBlocks : 0;
+}
+
+const std::array<Setting, 11>& settings() {
+  static const std::array<Setting, 11> table{{
       {"allocators",
        {"auto", "off"},
        "auto: once a family is recorded inside the program, malloc and operator new are, too, but never by "
@@ -111,6 +128,16 @@ const std::array<Setting, 10>& settings() {
        "every-step: long operations report each of their steps; seldom: one every two seconds",
        [](const SessionState& state) { return std::string(state.tell_every_step ? "every-step" : "seldom"); },
        [](SessionState& state, const std::string& value) { state.tell_every_step = value == "every-step"; }},
+      {"quarantine",
+       {"off", "auto", "SIZE"},
+       "SIZE (64M at most): that much memory that the program has freed stays unmapped, so that the program "
+       "stops at the instruction that uses a dead object, even one that only reads it; each of its blocks "
+       "takes a "
+       "page; auto: the same until it has freed 200,000 blocks",
+       [](const SessionState& state) { return quarantine_text(state.recorder.options()); },
+       [](SessionState& state, const std::string& value) {
+         set_quarantine(state.recorder.options(), value);
+       }},
       {"stacks",
        {"full", "none"},
        "full: every event has its full stack; none: events are recorded without stacks",
@@ -165,16 +192,27 @@ std::vector<std::string> setting_words(const std::vector<std::string>& before) {
 
 std::vector<std::string> recording_settings(const SessionState& state) {
   std::vector<std::string> words;
-  for (const char* name : {"allocators", "backend", "stacks"})
+  for (const char* name : {"allocators", "backend", "quarantine", "stacks"})
     words.push_back(fmt::format("{} {}", name, find_setting(name).get(state)));
   return words;
 }
+
+namespace {
+void prepare_quarantine(CommandContext& context) {
+  const RecordingOptions& options = context.state.recorder.options();
+  // That makes a Python slow: only for who asks for all blocks.
+  context.state.quarantine.set(options.quarantine != 0 && options.quarantine_most == 0, context.port);
+  if (options.quarantine != 0 && context.state.alive)
+    context.text += "the program runs already: only blocks that it gets from now on come into quarantine\n";
+}
+}  // namespace
 
 void run_set(CommandContext& context) {
   context.arguments.expect_words(2, "set");
   const auto& words = context.arguments.words();
   if (words.empty()) fail("usage: refhist set NAME VALUE; refhist show lists the settings");
   apply_setting(context.state, words[0], words.size() > 1 ? words[1] : std::string());
+  if (words[0] == "quarantine") prepare_quarantine(context);
 }
 
 void run_show(CommandContext& context) {

@@ -28,6 +28,8 @@ struct RecordingOptions {
   Backend backend = Backend::automatic;  ///< for families tracked from now on
   bool stacks = true;                    ///< false: `--stacks none`, events are counted without their stack
   bool allocators = true;                ///< the first family in the agent brings the heap's functions along
+  std::uint64_t quarantine = 0;          ///< bytes that the program gets back late; 0: none
+  std::uint64_t quarantine_most = 0;     ///< blocks that are withheld before that ends; 0: no limit
   std::vector<std::string>
       excluded;  ///< globs of functions or module file names whose direct calls are left out
 };

@@ -63,8 +63,9 @@ class ArenaFinder {
     find_parameters(main->unused() ? 0 : main->word(kTop));
     add_main(*main);
     add_others(main->word(kNextArena));
+    list_.only_mapped = list_.arenas.empty() && list_.mapped_bytes.value_or(0) != 0;
     // Then another allocator does the work, or none.
-    if (list_.arenas.empty()) note("the program does not use glibc's malloc");
+    if (list_.arenas.empty() && !list_.only_mapped) note("the program does not use glibc's malloc");
     return std::move(list_);
   }
 
@@ -117,17 +118,28 @@ class ArenaFinder {
   void find_parameters(Address top) {
     const AddressRange* heap = range_at(writable_, top);
     const AddressRange* data = range_at(data_, main_);
-    if (heap == nullptr || data == nullptr) return;
+    if ((heap == nullptr && top != 0) || data == nullptr) return;
     each_place({*data}, [&](Address, const std::byte* bytes, std::size_t size) {
       Parameters parameters;
       if (size < sizeof parameters) return false;
       std::memcpy(&parameters, bytes, sizeof parameters);
-      if (!heap->contains(parameters.sbrk_base) || parameters.sbrk_base > top) return false;
-      if (!plausible(parameters) || !is_first_chunk(first_chunk(parameters.sbrk_base), top)) return false;
+      if (!plausible(parameters) ||
+          !(top == 0 ? is_only_mapped(parameters) : is_of_heap(parameters, *heap, top)))
+        return false;
       sbrk_base_ = parameters.sbrk_base;
       list_.mapped_bytes = parameters.mapped_bytes;
       return true;
     });
+  }
+
+  bool is_of_heap(const Parameters& p, const AddressRange& heap, Address top) {
+    return heap.contains(p.sbrk_base) && p.sbrk_base <= top && is_first_chunk(first_chunk(p.sbrk_base), top);
+  }
+
+  /// As the threshold says that somebody has set.
+  static bool is_only_mapped(const Parameters& p) {
+    return p.sbrk_base == 0 && p.fixed_threshold == 1 && p.mapped_chunks > 0 &&
+           p.mapped_bytes >= static_cast<std::uint64_t>(p.mapped_chunks) * kPage;
   }
 
   static bool plausible(const Parameters& p) {

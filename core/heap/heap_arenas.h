@@ -30,6 +30,7 @@ struct Arena {
 struct ArenaList {
   std::vector<Arena> arenas;
   std::optional<std::uint64_t> mapped_bytes;  ///< in chunks that were mapped for themselves, as malloc counts
+  bool only_mapped = false;                   ///< no arena, and each block is mapped for itself
   std::string why_not;                        ///< what could not be understood; empty when all was
 };
 

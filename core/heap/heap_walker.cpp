@@ -17,8 +17,11 @@ namespace {
 class HeapWalker {
  public:
   HeapWalker(ScanMemory& memory, const std::vector<AddressRange>& data,
-             const std::vector<AddressRange>& anonymous)
-      : memory_(memory), anonymous_(anonymous), arenas_(find_arenas(memory, data, anonymous)) {
+             const std::vector<AddressRange>& anonymous, bool withholds)
+      : memory_(memory),
+        anonymous_(anonymous),
+        withholds_(withholds),
+        arenas_(find_arenas(memory, data, anonymous)) {
     note(arenas_.why_not);
   }
 
@@ -32,7 +35,7 @@ class HeapWalker {
       for (const ArenaHeap& heap : arena.heaps) walk_arena_heap(arena, heap);
     }
     // Without an arena there is no glibc malloc that could have mapped chunks.
-    if (!arenas_.arenas.empty()) add_mapped_chunks();
+    if (!arenas_.arenas.empty() || arenas_.only_mapped) add_mapped_chunks();
     heap_.map.sort();
     take_free_lists();
     return std::move(heap_);
@@ -59,7 +62,8 @@ class HeapWalker {
         find_mapped_chunks(memory_, subtract(anonymous_, heap_.map.used()));
     std::uint64_t bytes = 0;
     for (const MappedChunk& chunk : found) bytes += chunk.memory.size();
-    if (arenas_.mapped_bytes && *arenas_.mapped_bytes != bytes) {
+    const bool fewer = arenas_.mapped_bytes && bytes < *arenas_.mapped_bytes;
+    if (arenas_.mapped_bytes && *arenas_.mapped_bytes != bytes && !(fewer && withholds_)) {
       note(fmt::format("malloc counts {} bytes in mapped chunks, {} were found", *arenas_.mapped_bytes,
                        bytes));
       // More than there are: something else looks like a chunk, and nobody can tell which one.
@@ -90,6 +94,7 @@ class HeapWalker {
 
   ScanMemory& memory_;
   const std::vector<AddressRange>& anonymous_;
+  bool withholds_;
   ArenaList arenas_;
   WalkedHeap heap_;
   std::vector<Address> tcache_sized_;
@@ -98,8 +103,8 @@ class HeapWalker {
 }  // namespace
 
 WalkedHeap walk_heap(ScanMemory& memory, const std::vector<AddressRange>& module_data,
-                     const std::vector<AddressRange>& anonymous) {
-  return HeapWalker(memory, module_data, anonymous).walk();
+                     const std::vector<AddressRange>& anonymous, bool withholds) {
+  return HeapWalker(memory, module_data, anonymous, withholds).walk();
 }
 
 }  // namespace refhist

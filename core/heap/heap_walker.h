@@ -22,7 +22,8 @@ struct WalkedHeap {
 };
 
 /// `module_data`: writable memory of the modules; `anonymous`: writable memory without a file; both sorted.
+/// `withholds`: chunks that were mapped for themselves and given back may stay, where nobody can read them.
 WalkedHeap walk_heap(ScanMemory& memory, const std::vector<AddressRange>& module_data,
-                     const std::vector<AddressRange>& anonymous);
+                     const std::vector<AddressRange>& anonymous, bool withholds);
 
 }  // namespace refhist

@@ -145,6 +145,17 @@ class DebuggerPort {
   /// the debugger knows it itself. Costs much.
   virtual std::optional<bool> is_hit_again(Address) { return std::nullopt; }
 
+  /// A variable of the environment that the program is started with next; nothing when it is not set.
+  virtual std::optional<std::string> environment(const std::string& name) {
+    (void)name;
+    return std::nullopt;
+  }
+  /// No value: it is not set. False when it could not be done.
+  virtual bool set_environment(const std::string& name, const std::optional<std::string>& value) {
+    (void)name, (void)value;
+    return false;
+  }
+
   /// Value of an expression in the user's language and selected frame. Throws Error.
   virtual Address evaluate(const std::string& expression) = 0;
 

@@ -23,6 +23,7 @@ class OwnerScan {
       : process_(port, options),
         modules_(modules),
         object_(object),
+        withholds_(options.withholds),
         progress_(options.progress),
         memory_(port, process_.info(), progress_) {}
 
@@ -45,7 +46,8 @@ class OwnerScan {
   void scan() {
     const MemoryLayout layout(process_.regions(), modules_);
     if (layout.regions().empty()) return doubt("the memory map of the process is not known");
-    WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous));
+    WalkedHeap heap =
+        walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous), withholds_);
     if (!heap.why_not.empty()) doubt("the heap could not be walked: " + heap.why_not);
     const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
     const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), process_.threads(),
@@ -89,6 +91,7 @@ class OwnerScan {
   ScannedProcess process_;
   const ModuleMap& modules_;
   AddressRange object_;
+  bool withholds_;
   ScanProgress progress_;
   ScanMemory memory_;
   OwnerWords found_;

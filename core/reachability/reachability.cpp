@@ -60,7 +60,8 @@ class ReachabilityScan {
     const std::vector<MemoryRegion> regions = process_.regions();
     const MemoryLayout layout(regions, modules_);
     if (layout.regions().empty()) return incomplete("the memory map of the process is not known");
-    WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous));
+    WalkedHeap heap = walk_heap(memory_, layout.ranges(Backing::module), layout.ranges(Backing::anonymous),
+                                options_.withholds);
     result_.heap_walked = heap.why_not.empty();
     result_.heap_why_not = heap.why_not;
     const std::vector<Address> unknown = cut_blocks(heap.map);

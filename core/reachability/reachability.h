@@ -83,6 +83,7 @@ struct ReachOptions {
   std::vector<std::pair<Address, Address>> slabs;
   std::vector<std::pair<Address, Address>> cut;  ///< its own that are handed out: [begin, end), by address
   bool all_cut = false;                          ///< it has no others: the rest of a slab is free
+  bool withholds = false;  ///< what the program has given back may stay mapped and unreadable: `quarantine`
   /// Memory that lists objects without a reference: [begin, end), by address.
   std::vector<std::pair<Address, Address>> lists;
   /// The code of the one's end gives back references of the other. Asked for members of lost cycles only.

@@ -17,8 +17,6 @@
 #include "base/process_file.h"
 #include "runner/launch_message.h"
 
-extern char** environ;
-
 namespace refhist {
 
 namespace {
@@ -52,10 +50,11 @@ bool send_text(int to, std::string_view text) {
 }  // namespace
 
 LaunchServer::LaunchServer(const std::string& folder, std::string program, std::vector<std::string> arguments,
-                           const Inherited& inherited)
+                           std::vector<std::string> environment, const Inherited& inherited)
     : path_(folder + "/launch"),
       program_(std::move(program)),
       arguments_(std::move(arguments)),
+      environment_(std::move(environment)),
       inherited_(inherited) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -113,7 +112,7 @@ std::string LaunchServer::launch_text() const {
   add(text, program_);
   add(text, std::to_string(arguments_.size()));
   for (const std::string& argument : arguments_) add(text, argument);
-  for (char** entry = environ; *entry != nullptr; ++entry) add(text, *entry);
+  for (const std::string& entry : environment_) add(text, entry);
   return text;
 }
 

@@ -12,9 +12,9 @@ namespace refhist {
 
 class LaunchServer {
  public:
-  /// `folder`: where the socket is made. Throws Error.
+  /// `folder`: where the socket is made. `environment`: of the program, "NAME=VALUE" each. Throws Error.
   LaunchServer(const std::string& folder, std::string program, std::vector<std::string> arguments,
-               const Inherited& inherited);
+               std::vector<std::string> environment, const Inherited& inherited);
   ~LaunchServer();
   LaunchServer(const LaunchServer&) = delete;
   LaunchServer& operator=(const LaunchServer&) = delete;
@@ -40,6 +40,7 @@ class LaunchServer {
   std::string path_;
   std::string program_;
   std::vector<std::string> arguments_;
+  std::vector<std::string> environment_;
   const Inherited& inherited_;
   int socket_ = -1;
   int connection_ = -1;

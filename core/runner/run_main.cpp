@@ -110,7 +110,7 @@ std::vector<std::string> recording_settings(const RunOptions& options) {
   std::vector<std::string> settings = options.settings;
   std::erase_if(settings, [](const std::string& setting) {
     return !setting.starts_with("allocators ") && !setting.starts_with("backend ") &&
-           !setting.starts_with("stacks ");
+           !setting.starts_with("stacks ") && !setting.starts_with(kQuarantineSetting);
   });
   return settings;
 }

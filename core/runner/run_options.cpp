@@ -1,10 +1,12 @@
 #include "runner/run_options.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <functional>
 
+#include "base/quarantine_environment.h"
 #include "base/text.h"
 #include "base/user_path.h"
 #include "reports/verdict_list.h"
@@ -55,6 +57,14 @@ void set_memory(RunOptions& options, const std::string& value) {
   options.settings.push_back("memory " + value);
 }
 
+void set_quarantine(RunOptions& options, const std::string& value) {
+  const auto bytes = parse_bytes(value);
+  const bool size = bytes && *bytes >= (1U << 20U) && *bytes <= kMostQuarantine;
+  if (value != "auto" && value != "off" && !size)
+    throw UsageError(fmt::format("--quarantine must be auto, off or a size from 1M to 64M, not {}", value));
+  options.settings.push_back(std::string(kQuarantineSetting) + value);
+}
+
 Option file_option(const char* name, const char* help, std::string RunOptions::*member) {
   return {name, "FILE", help,
           [member](RunOptions& options, const std::string& value) { options.*member = user_path(value); }};
@@ -83,6 +93,11 @@ std::vector<Option> run_table() {
        set_keep},
       {"--memory", "SIZE", "memory limit of the history, as for `refhist set memory` (such as 2G)",
        set_memory},
+      {"--quarantine", "auto|off|SIZE",
+       "stop at the instruction that uses a dead object, as for `refhist set quarantine`; auto (default): "
+       "until the "
+       "program has freed 200,000 blocks",
+       set_quarantine},
       switch_option(
           "--children",
           "follow every process that the program starts as well, each in a debugger of its own (GDB)",
@@ -214,6 +229,21 @@ std::string run_help() {
     text += fmt::format("  {:<24} {}\n", left, option.help);
   }
   return text;
+}
+
+std::string quarantine_of(const RunOptions& options) {
+  std::string quarantine = "auto";
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) quarantine = "off";
+  }
+  for (const std::string& setting : options.settings) {
+    if (setting == "backend breakpoint" || setting == "allocators off") quarantine = "off";
+  }
+  for (const std::string& setting : options.settings) {
+    if (setting.starts_with(kQuarantineSetting)) quarantine = setting.substr(kQuarantineSetting.size());
+  }
+  return quarantine;
 }
 
 }  // namespace refhist

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -45,6 +46,13 @@ struct RunOptions {
   bool help = false;
   bool version = false;
 };
+
+/// What begins the words of that setting.
+constexpr std::string_view kQuarantineSetting = "quarantine ";
+
+/// The value of that setting that the session gets: auto unless something else is said, or what it needs is
+/// not there.
+std::string quarantine_of(const RunOptions& options);
 
 /// Throws UsageError.
 RunOptions parse_run_options(const std::vector<std::string>& words);

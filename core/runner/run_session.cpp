@@ -6,8 +6,13 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <map>
 
+#include "base/quarantine_environment.h"
 #include "base/replaced_file.h"
+
+extern char** environ;
 
 namespace refhist {
 
@@ -55,6 +60,27 @@ std::string program_named(const std::string& name) {
   return path;
 }
 
+/// Of the program: what refhist-run has, and what quarantine needs.
+std::vector<std::string> environment_for(const RunOptions& options) {
+  std::map<std::string, std::string> more;
+  const auto now = [](const std::string& name) {
+    const char* value = getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  const std::string quarantine = quarantine_of(options);
+  if (quarantine != "off" && quarantine != "auto") {
+    for (const EnvironmentVariable& variable : quarantine_environment(now))
+      more[variable.name] = variable.value;
+  }
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    if (!more.contains(text.substr(0, text.find('=')))) environment.push_back(text);
+  }
+  for (const auto& [name, value] : more) environment.push_back(name + "=" + value);
+  return environment;
+}
+
 }  // namespace
 
 RunSession::RunSession(const RunOptions& options, const OwnFiles& files, const Inherited& inherited,
@@ -63,7 +89,7 @@ RunSession::RunSession(const RunOptions& options, const OwnFiles& files, const I
       folder_(std::move(folder)),
       program_(program_named(options.program.front())),
       script_(options, files, folder_ + "/children"),
-      server_(folder_, program_, options.program, inherited),
+      server_(folder_, program_, options.program, environment_for(options), inherited),
       history_(folder_ + "/history.rh"),
       log_(options.log.empty() ? folder_ + "/log.txt" : options.log) {
   if (script_.follows_children()) children_.emplace(script_, folder_, folder_ + "/children");

@@ -159,6 +159,7 @@ bool ActivationFollower::step(Following& following, Address pc, bool exact) {
 OwnerWords ActivationFollower::words_of(DebuggerPort& port, ObjectId id) const {
   ReachOptions options;
   options.ignored = state_.agent.own_memory();
+  options.withholds = state_.recorder.options().quarantine != 0;
   return find_owner_words(port, state_.modules, extent_of(state_.history.object(id)), options);
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "agent/malloc_block.h"
 #include "base/text.h"
 #include "x86/instruction.h"
 #include "x86/straight_way.h"
@@ -147,11 +148,14 @@ std::optional<CrashCause::Use> CrashCause::by_arguments(const Call& call, const 
   const ValueOrigin origin = origin_of(call, frames);
   for (const unsigned reg : {kRdi, kRsi, kRdx, kRcx, kR8, kR9}) {
     const auto traced = origin.of_register(reg);
+    // The C library's free begins with the header in front of the block.
+    const bool frees = reg == kRdi && call.frame > 0 && gives_memory_back(frames.raw[call.frame - 1].pc);
+    const Address before = frees ? agent::kBlockHeader : 0;
     const bool leads_there = traced && std::any_of(failed.begin(), failed.end(), [&](Address address) {
-                               return address - traced->value < kReach;
+                               return address + before - traced->value < kReach;
                              });
     if (!leads_there) continue;
-    if (auto use = dead_at(*traced)) return use;
+    if (auto use = frees ? freed_again(*traced) : dead_at(*traced)) return use;
   }
   return std::nullopt;
 }
@@ -196,6 +200,12 @@ bool CrashCause::gives_memory_back(Address pc) const {
   return function && std::find(kNames.begin(), kNames.end(), function->name) != kNames.end();
 }
 
+std::optional<CrashCause::Use> CrashCause::freed_again(const ValueOrigin::Traced& given) const {
+  const ObjectId id = dead_object(given.value);
+  const bool whole = id.valid() && state_.history.object(id).address == given.value;
+  return whole ? std::optional(Use{id, "freed again after its memory was freed"}) : std::nullopt;
+}
+
 // The C library ends the program for what the innermost function of others has asked of it.
 std::optional<CrashCause::Use> CrashCause::aborted(const Frames& frames) const {
   std::size_t outer = 0;
@@ -206,9 +216,7 @@ std::optional<CrashCause::Use> CrashCause::aborted(const Frames& frames) const {
   if (auto use = by_target(*call, frames)) return use;
   const auto given = origin_of(*call, frames).of_register(kRdi);
   if (!given || !gives_memory_back(frames.raw[outer - 1].pc)) return std::nullopt;
-  const ObjectId id = dead_object(given->value);
-  const bool whole = id.valid() && state_.history.object(id).address == given->value;
-  return whole ? std::optional(Use{id, "freed again after its memory was freed"}) : std::nullopt;
+  return freed_again(*given);
 }
 
 std::optional<CrashCause::Use> CrashCause::find(const Registers& registers, const Frames& frames,

@@ -66,6 +66,7 @@ class CrashCause {
                                                             unsigned reg) const;
   [[nodiscard]] bool is_c_library(Address pc) const;
   [[nodiscard]] bool gives_memory_back(Address pc) const;
+  [[nodiscard]] std::optional<Use> freed_again(const ValueOrigin::Traced& given) const;
   [[nodiscard]] std::optional<Use> dead_at(const ValueOrigin::Traced& traced) const;
   [[nodiscard]] ObjectId dead_object(Address word) const;
   [[nodiscard]] ValueOrigin::ReadWord reader() const;

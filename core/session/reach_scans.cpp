@@ -165,6 +165,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   ReachOptions options;
   options.at_exit = at_exit;
   options.ignored = state.agent.own_memory();
+  options.withholds = state.recorder.options().quarantine != 0;
   options.exiting_thread = exiting_thread;
   add_cut_blocks(state, options);
   options.lists = find_object_lists(state);

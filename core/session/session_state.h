@@ -17,6 +17,7 @@
 #include "families/family_catalog.h"
 #include "history/history.h"
 #include "port/debugger_port.h"
+#include "session/quarantine.h"
 #include "session/stop_rules.h"
 #include "sites/breakpoints.h"
 #include "sites/site_table.h"
@@ -93,6 +94,7 @@ struct SessionState {
   FrameNamer namer{modules, sites, history, families};
   ManagedObjects managed{modules, history, families, namer};
   StopRules rules;
+  Quarantine quarantine;
   AgentBackend agent{{modules, sites, families, recorder}};
 
   ProcessInfo process;

@@ -17,6 +17,7 @@ target_sources(refhist_core PRIVATE
   session/object_lists.cpp
   session/program_guard.cpp
   session/program_identity.cpp
+  session/quarantine.cpp
   session/reach_scans.cpp
   session/shown_code.cpp
   session/stop_points.cpp

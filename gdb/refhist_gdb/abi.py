@@ -6,7 +6,7 @@ A test holds this file against the header. It imports nothing of GDB.
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 11
+ABI_VERSION = 12
 REGISTERS = 17
 
 PROCESS_NONE, PROCESS_STOPPED, PROCESS_RUNNING, PROCESS_EXITED, PROCESS_CORE = range(5)
@@ -56,6 +56,8 @@ CALLBACKS = {
     "watchpoint_alive": CFUNCTYPE(c_int, c_uint64),
     "expect_halts": CFUNCTYPE(c_int),
     "let_end": CFUNCTYPE(c_int, c_int64),
+    "environment": CFUNCTYPE(c_int, c_char_p, SINK, c_void_p),
+    "set_environment": CFUNCTYPE(c_int, c_char_p, c_char_p),
 }
 
 

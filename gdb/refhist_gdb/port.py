@@ -222,6 +222,21 @@ class Port:
     def _show_code(self, path, bias):
         self._session.code_symbols.show(os.fsdecode(path), bias)
 
+    # The program that is started next
+
+    def _environment(self, name, sink, context):
+        text = gdb.execute(f"show environment {name.decode()}", to_string=True)
+        before = f"{name.decode()} = "
+        if not text.startswith(before):
+            return False
+        sink(context, os.fsencode(text[len(before) :].rstrip("\n")), 0, 0, 0, 0)
+
+    def _set_environment(self, name, value):
+        if value is None:
+            gdb.execute(f"unset environment {name.decode()}", to_string=True)
+        else:
+            gdb.execute(f"set environment {name.decode()} = {os.fsdecode(value)}", to_string=True)
+
     # The user
 
     def _evaluate(self, expression, value, sink, context):

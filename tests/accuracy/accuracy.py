@@ -29,6 +29,7 @@ def options():
     parser.add_argument("--what", nargs="+", choices=("cases", "mutants"), default=["cases", "mutants"])
     parser.add_argument("--only", nargs="+", metavar="WORD", help="what contains one of these in its theme and name")
     parser.add_argument("--explain", action="store_true", help="let refhist run what leaks a second time")
+    parser.add_argument("--quarantine", default="auto", help="as for refhist-run (default: auto)")
     parser.add_argument("--options", metavar="OPTIONS", help="compile cases with these in place of their own -O, -g and -flto")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="sessions at a time (default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write every outcome here")
@@ -36,7 +37,8 @@ def options():
     parser.add_argument("--set-aside", action="store_true", help="tell what is set aside by name too")
     chosen = parser.parse_args()
     chosen.build = os.path.abspath(chosen.build)
-    chosen.runner = [os.path.join(chosen.build, "bin", "refhist-run"), *(["--explain"] if chosen.explain else [])]
+    chosen.runner = [os.path.join(chosen.build, "bin", "refhist-run"), *(["--explain"] if chosen.explain else []),
+                     "--quarantine", chosen.quarantine]
     return chosen
 
 

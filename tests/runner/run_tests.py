@@ -39,6 +39,16 @@ def test_a_crash_over_a_dead_object(r):
     equal(r.run(["--track", theme], [r.program("crash_cause_O2"), "other"]).returncode, 0, "status of another crash")
 
 
+def test_a_use_that_only_reads(r):
+    badge = "--init badge_new --get badge_get --put badge_put --count refs"
+    done = r.run(["--track", badge], [r.program("quarantine_O2"), "late"])
+    equal(done.returncode, 23, f"status ({done.stderr})")
+    contains(done.stderr, "late use in print_and_drop", "report")
+    equal(r.run(["--track", badge, "--quarantine", "off"], [r.program("quarantine_O2"), "late"]).returncode, 0, "status without quarantine")
+    done = r.run(["--track", badge, "--json", "s.json"], [r.program("quarantine_O2"), "many"])
+    equal((done.returncode, done.stdout.split()[-1]), (0, "done"), f"a program that frees more than is withheld ({done.stderr})")
+
+
 def test_findings_that_do_not_count(r):
     options = ["--track", CONN, "--fail-on", "imbalance"]
     equal(r.run(options, [r.program("siblings_O1")]).returncode, 0, "status without leaks")
@@ -53,6 +63,7 @@ def test_wrong_usage(r):
                        (["--track", "x", "--timeout", "soon", "--", "true"], "number of seconds"),
                        (["--track", "x", "--debugger", "dbx", "--", "true"], "gdb or lldb"),
                        (["--track", "x", "--update-baseline", "--", "true"], "--baseline FILE"),
+                       (["--track", "x", "--quarantine", "9G", "--", "true"], "1M to 64M, not 9G"),
                        (["--track", "x", "--quiet=yes", "--", "true"], "takes no value"),
                        (["--track", "x", "--", "no-such-program"], "no such program"),
                        (["--track", "x", "--", "/etc/passwd"], "not executable")]:

@@ -143,6 +143,8 @@ constexpr rh_port kPort = {"ptrace",
                            [](std::uint64_t) { return 0; },
                            [](std::uint64_t) { return 0; },
                            nullptr,
+                           nullptr,
+                           nullptr,
                            nullptr};
 
 struct Reply {

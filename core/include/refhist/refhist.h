@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RH_ABI_VERSION 11
+#define RH_ABI_VERSION 12
 
 /* Numbered as DWARF numbers the x86-64 registers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip. */
 #define RH_REGISTERS 17
@@ -93,6 +93,10 @@ typedef struct rh_port {
   /* The thread, which stands where it was reported, ends the program as soon as it goes on. Others need not
    * go on before. May be null. */
   int (*let_end)(int64_t tid);
+  /* A variable of the environment that the program is started with next. Its value goes to the sink; 0 when
+   * it is not set. A null value takes it out. Both may be null. */
+  int (*environment)(const char* name, rh_sink sink, void* sink_context);
+  int (*set_environment)(const char* name, const char* value);
 } rh_port;
 
 int rh_abi_version(void);

@@ -1,0 +1,55 @@
+#include "analysis/late_use.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "analysis/owners.h"
+
+namespace refhist {
+
+namespace {
+
+struct Ends {
+  std::optional<Event> use;
+  std::optional<Event> put;  // the last one before it
+  EventId put_id;
+};
+
+Ends ends_of(const History& history, ObjectId id) {
+  Ends ends;
+  history.read_back(id, [&](const EventLog::Entry& entry) {
+    if (entry.event.role == Role::use && !ends.use) ends.use = entry.event;
+    if (!gives_back(entry.event) || !ends.use || ends.put) return;
+    ends.put = entry.event;
+    ends.put_id = entry.id;
+  });
+  return ends;
+}
+
+/// A call that is made later in the function, as the source has it.
+bool is_behind(const NamedFrame& use, const NamedFrame& put) {
+  return use.file == put.file && use.line != 0 && put.line != 0 ? use.line >= put.line : use.pc > put.pc;
+}
+
+}  // namespace
+
+std::optional<LateUse> late_use(const History& history, FrameNamer& namer, ObjectId id) {
+  const Ends ends = ends_of(history, id);
+  if (!ends.use || !ends.put || ends.use->thread != ends.put->thread) return std::nullopt;
+  const std::vector<NamedFrame> used = namer.stack(ends.use->stack);
+  const std::vector<NamedFrame> given = namer.stack(ends.put->stack);
+  if (used.empty()) return std::nullopt;
+  // From the outermost frame on both are the same calls, up to the function that made two of them. The use
+  // may stand right where the put has returned to.
+  const Address standing = used.front().pc;
+  const auto [use, put] =
+      std::mismatch(used.rbegin(), used.rend(), given.rbegin(), given.rend(),
+                    [&](const NamedFrame& one, const NamedFrame& other) {
+                      return one.pc != standing && one.pc == other.pc && one.function == other.function;
+                    });
+  if (use == used.rend() || put == given.rend() || use->function.empty()) return std::nullopt;
+  if (use->function != put->function || use->file.empty() || !is_behind(*use, *put)) return std::nullopt;
+  return LateUse{*use, *put, ends.put_id};
+}
+
+}  // namespace refhist

@@ -1,0 +1,120 @@
+// Programs that use an object which is gone, in ways that nothing stops without `set quarantine`; and right
+// ones.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL __attribute__((noinline))
+
+struct badge {
+  int refs;
+  int color;
+  char *text;
+};
+
+CALL struct badge *badge_new(int color) {
+  struct badge *badge = malloc(sizeof *badge);
+  badge->refs = 1;
+  badge->color = color;
+  badge->text = strdup("staff");
+  return badge;
+}
+
+CALL struct badge *badge_get(struct badge *badge) {
+  ++badge->refs;
+  return badge;
+}
+
+CALL void badge_put(struct badge *badge) {
+  if (--badge->refs == 0) {
+    free(badge->text);
+    free(badge);
+  }
+}
+
+CALL int color_of(const struct badge *badge) { return badge->color; }
+
+CALL int print_and_drop(struct badge *badge) {
+  int color = color_of(badge);
+  badge_put(badge);
+  return color + badge->color;  // dies in way "late"
+}
+
+CALL int read_later(struct badge *badge) {
+  badge_put(badge);
+  return 1;
+}
+
+CALL struct badge *lose(int color) {
+  struct badge *lost = badge_new(color);
+  return badge_get(lost);
+}
+
+static void *make_many(void *unused) {
+  (void)unused;
+  for (int i = 0; i < 2000; i++) {
+    struct badge *badge = badge_new(i);
+    char *more = malloc(40);
+    more = realloc(more, 5000);
+    memset(more, i, 5000);
+    if (color_of(badge_get(badge)) != i) abort();
+    badge_put(badge);
+    badge_put(badge);
+    free(more);
+  }
+  return NULL;
+}
+
+static int right(void) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, make_many, NULL);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  void *aligned = NULL;
+  if (posix_memalign(&aligned, 4096, 100) != 0) abort();
+  free(aligned);
+  free(NULL);
+  return 0;
+}
+
+// More than refhist-run withholds.
+static int many(void) {
+  void *kept[100] = {NULL};
+  for (int i = 0; i < 300000; i++) {
+    free(kept[i % 100]);
+    kept[i % 100] = malloc(50);
+  }
+  for (int i = 0; i < 100; i++) free(kept[i]);
+  struct badge *badge = badge_new(1);
+  badge_put(badge);
+  printf("done\n");
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const char *way = argc > 1 ? argv[1] : "";
+  const char *chosen = getenv("PYTHONMALLOC");
+  printf("PYTHONMALLOC %s\n", chosen == NULL ? "is not set" : chosen);
+  fflush(stdout);
+  if (strcmp(way, "right") == 0) return right();
+  if (strcmp(way, "many") == 0) return many();
+  struct badge *badge = badge_new(7);
+  int sum = 0;
+  if (strcmp(way, "late") == 0) {
+    sum = print_and_drop(badge);
+  } else if (strcmp(way, "read") == 0) {
+    sum = read_later(badge);
+    sum += color_of(badge);  // dies in color_of
+  } else if (strcmp(way, "put") == 0) {
+    badge_put(badge);
+    badge_put(badge);  // dies in badge_put
+  } else if (strcmp(way, "free") == 0) {
+    badge_put(badge);
+    free(badge);  // dies in free
+  } else {
+    badge_put(badge);
+    badge_put(lose(9));
+  }
+  printf("%d\n", sum);
+  return 0;
+}
