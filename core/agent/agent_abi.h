@@ -225,10 +225,9 @@ struct Shared {
   /// Below this address nothing was mapped when the debugger looked: what is passed for an object there may
   /// be a number in a pointer's clothes.
   uint64_t lowest;
-  uint64_t lowest_mapped;    ///< the same, while `lowest` has every counter looked at (quarantine)
+  uint32_t withheld_blocks;  ///< in quarantine at one time, up to kMostWithheld; 0: no quarantine
   uint64_t withheld_pages;   ///< offset from Shared: how many pages are in quarantine, by the page's number
   uint64_t withheld;         ///< offset from Shared: addresses of the blocks in quarantine, as a ring; 0 none
-  uint32_t withheld_blocks;  ///< how many there may be, up to kMostWithheld; 0: no quarantine
   uint32_t sets_slices;      ///< GLib has been told to take each slice from malloc
   uint32_t maps_blocks;      ///< the C library has been told to map each block for itself
   uint64_t withheld_next;    ///< blocks that have come into it so far

@@ -6,22 +6,21 @@
 namespace refhist::agent {
 
 constexpr uint64_t kBlockHeader = 16;  // bytes in front of a block
+constexpr uint64_t kBlockFlags = 7;    // in the lowest bits of its size
+constexpr uint64_t kBlockMapped = 2;
 
-// The header that glibc's malloc puts before a block: its size, and flags in the lowest bits.
+// The header that glibc's malloc puts before a block: its size, and flags.
+inline uint64_t size_and_flags(uint64_t block) { return *reinterpret_cast<const uint64_t*>(block - 8); }
+
 inline uint64_t block_end(uint64_t block) {
-  constexpr uint64_t kFlags = 7;
-  constexpr uint64_t kMapped = 2;
-  const uint64_t header = *reinterpret_cast<const uint64_t*>(block - 8);
-  const uint64_t size = header & ~kFlags;
-  return block + size - ((header & kMapped) != 0 ? 16 : 8);
+  const uint64_t header = size_and_flags(block);
+  return block + (header & ~kBlockFlags) - ((header & kBlockMapped) != 0 ? kBlockHeader : 8);
 }
 
 /// Bytes that the library has mapped for this block alone, with its header; 0 when it lies in a heap.
 inline uint64_t mapped_size(uint64_t block) {
-  constexpr uint64_t kFlags = 7;
-  constexpr uint64_t kMapped = 2;
-  const uint64_t header = *reinterpret_cast<const uint64_t*>(block - 8);
-  return (header & kFlags) == kMapped ? header & ~kFlags : 0;
+  const uint64_t header = size_and_flags(block);
+  return (header & kBlockFlags) == kBlockMapped ? header & ~kBlockFlags : 0;
 }
 
 /// Its 8-byte word of that number, counted from 1; 0 behind its end, and for no number.

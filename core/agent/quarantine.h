@@ -51,14 +51,20 @@ inline void set_option(uint64_t function, int option, int value) {
       : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory");
 }
 
+constexpr int kMostMapped = -4;  // of mallopt
+
+/// True once.
+inline bool is_first(uint32_t& done) {
+  return __atomic_load_n(&done, __ATOMIC_RELAXED) == 0 &&
+         __atomic_exchange_n(&done, 1U, __ATOMIC_ACQ_REL) == 0;
+}
+
 /// The program is about to ask for a block.
 inline void map_blocks(const Config& config, Shared& shared) {
   constexpr int kThreshold = -3;
-  constexpr int kMostMapped = -4;
   constexpr int kMostArenas = -8;
   constexpr int kMost = 65530;  // mappings, as the kernel allows a process by default
-  if (__atomic_load_n(&shared.maps_blocks, __ATOMIC_RELAXED) != 0 || config.mallopt == 0) return;
-  if (__atomic_exchange_n(&shared.maps_blocks, 1U, __ATOMIC_ACQ_REL) != 0) return;
+  if (config.mallopt == 0 || !is_first(shared.maps_blocks)) return;
   set_option(config.mallopt, kThreshold, 1);
   set_option(config.mallopt, kMostMapped, kMost);
   set_option(config.mallopt, kMostArenas, 1);  // others begin with a heap
@@ -67,15 +73,8 @@ inline void map_blocks(const Config& config, Shared& shared) {
 /// The same of GLib's allocator, which then has none of its own: it may be asked before its first slice only.
 inline void use_no_slices(const Config& config, Shared& shared) {
   constexpr int kAlwaysMalloc = 1;
-  if (__atomic_load_n(&shared.sets_slices, __ATOMIC_RELAXED) != 0 || config.slice_config == 0) return;
-  if (__atomic_exchange_n(&shared.sets_slices, 1U, __ATOMIC_ACQ_REL) != 0) return;
-  set_option(config.slice_config, kAlwaysMalloc, 1);
-}
-
-/// That many were enough: the heap is faster.
-inline void map_no_more(const Config& config) {
-  constexpr int kMostMapped = -4;
-  if (config.mallopt != 0) set_option(config.mallopt, kMostMapped, 0);
+  if (config.slice_config != 0 && is_first(shared.sets_slices))
+    set_option(config.slice_config, kAlwaysMalloc, 1);
 }
 
 /// Free is about to be given the block.
@@ -94,7 +93,8 @@ inline uint64_t withhold(const Config& config, Shared& shared, uint32_t blocks, 
   if (size == 0) return block;
   const uint64_t next = __atomic_fetch_add(&shared.withheld_next, 1, __ATOMIC_RELAXED);
   if (most != 0 && next >= most) {
-    if (next == most) map_no_more(config);
+    // That many were enough: the heap is faster.
+    if (next == most && config.mallopt != 0) set_option(config.mallopt, kMostMapped, 0);
     return block;
   }
   const uint64_t begin = block - kBlockHeader;

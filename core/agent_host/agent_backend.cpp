@@ -471,14 +471,11 @@ void AgentBackend::describe_again() {
     described.sp_bias = armed.stub.sp_bias;
     described.by_frame_pointer = armed.stub.by_frame_pointer ? 1 : 0;
     described.tells_end = armed.tells_end ? 1 : 0;
-    if (frees_malloc_blocks(site, tracked, context_.modules)) {
-      described.heap = agent::kFreesBlock;
+    const auto heap = heap_call(site, tracked, context_.modules);
+    if (heap) described.heap = *heap;
+    if (heap == agent::kFreesBlock) {
       withholds_ = true;
       std::copy(freed.numbers().begin(), freed.numbers().end(), described.freed_words);
-    } else if (gives_malloc_blocks(site, tracked, context_.modules)) {
-      described.heap = agent::kGivesBlock;
-    } else if (gives_slices(site, tracked)) {
-      described.heap = agent::kGivesSlice;
     }
     std::array<std::uint8_t, sizeof described> bytes;
     std::memcpy(bytes.data(), &described, sizeof described);
@@ -630,17 +627,18 @@ void AgentBackend::publish_rules() {
 
 void AgentBackend::apply_options() {
   if (!agent_) return;
-  agent_->loaded.area->set_quarantine(
-      static_cast<std::uint32_t>(context_.recorder.options().quarantine / kPage));
-  const Address mallopt = exported_by(context_.modules, "libc", "mallopt");
-  const Address slices = exported_by(context_.modules, "libglib-2.0", "g_slice_set_config");
-  const std::uint32_t frames = context_.recorder.options().stacks ? kFrames : 0;
+  const RecordingOptions& options = context_.recorder.options();
+  const bool withholds = options.quarantine.bytes != 0;
+  agent_->loaded.area->set_quarantine(static_cast<std::uint32_t>(options.quarantine.bytes / kPage));
+  const Address mallopt = withholds ? exported_by(context_.modules, "libc", "mallopt") : 0;
+  const Address slices = withholds ? exported_by(context_.modules, "libglib-2.0", "g_slice_set_config") : 0;
+  const std::uint32_t frames = options.stacks ? kFrames : 0;
   for (CodePiece& piece : agent_->loaded.pieces) {
     agent::Config config = piece.config();
     config.stacks = frames;
     config.mallopt = mallopt;
     config.slice_config = slices;
-    config.withheld_most = context_.recorder.options().quarantine_most;
+    config.withheld_most = options.quarantine.most_blocks;
     if (std::memcmp(&config, &piece.config(), sizeof config) == 0) continue;
     piece.set_config(config);
   }

@@ -108,18 +108,6 @@ void SharedArea::beat() const {
   if (!unattended.is(0)) unattended.store(0);
 }
 
-void SharedArea::set_lowest(Address address) {
-  lowest_ = address;
-  shared().lowest = shared().lowest_mapped = address;
-}
-
-void SharedArea::set_quarantine(std::uint32_t blocks) const {
-  if (Untrusted(shared().withheld_blocks).is(blocks)) return;
-  shared().withheld_blocks = std::min(blocks, agent::kMostWithheld);
-  // Any object's counter may lie in a block that is withheld: each is looked at before it is read.
-  shared().lowest = blocks == 0 ? lowest_ : ~Address{0};
-}
-
 void SharedArea::set_families(std::span<const std::uint16_t> named, std::uint32_t count) const {
   std::copy(named.begin(), named.end(), shared().families);
   shared().watched = count;

@@ -63,9 +63,9 @@ class SharedArea {
   void clear_ring(unsigned slot, std::uint64_t first) const;
 
   /// Below this address the program has nothing mapped.
-  void set_lowest(Address address);
+  void set_lowest(Address address) const { shared().lowest = address; }
   /// How many blocks the program may get back late; 0: it gets each at once.
-  void set_quarantine(std::uint32_t blocks) const;
+  void set_quarantine(std::uint32_t blocks) const { shared().withheld_blocks = blocks; }
   /// A sign of life for the program.
   void beat() const;
   [[nodiscard]] Untrusted<std::uint32_t> slots_full() const { return Untrusted(shared().slots_full); }
@@ -126,7 +126,6 @@ class SharedArea {
   std::uint64_t withheld_ = 0;
   std::uint64_t withheld_pages_ = 0;
   std::uint64_t granules_ = 0;
-  Address lowest_ = 0;
   std::uint8_t* base_ = nullptr;
   std::unique_ptr<WalkerMemory> walk_;
   mutable Damage damage_;

@@ -111,20 +111,17 @@ bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const Mo
   return known && !has_other_malloc(modules);
 }
 
-bool frees_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules) {
-  const agent::Effect effect = effect_of(site, tracked.family.allocator);
-  return effect == agent::Effect::free_block && site.size_argument == 0 &&
-         is_libc(*modules.get(site.module)) && !has_other_malloc(modules);
-}
-
-bool gives_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules) {
+std::optional<agent::HeapCall> heap_call(const Site& site, const TrackedFamily& tracked,
+                                         const ModuleMap& modules) {
+  if (!tracked.family.allocator) return std::nullopt;
+  if (site.role == Role::alloc && tracked.from_start && site.function.starts_with("g_slice_"))
+    return agent::kGivesSlice;
+  // Nothing tells the size of what `free` gives back beside the block's header.
+  const bool frees = site.role == Role::free && site.size_argument == 0;
   const bool gives = site.role == Role::alloc || site.role == Role::realloc;
-  return gives && tracked.family.allocator && is_libc(*modules.get(site.module)) &&
-         !has_other_malloc(modules);
-}
-
-bool gives_slices(const Site& site, const TrackedFamily& tracked) {
-  return tracked.from_start && site.role == Role::alloc && site.function.starts_with("g_slice_");
+  if ((!frees && !gives) || !is_libc(*modules.get(site.module)) || has_other_malloc(modules))
+    return std::nullopt;
+  return frees ? agent::kFreesBlock : agent::kGivesBlock;
 }
 
 Address exported_by(const ModuleMap& modules, std::string_view module, std::string_view function) {

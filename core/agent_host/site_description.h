@@ -1,6 +1,9 @@
 // What a site is for the agent.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "agent/agent_abi.h"
 #include "agent_host/agent_watch.h"
 #include "sites/site.h"
@@ -16,14 +19,9 @@ agent::Site describe_site(const Site& site, SiteId id, const TrackedFamily& trac
 /// that give none back.
 bool frees_known_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
 
-/// It gives back memory of the C library's malloc, and nothing tells its size beside the block's header.
-bool frees_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
-
-/// It is a function of the C library's malloc that gives a block.
-bool gives_malloc_blocks(const Site& site, const TrackedFamily& tracked, const ModuleMap& modules);
-
-/// It gives a block of GLib's GSlice, and no such block was given before the family was followed.
-bool gives_slices(const Site& site, const TrackedFamily& tracked);
+/// What it does with blocks of the C library's malloc, or of GSlice from its first slice on.
+std::optional<agent::HeapCall> heap_call(const Site& site, const TrackedFamily& tracked,
+                                         const ModuleMap& modules);
 
 /// Where the module of that name, up to a dot, has the function; 0 when there is none.
 Address exported_by(const ModuleMap& modules, std::string_view module, std::string_view function);

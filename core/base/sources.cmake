@@ -6,7 +6,7 @@ target_sources(refhist_core PRIVATE
   base/other_processors.cpp
   base/printable.cpp
   base/process_file.cpp
-  base/quarantine_environment.cpp
+  base/quarantine_size.cpp
   base/replaced_file.cpp
   base/scratch_folder.cpp
   base/short_name.cpp

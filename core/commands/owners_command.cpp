@@ -13,6 +13,7 @@
 #include "reports/member_names.h"
 #include "session/allocation_place.h"
 #include "session/long_work.h"
+#include "session/reach_scans.h"
 
 namespace refhist {
 
@@ -84,9 +85,7 @@ Json word_json(SessionState& state, const StackPlaces& stacks, const OwnerWord& 
 
 OwnerWords find_words(CommandContext& context, const Object& object) {
   SessionState& state = context.state;
-  ReachOptions options;
-  options.ignored = state.agent.own_memory();
-  options.withholds = state.recorder.options().quarantine != 0;
+  ReachOptions options = reach_options(state);
   LongWork work(context.port, state.tell_every_step, LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(

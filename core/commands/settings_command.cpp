@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/quarantine_environment.h"
+#include "base/quarantine_size.h"
 #include "base/text.h"
 #include "base/user_path.h"
 #include "commands/command.h"
@@ -43,20 +43,10 @@ std::uint64_t memory_from_text(const std::string& text) {
   return *bytes;
 }
 
-std::string quarantine_text(const RecordingOptions& options) {
-  if (options.quarantine == 0) return "off";
-  return options.quarantine_most != 0 ? "auto" : fmt::format("{}K", options.quarantine >> 10U);
-}
-
-void set_quarantine(RecordingOptions& options, const std::string& text) {
-  constexpr std::uint64_t kMostBlocks = 200000;  // half a second, where each takes a few microseconds more
-  const bool automatic = text == "auto";
-  const auto bytes = text == "off" ? 0 : automatic ? kMostQuarantine : parse_bytes(text);
-  if (!bytes || (*bytes != 0 && *bytes < kLeastMemory) || *bytes > kMostQuarantine ||
-      (*bytes == 0 && text != "off"))
-    fail("quarantine must be off, auto or a size from 1M to {}M, not {}", kMostQuarantine >> 20U, text);
-  options.quarantine = *bytes;
-  options.quarantine_most = automatic ? kMostBlocks : 0;
+QuarantineSize quarantine_from_text(const std::string& text) {
+  const auto size = QuarantineSize::parse(text);
+  if (!size) fail("quarantine must be {}, not {}", quarantine_words(), text);
+  return *size;
 }
 
 const std::array<Setting, 11>& settings() {
@@ -132,11 +122,10 @@ const std::array<Setting, 11>& settings() {
        {"off", "auto", "SIZE"},
        "SIZE (64M at most): that much memory that the program has freed stays unmapped, so that the program "
        "stops at the instruction that uses a dead object, even one that only reads it; each of its blocks "
-       "takes a "
-       "page; auto: the same until it has freed 200,000 blocks",
-       [](const SessionState& state) { return quarantine_text(state.recorder.options()); },
+       "takes a page; auto: the same until it has freed 200,000 blocks",
+       [](const SessionState& state) { return state.recorder.options().quarantine.text(); },
        [](SessionState& state, const std::string& value) {
-         set_quarantine(state.recorder.options(), value);
+         state.recorder.options().quarantine = quarantine_from_text(value);
        }},
       {"stacks",
        {"full", "none"},
@@ -199,10 +188,9 @@ std::vector<std::string> recording_settings(const SessionState& state) {
 
 namespace {
 void prepare_quarantine(CommandContext& context) {
-  const RecordingOptions& options = context.state.recorder.options();
-  // That makes a Python slow: only for who asks for all blocks.
-  context.state.quarantine.set(options.quarantine != 0 && options.quarantine_most == 0, context.port);
-  if (options.quarantine != 0 && context.state.alive)
+  const QuarantineSize& size = context.state.recorder.options().quarantine;
+  context.state.quarantine.take_all_blocks(size.takes_all(), context.port);
+  if (size.bytes != 0 && context.state.alive)
     context.text += "the program runs already: only blocks that it gets from now on come into quarantine\n";
 }
 }  // namespace

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/quarantine_size.h"
 #include "events/allocations.h"
 #include "events/call_tracker.h"
 #include "events/late_changes.h"
@@ -28,8 +29,7 @@ struct RecordingOptions {
   Backend backend = Backend::automatic;  ///< for families tracked from now on
   bool stacks = true;                    ///< false: `--stacks none`, events are counted without their stack
   bool allocators = true;                ///< the first family in the agent brings the heap's functions along
-  std::uint64_t quarantine = 0;          ///< bytes that the program gets back late; 0: none
-  std::uint64_t quarantine_most = 0;     ///< blocks that are withheld before that ends; 0: no limit
+  QuarantineSize quarantine;             ///< what the program frees and gets back late
   std::vector<std::string>
       excluded;  ///< globs of functions or module file names whose direct calls are left out
 };

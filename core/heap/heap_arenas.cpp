@@ -63,9 +63,8 @@ class ArenaFinder {
     find_parameters(main->unused() ? 0 : main->word(kTop));
     add_main(*main);
     add_others(main->word(kNextArena));
-    list_.only_mapped = list_.arenas.empty() && list_.mapped_bytes.value_or(0) != 0;
     // Then another allocator does the work, or none.
-    if (list_.arenas.empty() && !list_.only_mapped) note("the program does not use glibc's malloc");
+    if (!list_.has_blocks()) note("the program does not use glibc's malloc");
     return std::move(list_);
   }
 

@@ -30,8 +30,9 @@ struct Arena {
 struct ArenaList {
   std::vector<Arena> arenas;
   std::optional<std::uint64_t> mapped_bytes;  ///< in chunks that were mapped for themselves, as malloc counts
-  bool only_mapped = false;                   ///< no arena, and each block is mapped for itself
   std::string why_not;                        ///< what could not be understood; empty when all was
+  /// Of no arena, when each block is mapped for itself.
+  [[nodiscard]] bool has_blocks() const { return !arenas.empty() || mapped_bytes.value_or(0) != 0; }
 };
 
 /// `module_data`: writable memory of the modules; `writable`: all writable memory, sorted.

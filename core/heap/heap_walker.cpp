@@ -34,8 +34,8 @@ class HeapWalker {
       heap_.map.add_used({arena.state, arena.state + malloc_layout::kArenaSize});
       for (const ArenaHeap& heap : arena.heaps) walk_arena_heap(arena, heap);
     }
-    // Without an arena there is no glibc malloc that could have mapped chunks.
-    if (!arenas_.arenas.empty() || arenas_.only_mapped) add_mapped_chunks();
+    // Else there is no glibc malloc that could have mapped chunks.
+    if (arenas_.has_blocks()) add_mapped_chunks();
     heap_.map.sort();
     take_free_lists();
     return std::move(heap_);
@@ -62,12 +62,11 @@ class HeapWalker {
         find_mapped_chunks(memory_, subtract(anonymous_, heap_.map.used()));
     std::uint64_t bytes = 0;
     for (const MappedChunk& chunk : found) bytes += chunk.memory.size();
-    const bool fewer = arenas_.mapped_bytes && bytes < *arenas_.mapped_bytes;
-    if (arenas_.mapped_bytes && *arenas_.mapped_bytes != bytes && !(fewer && withholds_)) {
-      note(fmt::format("malloc counts {} bytes in mapped chunks, {} were found", *arenas_.mapped_bytes,
-                       bytes));
+    const std::uint64_t counted = arenas_.mapped_bytes.value_or(bytes);
+    if (bytes > counted || (bytes < counted && !withholds_)) {
+      note(fmt::format("malloc counts {} bytes in mapped chunks, {} were found", counted, bytes));
       // More than there are: something else looks like a chunk, and nobody can tell which one.
-      if (bytes > *arenas_.mapped_bytes) return;
+      if (bytes > counted) return;
     }
     for (const MappedChunk& chunk : found) add_mapped_chunk(chunk);
   }

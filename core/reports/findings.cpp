@@ -351,9 +351,8 @@ std::vector<std::string> caveats(SessionState& state) {
   if (!state.agent.why_not().empty())
     lines.push_back(fmt::format("nothing is recorded inside the program, only by breakpoints: {}",
                                 state.agent.why_not()));
-  const RecordingOptions& options = state.recorder.options();
-  const bool wants_all = options.quarantine != 0 && options.quarantine_most == 0;
-  if (wants_all && !state.opened && state.runs != 0 && !state.agent.withholds())
+  if (state.recorder.options().quarantine.takes_all() && !state.opened && state.runs != 0 &&
+      !state.agent.withholds())
     lines.emplace_back("nothing is in quarantine: free is not recorded inside the program");
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {

@@ -65,7 +65,6 @@ DebuggerScript::DebuggerScript(const RunOptions& options, const OwnFiles& files,
 std::string DebuggerScript::orders(const std::string& history) const {
   std::string text =
       fmt::format("refhist set autosave {}\nrefhist set at-crash scan\n", quoted_word(history));
-  text += fmt::format("refhist set {}{}\n", kQuarantineSetting, quarantine_of(options_));
   for (const std::string& setting : options_.settings) text += fmt::format("refhist set {}\n", setting);
   for (const std::string& words : options_.tracked) text += fmt::format("refhist track {}\n", words);
   for (const std::string& words : options_.followed) text += fmt::format("refhist follow {}\n", words);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/quarantine_environment.h"
+#include "base/quarantine_size.h"
 #include "base/text.h"
 #include "base/user_path.h"
 #include "reports/verdict_list.h"
@@ -58,10 +58,8 @@ void set_memory(RunOptions& options, const std::string& value) {
 }
 
 void set_quarantine(RunOptions& options, const std::string& value) {
-  const auto bytes = parse_bytes(value);
-  const bool size = bytes && *bytes >= (1U << 20U) && *bytes <= kMostQuarantine;
-  if (value != "auto" && value != "off" && !size)
-    throw UsageError(fmt::format("--quarantine must be auto, off or a size from 1M to 64M, not {}", value));
+  if (!QuarantineSize::parse(value))
+    throw UsageError(fmt::format("--quarantine must be {}, not {}", quarantine_words(), value));
   options.settings.push_back(std::string(kQuarantineSetting) + value);
 }
 
@@ -95,8 +93,7 @@ std::vector<Option> run_table() {
        set_memory},
       {"--quarantine", "auto|off|SIZE",
        "stop at the instruction that uses a dead object, as for `refhist set quarantine`; auto (default): "
-       "until the "
-       "program has freed 200,000 blocks",
+       "until the program has freed 200,000 blocks",
        set_quarantine},
       switch_option(
           "--children",
@@ -182,6 +179,23 @@ void check_consistent(const RunOptions& options) {
     throw UsageError("--update-baseline needs --baseline FILE: the file to write the findings to");
 }
 
+bool is_unlimited(__rlimit_resource resource) {
+  rlimit limit{};
+  return getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY;
+}
+
+/// Unless it was said, or what it needs is not there.
+void add_quarantine(RunOptions& options) {
+  const auto has = [&](std::string_view begin) {
+    return std::any_of(options.settings.begin(), options.settings.end(),
+                       [&](const std::string& setting) { return setting.starts_with(begin); });
+  };
+  if (has(kQuarantineSetting)) return;
+  const bool possible = is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA) && !has("backend breakpoint") &&
+                        !has("allocators off");
+  options.settings.push_back(std::string(kQuarantineSetting) + (possible ? "auto" : "off"));
+}
+
 }  // namespace
 
 RunOptions parse_run_options(const std::vector<std::string>& words) {
@@ -208,6 +222,7 @@ RunOptions parse_run_options(const std::vector<std::string>& words) {
   options.program.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())), words.end());
   check_consistent(options);
   if (options.tracked.empty()) options.tracked.emplace_back("auto");
+  add_quarantine(options);
   return options;
 }
 
@@ -229,21 +244,6 @@ std::string run_help() {
     text += fmt::format("  {:<24} {}\n", left, option.help);
   }
   return text;
-}
-
-std::string quarantine_of(const RunOptions& options) {
-  std::string quarantine = "auto";
-  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
-    rlimit limit{};
-    if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) quarantine = "off";
-  }
-  for (const std::string& setting : options.settings) {
-    if (setting == "backend breakpoint" || setting == "allocators off") quarantine = "off";
-  }
-  for (const std::string& setting : options.settings) {
-    if (setting.starts_with(kQuarantineSetting)) quarantine = setting.substr(kQuarantineSetting.size());
-  }
-  return quarantine;
 }
 
 }  // namespace refhist

@@ -50,10 +50,6 @@ struct RunOptions {
 /// What begins the words of that setting.
 constexpr std::string_view kQuarantineSetting = "quarantine ";
 
-/// The value of that setting that the session gets: auto unless something else is said, or what it needs is
-/// not there.
-std::string quarantine_of(const RunOptions& options);
-
 /// Throws UsageError.
 RunOptions parse_run_options(const std::vector<std::string>& words);
 std::string run_help();

@@ -7,9 +7,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <map>
 
-#include "base/quarantine_environment.h"
+#include "base/quarantine_size.h"
 #include "base/replaced_file.h"
 
 extern char** environ;
@@ -60,24 +59,22 @@ std::string program_named(const std::string& name) {
   return path;
 }
 
+bool takes_all_blocks(const RunOptions& options) {
+  bool all = false;
+  for (const std::string& setting : options.settings) {
+    if (!setting.starts_with(kQuarantineSetting)) continue;
+    const auto size = QuarantineSize::parse(setting.substr(kQuarantineSetting.size()));
+    all = size && size->takes_all();
+  }
+  return all;
+}
+
 /// Of the program: what refhist-run has, and what quarantine needs.
 std::vector<std::string> environment_for(const RunOptions& options) {
-  std::map<std::string, std::string> more;
-  const auto now = [](const std::string& name) {
-    const char* value = getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  };
-  const std::string quarantine = quarantine_of(options);
-  if (quarantine != "off" && quarantine != "auto") {
-    for (const EnvironmentVariable& variable : quarantine_environment(now))
-      more[variable.name] = variable.value;
-  }
   std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    if (!more.contains(text.substr(0, text.find('=')))) environment.push_back(text);
-  }
-  for (const auto& [name, value] : more) environment.push_back(name + "=" + value);
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  if (takes_all_blocks(options) && getenv(kPythonAllocator) == nullptr)
+    environment.push_back(fmt::format("{}={}", kPythonAllocator, kPythonUsesMalloc));
   return environment;
 }
 

@@ -8,6 +8,7 @@
 #include "base/replaced_file.h"
 #include "base/short_name.h"
 #include "base/text.h"
+#include "session/reach_scans.h"
 
 namespace refhist {
 
@@ -157,9 +158,7 @@ bool ActivationFollower::step(Following& following, Address pc, bool exact) {
 }
 
 OwnerWords ActivationFollower::words_of(DebuggerPort& port, ObjectId id) const {
-  ReachOptions options;
-  options.ignored = state_.agent.own_memory();
-  options.withholds = state_.recorder.options().quarantine != 0;
+  ReachOptions options = reach_options(state_);
   return find_owner_words(port, state_.modules, extent_of(state_.history.object(id)), options);
 }
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "agent/malloc_block.h"
 #include "base/text.h"
+#include "heap/heap_layout.h"
 #include "x86/instruction.h"
 #include "x86/straight_way.h"
 
@@ -150,7 +150,7 @@ std::optional<CrashCause::Use> CrashCause::by_arguments(const Call& call, const 
     const auto traced = origin.of_register(reg);
     // The C library's free begins with the header in front of the block.
     const bool frees = reg == kRdi && call.frame > 0 && gives_memory_back(frames.raw[call.frame - 1].pc);
-    const Address before = frees ? agent::kBlockHeader : 0;
+    const Address before = frees ? malloc_layout::kHeader : 0;
     const bool leads_there = traced && std::any_of(failed.begin(), failed.end(), [&](Address address) {
                                return address + before - traced->value < kReach;
                              });

@@ -1,11 +1,6 @@
-// The setting `quarantine`: memory that the program has given back is kept from it for a while
-// (agent/quarantine.h). The program must be started for that: it is in the environment of its next run.
+// The setting `quarantine` and the program that is started next: an interpreter that keeps its blocks to
+// itself is told not to, in its environment.
 #pragma once
-
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "port/debugger_port.h"
 
@@ -13,15 +8,11 @@ namespace refhist {
 
 class Quarantine {
  public:
-  /// Programs that the debugger starts from now on are ready for it, or no longer. Throws Error.
-  void set(bool on, DebuggerPort& port);
+  /// What the user has set in the environment stays. Throws Error.
+  void take_all_blocks(bool all, DebuggerPort& port);
 
  private:
-  struct Replaced {
-    std::string name;
-    std::optional<std::string> before;
-  };
-  std::vector<Replaced> replaced_;
+  bool variable_is_ours_ = false;
 };
 
 }  // namespace refhist

@@ -162,10 +162,8 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
     if (outstanding) blocks.push_back(tracked_block(state, id, object));
   }
-  ReachOptions options;
+  ReachOptions options = reach_options(state);
   options.at_exit = at_exit;
-  options.ignored = state.agent.own_memory();
-  options.withholds = state.recorder.options().quarantine != 0;
   options.exiting_thread = exiting_thread;
   add_cut_blocks(state, options);
   options.lists = find_object_lists(state);
@@ -190,6 +188,13 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
     if (result.complete) keep_scan(state, port, result, scan);
   }
   state.scan = std::move(scan);
+}
+
+ReachOptions reach_options(const SessionState& state) {
+  ReachOptions options;
+  options.ignored = state.agent.own_memory();
+  options.withholds = state.recorder.options().quarantine.bytes != 0;
+  return options;
 }
 
 void scan_if_alive(SessionState& state, DebuggerPort& port) {

@@ -9,6 +9,9 @@ namespace refhist {
 /// What counted objects manage can be seen while there is a process.
 void look_at_managed(SessionState& state, DebuggerPort& port);
 
+/// Of this program, for every scan.
+ReachOptions reach_options(const SessionState& state);
+
 /// Looks at what a stopped program can still reach, unless that is known; does nothing when there is none.
 /// Throws Error when it runs.
 void scan_if_alive(SessionState& state, DebuggerPort& port);
