@@ -18,9 +18,10 @@ inline bool is_in_code(const Config& config, uint64_t pc) {
   return false;
 }
 
+/// The debugger may have written another instruction over both of these: agent_host/thread_pointer.h.
 inline uint64_t thread_pointer() {
   uint64_t value = 0;
-  __asm__ volatile("rdfsbase %0" : "=r"(value));
+  __asm__ volatile("rdfsbase %0\n\t.byte 0x0f, 0x1f, 0x40, 0" : "=r"(value));
   return value;
 }
 

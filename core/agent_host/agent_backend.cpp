@@ -63,10 +63,12 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
       if (tracer_here && instruction) return run_system_calls_by_ptrace(tid, *instruction, calls);
       return port.run_system_calls(tid, calls);
     };
+    auto loaded = AgentLoader::load(process.pid, memory, run,
+                                    ProcessLayout::groups(context_.modules.loaded()), *tid_offset);
+    if (!loaded) return false;
     Agent agent;
     agent.pid = process.pid;
-    agent.loaded = AgentLoader::load(process.pid, memory, run,
-                                     ProcessLayout::groups(context_.modules.loaded()), *tid_offset);
+    agent.loaded = std::move(*loaded);
     configure(agent.loaded.pieces, agent.loaded.stop);
     const std::uint32_t enabled = 1;
     if (!port.write_memory(agent.loaded.control, &enabled, sizeof enabled) ||

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent_host/thread_pointer.h"
 #include "base/error.h"
 
 extern "C" {
@@ -69,6 +70,8 @@ AgentImage::AgentImage() {
     const auto* contents = at<std::uint8_t>(file, segment.p_offset, segment.p_filesz);
     std::copy_n(contents, segment.p_filesz, bytes_.begin() + static_cast<std::ptrdiff_t>(segment.p_vaddr));
   }
+  if (!allows_rdfsbase() && load_thread_pointer(bytes_) == 0)
+    fail("the embedded agent does not read the thread pointer as expected");
   if (section_of_type(file, SHT_RELA) != nullptr) fail("the embedded agent needs relocations");
   entry_ = symbol(file, "refhist_agent_entry");
   returned_ = symbol(file, "refhist_agent_return");

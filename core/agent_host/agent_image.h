@@ -1,4 +1,4 @@
-// The agent as it was built: a shared object that needs no relocation, embedded in this library.
+// The agent: a shared object that needs no relocation, embedded in this library.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class AgentImage {
   /// The embedded one. Throws Error when it is not what the build promises.
   static const AgentImage& get();
 
-  /// The memory image from address 0 on, as it is to lie in the program.
+  /// The memory image from address 0 on, as it is to lie in a program on this machine.
   [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return bytes_; }
   // Places in it.
   [[nodiscard]] Address entry() const { return entry_; }

@@ -1,8 +1,8 @@
 #include "agent_host/agent_loader.h"
 
+#include <asm/prctl.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -12,13 +12,13 @@
 #include <optional>
 
 #include "agent_host/process_layout.h"
+#include "agent_host/thread_pointer.h"
 #include "base/error.h"
 
 namespace refhist {
 
 namespace {
 constexpr Address kDataAt = 0x300000000000;         // far from heaps, libraries and stacks
-constexpr std::uint64_t kFsGsBase = 2;              // in AT_HWCAP2: rdfsbase may be used
 constexpr std::uint64_t kDistance = 512ULL << 20U;  // room that the modules near a piece can grow into
 constexpr std::uint64_t kMadviseWipeOnFork = 18;
 
@@ -70,6 +70,19 @@ AreaSize room_for(long pid) {
   return limited ? SharedArea::kSmall : SharedArea::kLarge;
 }
 
+// Where the agent loads the thread pointer from.
+bool has_thread_pointer(Program& program, const ProcessMemory& memory) {
+  const Address page =
+      program.map(0, agent::kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0);
+  program.call("arch_prctl", SYS_arch_prctl, {ARCH_GET_FS, page, 0, 0, 0, 0});
+  Address pointer = 0;
+  Address there = 0;
+  const bool known = memory.read(page, &pointer, sizeof pointer) == sizeof pointer && pointer != 0 &&
+                     memory.read(pointer, &there, sizeof there) == sizeof there;
+  program.call("munmap", SYS_munmap, {page, agent::kPage, 0, 0, 0, 0});
+  return known && there == pointer;
+}
+
 void map_data(Program& program, std::uint64_t descriptor, LoadedAgent& loaded, agent::Config& config) {
   constexpr int kRights = PROT_READ | PROT_WRITE;
   const std::uint64_t size = loaded.area->data_size();
@@ -112,15 +125,15 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
 }
 }  // namespace
 
-LoadedAgent AgentLoader::load(long pid, const ProcessMemory& memory, const SystemCallRunner& run,
-                              std::span<const Address> near, std::uint32_t tid_offset) {
+std::optional<LoadedAgent> AgentLoader::load(long pid, const ProcessMemory& memory,
+                                             const SystemCallRunner& run, std::span<const Address> near,
+                                             std::uint32_t tid_offset) {
   const ProcessLayout layout(pid);
   if (const std::string obstacle = layout.obstacle(); !obstacle.empty()) fail("{}", obstacle);
-  if ((getauxval(AT_HWCAP2) & kFsGsBase) == 0)
-    fail("this kernel or processor does not let programs read their thread pointer");
   const auto instruction = layout.system_call_instruction(memory);
   if (!instruction) fail("the program has no vdso");
   Program program(run);
+  if (!allows_rdfsbase() && !has_thread_pointer(program, memory)) return std::nullopt;
   const Address name = empty_string(layout, memory, *instruction);
   const std::uint64_t descriptor =
       program.call("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0});

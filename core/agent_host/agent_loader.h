@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,9 +41,10 @@ constexpr Address kGoBack = 4;  ///< the thread stands at the function again
 class AgentLoader {
  public:
   /// `near`: an address in each group of modules that needs its own code memory. `tid_offset`: of the thread
-  /// id from the thread pointer. Throws Error with the reason why the agent cannot be there.
-  static LoadedAgent load(long pid, const ProcessMemory& memory, const SystemCallRunner& run,
-                          std::span<const Address> near, std::uint32_t tid_offset);
+  /// id from the thread pointer. Nothing when the program has not got far enough yet. Throws Error with the
+  /// reason why the agent cannot be there.
+  static std::optional<LoadedAgent> load(long pid, const ProcessMemory& memory, const SystemCallRunner& run,
+                                         std::span<const Address> near, std::uint32_t tid_offset);
 };
 
 }  // namespace refhist

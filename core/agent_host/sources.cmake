@@ -23,4 +23,5 @@ target_sources(refhist_core PRIVATE
   agent_host/stub_writer.cpp
   agent_host/symbol_file.cpp
   agent_host/temporary_file.cpp
-  agent_host/thread_id_place.cpp)
+  agent_host/thread_id_place.cpp
+  agent_host/thread_pointer.cpp)

@@ -5,4 +5,5 @@ target_sources(refhist_core PRIVATE
   port/task_numbers.cpp
   port/thread_halt.cpp
   port/traced_registers.cpp
-  port/vector_registers.cpp)
+  port/vector_registers.cpp
+  port/watchpoint_check.cpp)

@@ -9,6 +9,7 @@
 #include "base/short_name.h"
 #include "base/text.h"
 #include "session/reach_scans.h"
+#include "session/watchpoint.h"
 
 namespace refhist {
 
@@ -274,7 +275,7 @@ bool ActivationFollower::watch(DebuggerPort& port, Following& following,
   };
   for (const NewHolder& holder : holders) {
     if (taken(holder.at & ~Address{7})) fail("{} is already watched", holder.where);
-    const std::string why_not = port.place_watchpoint(holder.at & ~Address{7}, 8);
+    const std::string why_not = place_watchpoint(port, state_.process, holder.at & ~Address{7}, 8);
     if (!why_not.empty()) fail("{} cannot be watched: {}", holder.where, why_not);
     following.watched.insert(holder.at & ~Address{7});
   }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "events/program_access.h"
+#include "session/watchpoint.h"
 
 namespace refhist {
 
@@ -27,7 +28,7 @@ void CounterWatches::add(DebuggerPort& port, ObjectId id) {
   if (watches_.size() == kMost)
     fail("{} objects are watched, and the processor has no more watchpoints: refhist watch --delete ADDR",
          kMost);
-  const std::string why_not = port.place_watchpoint(counter, tracked.counter->size);
+  const std::string why_not = place_watchpoint(port, state_.process, counter, tracked.counter->size);
   if (!why_not.empty()) fail("the counter at {:#x} cannot be watched: {}", counter, why_not);
   watches_.push_back(Watch{id, counter, 0, false});
 }

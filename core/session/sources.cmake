@@ -24,4 +24,5 @@ target_sources(refhist_core PRIVATE
   session/stop_rules.cpp
   session/thread_places.cpp
   session/tracker.cpp
-  session/tracker_stops.cpp)
+  session/tracker_stops.cpp
+  session/watchpoint.cpp)
