@@ -11,7 +11,6 @@ namespace refhist {
 
 namespace {
 
-constexpr std::array<unsigned, 7> kArguments{0, kRdi, kRsi, kRdx, kRcx, kR8, kR9};
 constexpr Address kPlaceOfPointer = 1;  // stands for the place that an indirect argument names
 
 double measure_ns_per_tick() {
@@ -92,12 +91,13 @@ Registers entry_registers(const Site& site, const agent::Record& record) {
   Registers registers;
   registers[kRsp] = record.sp;
   registers[kRip] = site.address;
-  if (site.times_argument != 0) registers[kArguments[site.times_argument]] = 1;  // multiplied by the agent
-  if (site.size_argument != 0) registers[kArguments[site.size_argument]] = record.extra;
-  if (site.pool_argument != 0) registers[kArguments[site.pool_argument]] = record.object;
+  if (site.times_argument != 0)
+    registers[kArgumentRegisters[site.times_argument - 1]] = 1;  // multiplied by the agent
+  if (site.size_argument != 0) registers[kArgumentRegisters[site.size_argument - 1]] = record.extra;
+  if (site.pool_argument != 0) registers[kArgumentRegisters[site.pool_argument - 1]] = record.object;
   if (site.object.from == ObjectSource::From::argument) {
     const bool read_by_agent = site.object.indirect && !site.watches_return();
-    registers[kArguments[site.object.argument]] = read_by_agent ? kPlaceOfPointer : record.object;
+    registers[kArgumentRegisters[site.object.argument - 1]] = read_by_agent ? kPlaceOfPointer : record.object;
   }
   return registers;
 }

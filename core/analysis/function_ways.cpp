@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostInstructions = 8000;
 constexpr std::size_t kMostBranches = 64;  // that part ways: each is followed by itself
-constexpr std::array<unsigned, 6> kArgumentRegisters{7, 6, 2, 1, 8, 9};  // rdi, rsi, rdx, rcx, r8, r9
+constexpr std::array<unsigned, 6> kEncodedArguments{7, 6, 2, 1, 8, 9};  // rdi, rsi, rdx, rcx, r8, r9
 
 /// What a call enters: its target, or for one through a slot the slot's own address.
 std::optional<Address> entered(const DecodedInstruction& instruction) {
@@ -58,7 +58,7 @@ void FunctionWays::note_none(const Waiting& waiting, const DecodedInstruction& i
 
 void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const {
   if (instruction.is_call() || step.leaves) {
-    for (const unsigned reg : kArgumentRegisters) step.passed.push_back(state.reg(reg));
+    for (const unsigned reg : kEncodedArguments) step.passed.push_back(state.reg(reg));
   }
   const ZydisDecodedOperand& to = instruction.operands[0];
   if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || to.type != ZYDIS_OPERAND_TYPE_MEMORY) return;

@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t kMostBehind = 16;        // instructions from the get to the sink
 constexpr std::size_t kMostUntaken = 2;        // calls
 constexpr std::uint64_t kLargest = 1U << 16U;  // bytes of a function that is read
-constexpr std::array kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9};
 
 /// A word of the function's own stack.
 struct StackWord {
@@ -144,10 +143,10 @@ std::optional<SinkCalls::Sink> SinkCalls::sink_behind(const Module& module, Addr
     if (instruction.is_call() || (instruction.is_jump() && target)) {
       const auto entered = target ? graph_.entered_at(module, *target) : std::vector<CodeGraph::Function>();
       if (entered.empty() && instruction.is_jump()) return std::nullopt;
-      const auto given =
-          std::find_if(kArguments.begin(), kArguments.end(), [&](unsigned reg) { return holders.has(reg); });
+      const auto given = std::find_if(kArgumentRegisters.begin(), kArgumentRegisters.end(),
+                                      [&](unsigned reg) { return holders.has(reg); });
       const bool counts = enters(module, instruction, counted);
-      if (given != kArguments.end() && !entered.empty() && !counts)
+      if (given != kArgumentRegisters.end() && !entered.empty() && !counts)
         return Sink{entered.front().symbol.name, *target, static_cast<unsigned>(*given)};
       holders.call();
     }

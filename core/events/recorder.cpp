@@ -1,7 +1,6 @@
 #include "events/recorder.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "agent/site_values.h"
@@ -11,11 +10,8 @@
 namespace refhist {
 
 namespace {
-constexpr std::array<unsigned, 6> kArguments{kRdi, kRsi, kRdx, kRcx, kR8, kR9};  // System V x86-64
 
 constexpr Address kHeader = 64;  // bytes that a library puts before its object in the same allocation
-
-Address argument(const Registers& registers, unsigned number) { return registers[kArguments[number - 1]]; }
 
 bool succeeded(Success success, Address result) {
   return agent::call_succeeded(static_cast<unsigned>(success), result);
@@ -381,7 +377,7 @@ void Recorder::leave_out(const ProgramView& access, const Site& site, const Regi
   ++excluded_calls_;
   if (site.watches_return() || direction(site.role) == 0)
     return;  // a birth left out: the object is seen mid-life
-  Address object = argument(registers, site.object.argument) + static_cast<Address>(site.object.adjust);
+  Address object = registers.argument(site.object.argument) + static_cast<Address>(site.object.adjust);
   if (site.object.indirect && !access.read_word(object, object)) return;
   ledger_.adjust(site.family, object, direction(site.role));
 }
@@ -398,7 +394,7 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
   }
   ThreadCalls& thread = calls_.thread(tid);
   if (site.object.from == ObjectSource::From::argument) {
-    call.object = argument(registers, site.object.argument) + static_cast<Address>(site.object.adjust);
+    call.object = registers.argument(site.object.argument) + static_cast<Address>(site.object.adjust);
     const bool pointer_later = site.object.indirect && site.watches_return();
     if (site.object.indirect && !pointer_later && !access.read_word(call.object, call.object)) {
       call.object = 0;
@@ -610,9 +606,9 @@ PendingCall Recorder::make_pending(const ProgramView& access, const Call& call, 
   pending.stack = stack;
   pending.time_ns = time_of(access);
   pending.first_inside = EventId(history_.event_count());
-  if (site.pool_argument != 0) pending.pool = argument(registers, site.pool_argument);
-  if (site.size_argument != 0) pending.size = argument(registers, site.size_argument);
-  if (site.times_argument != 0) pending.size *= argument(registers, site.times_argument);
+  if (site.pool_argument != 0) pending.pool = registers.argument(site.pool_argument);
+  if (site.size_argument != 0) pending.size = registers.argument(site.size_argument);
+  if (site.times_argument != 0) pending.size *= registers.argument(site.times_argument);
   return pending;
 }
 
@@ -638,7 +634,7 @@ void Recorder::on_probe(const ProgramView& access, ThreadCalls& thread, const Re
   }
   if (site.role == Role::pool_destroy) return destroy_pool(around, call.site, stack, call.object, recorded);
   if (families_[site.family.index()].family.allocator) {
-    const std::uint64_t size = site.size_argument == 0 ? 1 : argument(registers, site.size_argument);
+    const std::uint64_t size = site.size_argument == 0 ? 1 : registers.argument(site.size_argument);
     return give_back(around, call.site, stack, call.object, end_of(call.object, size), recorded);
   }
   Execution execution = make_arrival(around, site.family, call.site, call.object);

@@ -28,10 +28,15 @@ enum Register : unsigned {
   kRegisterCount
 };
 
+/// Of a call's integer and pointer arguments, the first one first (System V ABI).
+inline constexpr std::array<unsigned, 6> kArgumentRegisters{kRdi, kRsi, kRdx, kRcx, kR8, kR9};
+
 struct Registers {
   std::array<Address, kRegisterCount> value{};
   [[nodiscard]] Address operator[](unsigned r) const { return value[r]; }
   Address& operator[](unsigned r) { return value[r]; }
+  /// Where a function is entered: of its first to sixth argument, from 1.
+  [[nodiscard]] Address argument(unsigned number) const { return value[kArgumentRegisters[number - 1]]; }
   [[nodiscard]] Address pc() const { return value[kRip]; }
   [[nodiscard]] Address sp() const { return value[kRsp]; }
 };

@@ -146,7 +146,7 @@ std::optional<CrashCause::Call> CrashCause::read_call(const RawFrame& raw, std::
 std::optional<CrashCause::Use> CrashCause::by_arguments(const Call& call, const Frames& frames,
                                                         const std::vector<Address>& failed) const {
   const ValueOrigin origin = origin_of(call, frames);
-  for (const unsigned reg : {kRdi, kRsi, kRdx, kRcx, kR8, kR9}) {
+  for (const unsigned reg : kArgumentRegisters) {
     const auto traced = origin.of_register(reg);
     // The C library's free begins with the header in front of the block.
     const bool frees = reg == kRdi && call.frame > 0 && gives_memory_back(frames.raw[call.frame - 1].pc);
