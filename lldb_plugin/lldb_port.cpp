@@ -179,8 +179,6 @@ void LldbPort::show_code(const std::string& path, Address bias) {
   if (module.IsValid()) target_.SetModuleLoadAddress(module, static_cast<std::int64_t>(bias));
 }
 
-// LLDB 19's server resumes one thread after the other, and gives the program up when the first has ended it
-// meanwhile.
 std::optional<std::string> LldbPort::environment(const std::string& name) {
   lldb::SBEnvironment environment = target_.GetEnvironment();
   const char* value = environment.Get(name.c_str());
@@ -197,6 +195,8 @@ bool LldbPort::set_environment(const std::string& name, const std::optional<std:
   return result.Succeeded();
 }
 
+// LLDB 19's server resumes one thread after the other, and gives the program up when the first has ended it
+// meanwhile.
 void LldbPort::let_end(long tid) {
   const std::uint32_t count = process_.GetNumThreads();
   for (std::uint32_t i = 0; i < count; ++i) {
