@@ -141,6 +141,7 @@ struct Config {
   uint64_t mallopt;        ///< the C library's function; 0: not known
   uint64_t slice_config;   ///< GLib's g_slice_set_config; 0: not known
   uint64_t withheld_most;  ///< that many blocks come into quarantine, and no more; 0: all
+  uint64_t withheld_time;  ///< nanoseconds in the kernel for it, where not all blocks come into it
   uint64_t nothing;  ///< stays 0: what `control` points at once the debugger is through with this memory
 };
 
@@ -231,6 +232,8 @@ struct Shared {
   uint32_t sets_slices;      ///< GLib has been told to take each slice from malloc
   uint32_t maps_blocks;      ///< the C library has been told to map each block for itself
   uint64_t withheld_next;    ///< blocks that have come into it so far
+  uint64_t withheld_time;    ///< nanoseconds that the kernel has taken for it, by what was measured of some
+  uint32_t withheld_enough;  ///< no more are to come into it
   uint32_t unattended;  ///< nobody has taken records for long: what finds no room is lost without waiting
 };
 constexpr uint32_t kWatchedFamilies = 16;

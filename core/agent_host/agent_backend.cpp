@@ -641,6 +641,7 @@ void AgentBackend::apply_options() {
     config.mallopt = mallopt;
     config.slice_config = slices;
     config.withheld_most = options.quarantine.most_blocks;
+    config.withheld_time = options.quarantine.most_time_ns;
     if (std::memcmp(&config, &piece.config(), sizeof config) == 0) continue;
     piece.set_config(config);
   }

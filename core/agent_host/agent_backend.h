@@ -139,6 +139,8 @@ class AgentBackend {
   void apply_options();
   /// In this run, memory that the program frees can be withheld from it.
   [[nodiscard]] bool withholds() const { return withholds_; }
+  /// Memory there may be withheld from it now.
+  [[nodiscard]] bool withholds(Address address) const;
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
   void publish(DebuggerPort& port);
   /// The process is gone: what it has recorded is still taken.

@@ -61,4 +61,8 @@ void AgentBackend::leave_parent(DebuggerPort& port) {
   forget();
 }
 
+bool AgentBackend::withholds(Address address) const {
+  return agent_ && agent_->loaded.area->may_be_withheld(address);
+}
+
 }  // namespace refhist

@@ -150,6 +150,10 @@ bool SharedArea::in_use() const {
   return false;
 }
 
+bool SharedArea::may_be_withheld(Address address) const {
+  return base_[withheld_pages_ + address / kPage % agent::kWithheldPages] != 0;
+}
+
 std::uint64_t SharedArea::retire() const {
   std::memset(base_ + kTable, 0, (agent::kThreadTable + 1) * sizeof(agent::ThreadTableEntry));
   shared().unattended = 1;

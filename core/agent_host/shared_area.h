@@ -66,6 +66,8 @@ class SharedArea {
   void set_lowest(Address address) const { shared().lowest = address; }
   /// How many blocks the program may get back late; 0: it gets each at once.
   void set_quarantine(std::uint32_t blocks) const { shared().withheld_blocks = blocks; }
+  /// The page at this address may be in quarantine.
+  [[nodiscard]] bool may_be_withheld(Address address) const;
   /// A sign of life for the program.
   void beat() const;
   [[nodiscard]] Untrusted<std::uint32_t> slots_full() const { return Untrusted(shared().slots_full); }

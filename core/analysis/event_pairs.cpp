@@ -70,9 +70,10 @@ void EventPairs::take_out_told_twice(const Object& object, bool born_here, std::
   std::erase_if(life.gets, [&](const Call& get) { return get.order < born; });
 }
 
-// What a call of a function gives back before anything else happens to the object, as main loops do a
-// thousand times.
+// What a call of a function takes, or calls for, and gives back before anything else happens to the object,
+// as main loops do a thousand times.
 std::size_t EventPairs::take_out_at_once(std::vector<std::pair<EventId, Event>>& events) {
+  constexpr std::size_t kMostCalledFor = 3;  // frames
   const std::size_t all = events.size();
   std::vector<std::pair<EventId, Event>> left;
   for (auto& one : events) {
@@ -81,7 +82,7 @@ std::size_t EventPairs::take_out_at_once(std::vector<std::pair<EventId, Event>>&
                          acquires(left.back().second) && left.back().second.thread == event.thread;
     const auto relation =
         answers ? CallPaths::relation(paths_.of(left.back().second), paths_.of(event)) : std::nullopt;
-    if (relation && relation->same_call && relation->get == 0 && relation->put == 0) {
+    if (relation && relation->same_call && relation->get <= kMostCalledFor && relation->put == 0) {
       left.pop_back();
     } else {
       left.push_back(std::move(one));

@@ -68,6 +68,17 @@ void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState
   step.stored_at = address;
 }
 
+// `mov r, r` and `mov r, n(%rbp)`.
+void FunctionWays::note_replaced(const DecodedInstruction& instruction, MachineState& state,
+                                 Step& step) const {
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV) return;
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  const bool memory = to.type == ZYDIS_OPERAND_TYPE_MEMORY;
+  if (memory && !values_.is_stack(state.address_of(to, instruction.next()))) return;
+  step.replaced = state.read(to, instruction.next());
+  step.replaced_by = state.read(instruction.operands[1], instruction.next());
+}
+
 // What a counter belongs to that is changed in place.
 Value FunctionWays::counted_by(const DecodedInstruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& to = instruction.operands[0];
@@ -204,6 +215,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     state.return_from_call(result);
     tested = {};
   } else {
+    note_replaced(instruction, state, step);
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
     note_load(instruction, state);
   }
@@ -379,6 +391,51 @@ std::vector<Address> FunctionWays::drops(const GivesBack& gives_back, const Ends
   if (!read(gives_back, ends)) return {};
   follow_passed();
   return again_ || !steps_.contains(last_) ? std::vector<Address>() : leaves_in_hand(true);
+}
+
+std::vector<Address> FunctionWays::overwrites(const GivesBack& gives_back, const Ends& ends) {
+  if (!code_.taken || code_.elsewhere || !read(gives_back, ends)) return {};
+  follow_passed();
+  const auto function = code_.module->function_at(code_.from - 1);
+  const auto taker = function ? direct_call_before(*code_.module, *function, code_.from) : std::nullopt;
+  std::vector<Address> found;
+  if (!taker || !steps_.contains(last_)) return found;
+  std::vector<Address> waiting{last_};
+  std::set<Address> seen{last_};
+  while (!waiting.empty()) {
+    const Step& step = steps_.at(waiting.back());
+    const Address at = waiting.back();
+    waiting.pop_back();
+    if (step.gives || stores(step)) continue;
+    const auto result = results_.find(step.replaced_by.place);
+    if (is_reference(step.replaced) && step.replaced_by.known() && result != results_.end() &&
+        called_before(result->second) == taker) {
+      found.push_back(at);
+      continue;
+    }
+    for (const Address next : step.next) {
+      if (next != step.none && seen.insert(next).second) waiting.push_back(next);
+    }
+  }
+  return found;
+}
+
+std::vector<Address> FunctionWays::last_uses(const GivesBack& gives_back, const Ends& ends) {
+  if (!code_.taken || code_.elsewhere || !read(gives_back, ends)) return {};
+  std::vector<Address> uses;
+  for (const Address at : reached({code_.from}, Ending::none)) {
+    const Step& step = steps_.at(at);
+    if (step.gives || stores(step) || step.returns_it) return {};
+    if (passes_on(step)) uses.push_back(at);
+  }
+  std::vector<Address> last;
+  for (const Address at : uses) {
+    const Step& step = steps_.at(at);
+    const std::set<Address> later = reached({step.next.begin(), step.next.end()}, Ending::none);
+    if (std::none_of(later.begin(), later.end(), [&](Address next) { return passes_on(steps_.at(next)); }))
+      last.push_back(at);
+  }
+  return last;
 }
 
 std::vector<Address> FunctionWays::leaves_in_hand(bool kept) const {

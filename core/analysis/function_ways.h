@@ -74,6 +74,10 @@ class FunctionWays {
   /// The same where it does so on some ways only: on others it is kept in memory, or passed to a call that
   /// may keep it.
   std::vector<Address> drops(const GivesBack& gives_back, const Ends& ends);
+  /// Where what had the reference in hand gets the result of another call of the same function instead.
+  std::vector<Address> overwrites(const GivesBack& gives_back, const Ends& ends);
+  /// The calls that are the last ones to get the reference, where it is never kept in memory nor returned.
+  std::vector<Address> last_uses(const GivesBack& gives_back, const Ends& ends);
   /// Of the instruction at `at`, or the call that returns there: where what it gives back came from, or, of
   /// one that takes, where it is kept. From the beginning of the function.
   Held held(Address at, bool gives_back);
@@ -110,6 +114,8 @@ class FunctionWays {
     std::vector<Value> passed;  ///< to a call
     Value stored;               ///< to memory other than the stack
     Value stored_at;
+    Value replaced;  ///< what a register or a place on the stack held before
+    Value replaced_by;
   };
   struct Waiting {
     Address at = 0;
@@ -134,6 +140,7 @@ class FunctionWays {
   [[nodiscard]] static bool compares_with_none(const DecodedInstruction& instruction);
   void note_none(const Waiting& waiting, const DecodedInstruction& instruction, Step& step) const;
   void note_load(const DecodedInstruction& instruction, MachineState& state);
+  void note_replaced(const DecodedInstruction& instruction, MachineState& state, Step& step) const;
   void note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const;
   /// Without a branch, code that is shared with others gives back behind this place.
   bool gives_soon(Address at, const GivesBack& gives_back) const;

@@ -89,12 +89,39 @@ bool HelperFrames::helps(std::string_view probe, std::string_view counted, const
   if (frame.function.empty()) return false;
   const Known& it = known(frame);
   if (it.kind == Kind::helper) return true;
+  if (counts_member(counted, frame)) return true;
   if (it.kind == Kind::clears && plain(it.cleared) == plain(counted)) return true;
   if (probe.empty()) return false;
   const std::string called = function_part(probe);
   const std::string caller = function_part(frame.function);
   if (caller == called + "p") return true;  // sd_bus_message_unrefp, for the cleanup attribute
   return called != caller && leaves_to_base(called, caller);
+}
+
+bool HelperFrames::counts_member(std::string_view counted, const NamedFrame& frame) {
+  if (counted.empty()) return false;
+  const auto [entry, added] = of_members_.try_emplace({frame.module, frame.function, std::string(counted)});
+  if (added) entry->second = looks_like_count_of_member(counted, frame);
+  return entry->second;
+}
+
+// request_put(request), of a struct that the counted one lies in.
+bool HelperFrames::looks_like_count_of_member(std::string_view counted, const NamedFrame& frame) const {
+  static constexpr std::array<std::string_view, 10> kEnds{
+      "_get", "_put", "_ref", "_unref", "_hold", "_drop", "_release", "_retain", "_incref", "_decref"};
+  const std::string name = function_part(frame.function);
+  const bool counts = std::any_of(kEnds.begin(), kEnds.end(), [&](std::string_view end) {
+    return std::string_view(name).ends_with(end);
+  });
+  const auto function = counts ? signature(frame) : std::nullopt;
+  if (!function || function->parameters.size() != 1) return false;
+  std::string_view type = trim(function->parameters.front().type);
+  if (!type.ends_with('*')) return false;
+  type = trim(type.substr(0, type.size() - 1));
+  for (const LoadedModule* loaded : modules_.all()) {
+    if (loaded->module->path() == frame.module && loaded->module->code().embeds(type, counted)) return true;
+  }
+  return false;
 }
 
 const HelperFrames::Known& HelperFrames::known(const NamedFrame& frame) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "analysis/named_frame.h"
@@ -32,10 +33,13 @@ class HelperFrames {
   };
   const Known& known(const NamedFrame& frame);
   [[nodiscard]] Known look(const NamedFrame& frame) const;
+  [[nodiscard]] bool counts_member(std::string_view counted, const NamedFrame& frame);
+  [[nodiscard]] bool looks_like_count_of_member(std::string_view counted, const NamedFrame& frame) const;
   [[nodiscard]] bool keeps_for_its_owner(const NamedFrame& frame) const;
 
   const ModuleMap& modules_;
-  std::map<std::pair<std::string, std::string>, Known> known_;  // by module and function
+  std::map<std::pair<std::string, std::string>, Known> known_;                    // by module and function
+  std::map<std::tuple<std::string, std::string, std::string>, bool> of_members_;  // and the counted type
 };
 
 }  // namespace refhist

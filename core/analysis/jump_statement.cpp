@@ -70,7 +70,9 @@ std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned
   const std::vector<std::string>& lines = lines_of(file);
   if (line == 0 || line > lines.size() || has_jump(lines[line - 1])) return std::nullopt;
   bool comment = false;
-  int left_out = 0;  // how deep in #if: what has no code there was not compiled
+  int left_out = 0;                    // how deep in #if: what has no code there was not compiled
+  bool either = false;                 // an #else: one of both was compiled
+  std::optional<unsigned> uncompiled;  // the first jump there
   for (unsigned at = line + 1; at <= lines.size() && at <= line + kFarthest; ++at) {
     const std::string_view text = trim(lines[at - 1]);
     if (says_nothing(text, comment)) continue;
@@ -78,12 +80,15 @@ std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned
       const std::string_view directive = trim(text.substr(1));
       if (directive.starts_with("if")) ++left_out;
       if (directive.starts_with("endif")) --left_out;
+      either |= directive.starts_with("el");
       continue;
     }
     if (jumps(text) && (left_out == 0 || compiled.contains(at))) return at;
     // Code that another way has too stands there, under the other one's line.
     const bool none = !compiled.empty() && !compiled.contains(at);
-    if (!none || (left_out == 0 && parts(text))) return std::nullopt;
+    if (jumps(text) && !uncompiled) uncompiled = at;
+    if (!none) return std::nullopt;
+    if (left_out == 0 && parts(text)) return either ? uncompiled : std::nullopt;
   }
   return std::nullopt;
 }

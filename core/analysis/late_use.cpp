@@ -10,20 +10,34 @@ namespace refhist {
 namespace {
 
 struct Ends {
-  std::optional<Event> use;
+  std::optional<Event> use;  // or a get
   std::optional<Event> put;  // the last one before it
   EventId put_id;
 };
 
 Ends ends_of(const History& history, ObjectId id) {
   Ends ends;
+  const EventId died = history.object(id).died;
   history.read_back(id, [&](const EventLog::Entry& entry) {
-    if (entry.event.role == Role::use && !ends.use) ends.use = entry.event;
+    const bool late_get = acquires(entry.event) && died.valid() && died < entry.id;
+    if (late_get || (entry.event.role == Role::use && !ends.use)) ends.use = entry.event;
     if (!gives_back(entry.event) || !ends.use || ends.put) return;
     ends.put = entry.event;
     ends.put_id = entry.id;
   });
   return ends;
+}
+
+using Inwards = std::vector<NamedFrame>::const_reverse_iterator;
+
+/// Both stand in what is inlined at one place of the function.
+bool in_one_copy(Inwards use, const std::vector<NamedFrame>& used, Inwards put,
+                 const std::vector<NamedFrame>& given) {
+  const Inwards inner_use = std::next(use);
+  const Inwards inner_put = std::next(put);
+  return inner_use != used.rend() && inner_put != given.rend() && inner_use->inlined && inner_put->inlined &&
+         use->line == put->line && use->function == put->function && !inner_use->file.empty() &&
+         inner_use->function == inner_put->function;
 }
 
 /// A call that is made later in the function, as the source has it.
@@ -42,14 +56,18 @@ std::optional<LateUse> late_use(const History& history, FrameNamer& namer, Objec
   // From the outermost frame on both are the same calls, up to the function that made two of them. The use
   // may stand right where the put has returned to.
   const Address standing = used.front().pc;
-  const auto [use, put] =
+  auto [use, put] =
       std::mismatch(used.rbegin(), used.rend(), given.rbegin(), given.rend(),
                     [&](const NamedFrame& one, const NamedFrame& other) {
                       return one.pc != standing && one.pc == other.pc && one.function == other.function;
                     });
   if (use == used.rend() || put == given.rend() || use->function.empty()) return std::nullopt;
+  while (in_one_copy(use, used, put, given)) {
+    ++use;
+    ++put;
+  }
   if (use->function != put->function || use->file.empty() || !is_behind(*use, *put)) return std::nullopt;
-  return LateUse{*use, *put, ends.put_id};
+  return LateUse{*use, *put, ends.put_id, acquires(*ends.use)};
 }
 
 }  // namespace refhist

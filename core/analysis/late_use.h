@@ -14,6 +14,7 @@ struct LateUse {
   NamedFrame use;
   NamedFrame put;  ///< in the same function
   EventId given_back;
+  bool is_get = false;  ///< what used the object took a reference
 };
 
 /// Nothing when the object was not used after its end, or elsewhere.

@@ -416,6 +416,12 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   std::vector<Suspect> suspects = suspects_.of_deficit(id, own.acquired, own.put);
   const Siblings clean = siblings_of(released, place);
   if (clean.looked_at == 0) return suspects;
+  const bool ranked = !suspects.empty() && suspects.front().what != "extra put";
+  if (auto extra = put_too_many(own, object.family, clean); extra && !ranked) {
+    std::vector<Suspect> first{std::move(*extra)};
+    Suspects::add(first, std::move(suspects));
+    suspects = std::move(first);
+  }
   for (const auto& [function, count] : own.put) {
     const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
@@ -429,6 +435,37 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
                              clean.count_text())}});
   }
   return suspects;
+}
+
+// Victims that were not noticed, as the program ended before, are among the released ones, and lack the put
+// that would have told: they are few.
+std::optional<Suspect> LeakFinder::put_too_many(const Profile& own, FamilyId family, const Siblings& clean) {
+  constexpr std::size_t kFewest = 3;  // objects
+  constexpr double kMost = 0.6;
+  const auto alike = [&](const Profile& wanted) {
+    return clean.count_if([&](const Profile& sibling) { return sibling == wanted; });
+  };
+  std::size_t all = 0;
+  std::size_t most = 0;
+  std::string extra;
+  for (const auto& [function, count] : own.put) {
+    Profile without = own;
+    if (--without.put[function] == 0) without.put.erase(function);
+    const std::size_t objects = alike(without);
+    all += objects;
+    if (objects <= most) continue;
+    most = objects;
+    extra = function;
+  }
+  for (const auto& [function, count] : own.acquired) {
+    Profile with = own;
+    ++with.acquired[function];
+    all += alike(with);
+  }
+  if (most < kFewest || static_cast<double>(most) < kMost * static_cast<double>(all)) return std::nullopt;
+  return Suspect{example_of(extra, family, true), "extra put", "candidate",
+                 fmt::format("without it, its gets and puts are those of {} of {} released objects", most,
+                             clean.count_text())};
 }
 
 // The counter may be another object's: where others of the family ended unseen, this one may have, unless its

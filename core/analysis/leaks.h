@@ -136,6 +136,8 @@ class LeakFinder {
   [[nodiscard]] std::size_t unseen_ends_like(const Object& object) const;
   [[nodiscard]] bool is_intact(ObjectId id);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
+  /// The put without which its gets and puts are those of most of the released objects that lack one event.
+  std::optional<Suspect> put_too_many(const Profile& own, FamilyId family, const Siblings& clean);
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);

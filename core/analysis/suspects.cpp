@@ -173,7 +173,7 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
     std::vector<Suspect> held;
     add_held(lost, *depth, held);
     if (!held.empty()) add(suspects, {held.front()});
-    add_dropped(lost, *depth, suspects);
+    add_dropped(lost, 0, *depth, suspects);
     add(suspects, std::move(held));
   } else {
     add_handed_on(lost, suspects);
@@ -234,15 +234,17 @@ bool Suspects::same_call(const Event& event, const Event& taken) {
                     });
 }
 
-void Suspects::add_dropped(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {
+void Suspects::add_dropped(const LostReference& lost, std::size_t from, std::size_t to,
+                           std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(lost.taken.object).family;
-  for (std::size_t i = 0; i < depth; ++i) {
+  for (std::size_t i = from; i < to; ++i) {
     const NamedFrame& frame = lost.frames[i];
     if (frame.file.empty() || frame.function.empty()) return;
     WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
     held.elsewhere = i > 0 && namer_.result_type(lost.frames[i - 1]).empty();
     if (held.elsewhere) return;
     if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
+    add_overwritten(held, suspects);
     for (const NamedFrame& place : ways_out_.dropping(held)) {
       add(suspects,
           {{place, "missing put", "candidate",
@@ -253,12 +255,21 @@ void Suspects::add_dropped(const LostReference& lost, std::size_t depth, std::ve
   }
 }
 
+void Suspects::add_overwritten(const WaysOut::Holding& held, std::vector<Suspect>& suspects) {
+  for (const NamedFrame& place : ways_out_.overwriting(held)) {
+    add(suspects, {{place, "overwritten", "candidate",
+                    fmt::format("the variable that has the reference from line {} gets another one here",
+                                held.taken.line)}});
+  }
+}
+
 void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(lost.taken.object).family;
   const NamedFrame& frame = lost.frames[depth];
   WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
   held.elsewhere = depth > 0 && namer_.result_type(lost.frames[depth - 1]).empty();
   if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
+  add_overwritten(held, suspects);
   const std::vector<WaysOut::Place> ways = ways_out_.behind(held);
   const std::string name = short_name(frame.function);
   const std::string has = depth == 0 ? fmt::format("{} took a reference", name)
@@ -273,6 +284,7 @@ void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vecto
                                                 frame.line))});
     }
   }
+  if (ways.empty() && suspects.empty() && lost.taken.role == Role::init) add_last_use(lost, depth, suspects);
   const bool own = depth == 0 && lost.holder() != nullptr;
   add_with_ways(
       ways,
@@ -280,6 +292,21 @@ void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vecto
                           ? fmt::format("{} here and did not give it back{}", has, own ? lost.usual : "")
                           : fmt::format("{} and did not give it back; other callers like it do", has))},
       suspects);
+}
+
+// A reference from a birth is left over where the last call that gets it was thought to take it over.
+void Suspects::add_last_use(const LostReference& lost, std::size_t owner, std::vector<Suspect>& suspects) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  const NamedFrame& frame = lost.frames[owner];
+  if (frame.file.empty() || frame.function.empty()) return;
+  WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
+  held.elsewhere = owner > 0 && namer_.result_type(lost.frames[owner - 1]).empty();
+  for (const NamedFrame& place : ways_out_.last_uses(held)) {
+    add(suspects, {{place, "missing put", "candidate",
+                    fmt::format("{} got the reference on line {} and uses it here for the last time; nothing "
+                                "gives it back",
+                                short_name(frame.function), frame.line)}});
+  }
 }
 
 void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& suspects) {
@@ -293,6 +320,7 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
   while (!keeps && owner + 1 < lost.frames.size() && !lost.frames[owner + 1].file.empty() && goes_on())
     ++owner;
   std::vector<Suspect> here;
+  if (lost.taken.role == Role::init) add_last_use(lost, owner, here);
   if (owner > 0) {
     here.push_back({lost.frames[owner], "missing put", "candidate",
                     fmt::format("no put matches the reference that {} returns here{}",
@@ -427,6 +455,19 @@ void Suspects::add_unpaired(ObjectId id, const Counts& taken, const Counts& give
   }
 }
 
+// Functions from this depth on return the object: it is for their callers to give back.
+void Suspects::add_returned(EventId first, std::size_t depth, std::vector<Suspect>& suspects) {
+  LostReference lost = lost_reference(first, history_.event(first));
+  std::size_t owner = depth;
+  while (owner + 1 < lost.frames.size() && !lost.frames[owner + 1].file.empty() &&
+         namer_.returns_counted(lost.taken, lost.frames[owner]))
+    ++owner;
+  if (owner == depth) return;
+  lost.function = lost.frames[owner - 1].function;
+  add_dropped(lost, depth + 1, owner + 1, suspects);
+  add_held(lost, owner, suspects);
+}
+
 // Whoever has called into the family's own source file then has got it.
 void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) {
   const EventId first = history_.object(id).first_event;
@@ -439,6 +480,7 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
     return !frame.file.empty() && frame.file != stack.front().file;
   });
   const NamedFrame& frame = outside == frames.end() ? in_source(seen) : *outside;
+  if (outside != frames.end()) add_returned(first, outside - frames.begin(), suspects);
   if (outside != frames.end()) {
     const FamilyId family = history_.object(id).family;
     const WaysOut::Holding held{family, frame, puts_in_(frame.function, family), true,
@@ -483,7 +525,15 @@ bool Suspects::lost_by_holder(ObjectId id) {
 
 std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
-  if (const auto late = late_use(history_, namer_, id); late && owned_reference(*late)) {
+  const auto late = late_use(history_, namer_, id);
+  if (late && late->is_get) {
+    const auto left = event_pairs_.unpaired(id);
+    if (left && left->given_back.empty())
+      add(suspects,
+          {{late->use, "late get", "candidate",
+            fmt::format("{} takes a reference here, and its call on line {} had given the last one back",
+                        short_name(late->use.function), late->put.line)}});
+  } else if (late && owned_reference(*late)) {
     add(suspects, {{late->use, "late use", "candidate",
                     fmt::format("{} gave its reference back on line {}, and uses the object afterwards",
                                 short_name(late->use.function), late->put.line)}});

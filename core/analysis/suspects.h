@@ -22,7 +22,7 @@ namespace refhist {
 
 struct Suspect {
   NamedFrame frame;        ///< function, file and line of the call that is missing or too many
-  std::string what;        ///< "missing put", "extra put", "missing get", "extra get", "late use"
+  std::string what;        ///< "missing put", "extra put", "missing get", "extra get", "late use", "late get"
   std::string confidence;  ///< "candidate"; "confirmed": a second run has shown it
   std::string why;         ///< one sentence with the counts
   /// The lines that the call went through which lost the reference; of confirmed ones only.
@@ -116,9 +116,12 @@ class Suspects {
   [[nodiscard]] bool taken_twice(const LostReference& lost);
   [[nodiscard]] bool same_call(const Event& event, const Event& taken);
   /// Of functions that have it first, and should hand it on to the one at `depth`.
-  void add_dropped(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
+  void add_dropped(const LostReference& lost, std::size_t from, std::size_t to,
+                   std::vector<Suspect>& suspects);
+  void add_overwritten(const WaysOut::Holding& held, std::vector<Suspect>& suspects);
   void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   /// Of one that nobody on the stack usually gives back.
+  void add_last_use(const LostReference& lost, std::size_t owner, std::vector<Suspect>& suspects);
   void add_handed_on(const LostReference& lost, std::vector<Suspect>& suspects);
   /// Those `here` and the ways out on which nothing is given back, the likeliest first.
   static void add_with_ways(const std::vector<WaysOut::Place>& ways, std::vector<Suspect> here,
@@ -127,6 +130,7 @@ class Suspects {
   void add_unpaired(ObjectId id, const Counts& taken, const Counts& given_back,
                     std::vector<Suspect>& suspects);
   /// Of one from before the object was first seen.
+  void add_returned(EventId first, std::size_t depth, std::vector<Suspect>& suspects);
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
   [[nodiscard]] bool owned_reference(const LateUse& late);
   /// The one function gave back more references to it than the other one took.

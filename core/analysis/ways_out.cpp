@@ -258,11 +258,19 @@ const std::vector<WaysOut::Place>& WaysOut::from_begin(FamilyId family, const st
   return entry->second = likeliest(std::move(places));
 }
 
-std::vector<NamedFrame> WaysOut::leaving(const Holding& held) { return leaving(held, false); }
+std::vector<NamedFrame> WaysOut::leaving(const Holding& held) { return leaving(held, &FunctionWays::leaves); }
 
-std::vector<NamedFrame> WaysOut::dropping(const Holding& held) { return leaving(held, true); }
+std::vector<NamedFrame> WaysOut::dropping(const Holding& held) { return leaving(held, &FunctionWays::drops); }
 
-std::vector<NamedFrame> WaysOut::leaving(const Holding& held, bool drops) {
+std::vector<NamedFrame> WaysOut::overwriting(const Holding& held) {
+  return leaving(held, &FunctionWays::overwrites);
+}
+
+std::vector<NamedFrame> WaysOut::last_uses(const Holding& held) {
+  return leaving(held, &FunctionWays::last_uses);
+}
+
+std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) {
   const NamedFrame& taken = held.taken;
   const std::vector<Here> copies = copies_of(taken);
   if (copies.empty() || !copies.front().contains(taken)) return {};
@@ -271,8 +279,9 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, bool drops) {
   FunctionWays ways(code_of(held, here));
   const auto ends = [&](Address target) { return ends_the_program(module, target); };
   const auto gives = gives_back(held.family, here, held.puts);
-  std::vector<Address> places = drops ? ways.drops(gives, ends) : ways.leaves(gives, ends);
-  if (here.inlined && !places.empty()) places = {end_of(ways.instructions(), taken, here)};
+  std::vector<Address> places = (ways.*places_of)(gives, ends);
+  const bool at_end = places_of == &FunctionWays::leaves || places_of == &FunctionWays::drops;
+  if (here.inlined && at_end && !places.empty()) places = {end_of(ways.instructions(), taken, here)};
   std::map<unsigned, NamedFrame> by_line;
   for (const Address at : places) {
     NamedFrame place = taken;

@@ -52,6 +52,10 @@ class WaysOut {
   std::vector<NamedFrame> leaving(const Holding& held);
   /// Where it leaves with it on some ways, and neither returns nor keeps it there, as it does on others.
   std::vector<NamedFrame> dropping(const Holding& held);
+  /// Where a variable that has it gets another one from the same function, by line.
+  std::vector<NamedFrame> overwriting(const Holding& held);
+  /// FunctionWays::last_uses, by line.
+  std::vector<NamedFrame> last_uses(const Holding& held);
   /// From the beginning of the function that `puts` are frames of.
   const std::vector<Place>& from_begin(FamilyId family, const std::vector<NamedFrame>& puts);
 
@@ -67,7 +71,9 @@ class WaysOut {
   const LoadedModule* module_of(const NamedFrame& frame) const;
   /// Where the frame's function has code, its own and inlined; the frame's own first.
   std::vector<Here> copies_of(const NamedFrame& frame) const;
-  std::vector<NamedFrame> leaving(const Holding& held, bool drops);
+  using Places = std::vector<Address> (FunctionWays::*)(const FunctionWays::GivesBack&,
+                                                        const FunctionWays::Ends&);
+  std::vector<NamedFrame> leaving(const Holding& held, Places places_of);
   /// From the beginning of the function.
   void find(FamilyId family, const NamedFrame& frame, const Here& here, const std::vector<NamedFrame>& puts,
             std::vector<Place>& places);

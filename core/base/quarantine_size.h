@@ -12,8 +12,9 @@ constexpr const char* kPythonAllocator = "PYTHONMALLOC";
 constexpr const char* kPythonUsesMalloc = "malloc";
 
 struct QuarantineSize {
-  std::uint64_t bytes = 0;        ///< 0: none
-  std::uint64_t most_blocks = 0;  ///< that are withheld before it ends; 0: no limit
+  std::uint64_t bytes = 0;         ///< 0: none
+  std::uint64_t most_blocks = 0;   ///< that are withheld before it ends; 0: no limit
+  std::uint64_t most_time_ns = 0;  ///< that the kernel takes for withholding them, where there is a limit
 
   /// Of every block, that is: an interpreter's own allocator must not keep them.
   [[nodiscard]] bool takes_all() const { return bytes != 0 && most_blocks == 0; }

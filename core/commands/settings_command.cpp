@@ -122,7 +122,8 @@ const std::array<Setting, 11>& settings() {
        {"off", "auto", "SIZE"},
        "SIZE (64M at most): that much memory that the program has freed stays unmapped, so that the program "
        "stops at the instruction that uses a dead object, even one that only reads it; each of its blocks "
-       "takes a page; auto: the same until it has freed 200,000 blocks",
+       "takes a page; auto: the same until it has freed 200,000 blocks, or until that has cost it some "
+       "seconds",
        [](const SessionState& state) { return state.recorder.options().quarantine.text(); },
        [](SessionState& state, const std::string& value) {
          state.recorder.options().quarantine = quarantine_from_text(value);

@@ -249,7 +249,7 @@ MemoryFate Recorder::memory_fate(FamilyId family, Address address) const {
   const EventId died = history_.object(last).died;
   if (!allocator.valid() || !died.valid()) return MemoryFate::unknown;
   if (allocations_.covered_since(address, history_.event(died).time_ns)) return MemoryFate::handed_out_again;
-  return allocations_.covered_by(address, allocator) ? MemoryFate::unknown : MemoryFate::gone;
+  return allocations_.covered_by(address, allocator) ? MemoryFate::kept : MemoryFate::gone;
 }
 
 Event Recorder::event_here(const ProgramView& access, long tid, const Registers& registers) {

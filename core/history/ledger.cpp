@@ -291,8 +291,13 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& executio
   };
   // A counter that has references says that this put was not the last one, whatever is told too late.
   const bool counted = memory && *memory >= 1 && *memory <= object.events;
-  if (last_put_runs && (counted || fits())) {
+  const bool own_thread_puts = !last_put_runs && memory && *memory >= 1 && stands_in(object.died, execution);
+  if (own_thread_puts || (last_put_runs && (counted || fits()))) {
     during_death = true;
+    return std::nullopt;
+  }
+  if (execution.before == 0 && !is_put(execution.role) && outlives_zero(id, execution, last_put_runs)) {
+    history_.object(id).revived = true;
     return std::nullopt;
   }
   Finding finding{Verdict::use_after_free, id, EventId(), {}};
@@ -322,6 +327,22 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& executio
       "birth was not seen",
       what, object.died.value);
   return finding;
+}
+
+Ledger::AtZero& Ledger::at_zero(FamilyId family) {
+  if (at_zero_.size() <= family.index()) at_zero_.resize(family.index() + 1);
+  return at_zero_[family.index()];
+}
+
+// A put that has returned has done what it does at zero. One of another thread may stand anywhere: what the
+// family's other objects went through decides, and should the memory go after all, its release tells. Where
+// others ask before they take a reference, zero is the end, whenever the memory goes.
+bool Ledger::outlives_zero(ObjectId id, const Execution& execution, bool put_runs) {
+  if (execution.traits.has_try_get && execution.role == Role::get) return false;
+  if (history_.object(id).freed || memory_fate(execution) != MemoryFate::kept) return false;
+  AtZero& others = at_zero(execution.family);
+  if (!put_runs) others.kept = true;
+  return others.kept || !others.freed;
 }
 
 void Ledger::apply_delta(Outcome& outcome, const Execution& execution, std::int64_t delta,
@@ -378,6 +399,9 @@ Outcome Ledger::change(const Execution& execution) {
   if (id.valid() && history_.object(id).state == ObjectState::dead) {
     finding = judge_dead(id, execution, reborn, during_death);
   }
+  // Its destructor has set the counter so that no use of the object ends it again.
+  const bool sets_counter = during_death && execution.before &&
+                            !is_explained(execution, id, history_.object(id).ledger, *execution.before);
   const bool first_seen = !id.valid() || reborn || history_.object(id).state == ObjectState::unknown;
   // Static objects have a counter of zero or less that get and put leave alone.
   const bool never_born =
@@ -406,10 +430,15 @@ Outcome Ledger::change(const Execution& execution) {
       }
       reconcile(id, execution, *execution.after - delta);
     }
-  } else if (execution.before && !(finding && finding->verdict != Verdict::undecidable)) {
+  } else if (execution.before && !sets_counter && !(finding && finding->verdict != Verdict::undecidable)) {
     reconcile(id, execution, *execution.before);
   }
   outcome.object = id;
+  if (sets_counter) {
+    const Count after = *execution.before + delta;
+    outcome.event = record(id, execution, execution.before, after, CountSource::derived, during_death);
+    return outcome;
+  }
   const bool below =
       is_put(execution.role) && !finding && execution.before && *execution.before <= 0 && !during_death;
   if (below) {
@@ -453,6 +482,35 @@ bool Ledger::used_in_own_death(ObjectId id) const {
   return false;
 }
 
+EventId Ledger::taken_from_zero(ObjectId id, const Execution& execution) const {
+  constexpr int kMost = 32;  // events
+  const Object& object = history_.object(id);
+  if (!object.revived || execution.role != Role::free) return {};
+  EventId taken;
+  EventId at = object.last_event;
+  for (int i = 0; i < kMost && at.valid(); ++i, at = history_.previous(at)) {
+    const Event event = history_.event(at);
+    const bool from_zero = direction(event.role) > 0 && event.before == 0;
+    if (from_zero && event.thread != execution.thread) taken = at;
+    if (from_zero && event.thread == execution.thread) return {};
+    if (is_put(event.role) && event.thread == execution.thread) break;
+  }
+  return taken;
+}
+
+// The thread whose put found zero gives the memory back, though another one has taken a reference since.
+std::optional<Finding> Ledger::judge_revived(ObjectId id, const Execution& execution) const {
+  const Object& object = history_.object(id);
+  const bool owed = object.state == ObjectState::live && object.ledger > 0;
+  const bool by_its_put = execution.around != nullptr && execution.around->inside_put(id);
+  if (!object.revived || (!owed && !by_its_put)) return std::nullopt;
+  const EventId taken = taken_from_zero(id, execution);
+  if (!taken.valid()) return std::nullopt;
+  return Finding{
+      Verdict::resurrection, id, taken,
+      fmt::format("get after its last put, whose memory was freed at event #{}", history_.event_count())};
+}
+
 // Whoever has the only reference may give the memory back without a put: an error path, a constructor that
 // throws, a put written out by hand. A use after that is told as such. A finaliser has none: what is left
 // within the object's own last put was taken there. Objects that go together, with an arena, may have held
@@ -493,6 +551,18 @@ bool Ledger::freed_by(EventId put, const Execution& execution) const {
   return std::find(at_free.begin(), end, at_put[1]) != end;
 }
 
+// The thread has gone on in that call, or deeper, and has not returned to where it was made.
+bool Ledger::stands_in(EventId put, const Execution& execution) const {
+  if (!put.valid()) return false;
+  const Event event = history_.event(put);
+  if (event.thread != execution.thread || !event.stack.valid() || !execution.stack.valid()) return false;
+  const std::vector<StackFrame> at_put = history_.stacks().frames(event.stack);
+  const std::vector<StackFrame> now = history_.stacks().frames(execution.stack);
+  const bool later =
+      now.size() > at_put.size() || (now.size() == at_put.size() && now.front() != at_put.front());
+  return later && at_put.size() > 1 && std::equal(at_put.rbegin(), at_put.rend() - 1, now.rbegin());
+}
+
 // The put that found zero has given the memory back, and the one before, which left zero, has not: the
 // counter is one below the references, and nobody has put too often.
 void Ledger::withdraw_below_zero(ObjectId id, const Execution& execution) {
@@ -521,8 +591,14 @@ Outcome Ledger::release(const Execution& execution) {
   const bool was_dead = history_.object(id).state == ObjectState::dead;
   if (!was_dead && execution.before) reconcile(id, execution, *execution.before);
   const Object& object = history_.object(id);
-  if (was_dead && !object.freed) withdraw_below_zero(id, execution);
-  if (object.freed) {
+  if (was_dead && !object.freed) {
+    withdraw_below_zero(id, execution);
+    if (execution.around != nullptr && execution.around->inside_put(id))
+      at_zero(execution.family).freed = true;
+  }
+  if (auto revived = judge_revived(id, execution)) {
+    finding = std::move(revived);
+  } else if (object.freed) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was already freed"};
   } else if (!was_dead && object.base_known && object.ledger > 0) {
     finding = judge_release(id, execution);
@@ -538,7 +614,7 @@ Outcome Ledger::release(const Execution& execution) {
   changed.freed = true;
   if (!was_dead) changed.died = outcome.event;
   if (finding) {
-    finding->event = outcome.event;
+    if (!finding->event.valid()) finding->event = outcome.event;
     outcome.finding = finding;
     history_.add_finding(*finding);
   }

@@ -26,6 +26,7 @@ struct FamilyTraits {
   bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
   Count saturated = {};              ///< a counter that reads this is full, and may stay so; none: not known
   bool copies_unknown = false;       ///< no debug information tells whether there are inlined copies
+  bool has_try_get = false;          ///< somebody asks whether an object has references left
 };
 
 /// The allocation that an object lies in, where the allocator is tracked.
@@ -40,6 +41,7 @@ struct Memory {
 enum class MemoryFate : std::uint8_t {
   unknown,
   gone,              ///< its allocator, which is followed, has not handed it out again
+  kept,              ///< it was not given back after all: its allocator, which is followed, never got it
   handed_out_again,  ///< to whomever
 };
 
@@ -53,7 +55,7 @@ class EventContext {
   [[nodiscard]] virtual std::vector<int> after_the_look(ObjectId object) const = 0;
   /// The thread of the event is inside of a put of the object.
   [[nodiscard]] virtual bool inside_put(ObjectId object) const = 0;
-  /// What became of the memory of the last object there, which was given back.
+  /// What became of the memory of the last object there, whose end was seen.
   [[nodiscard]] virtual MemoryFate memory_fate(FamilyId family, Address address) const = 0;
   /// No put of the family is armed; or the functions of the stack have some in them of which the compiler has
   /// left nothing to arm: before a free it drops the store to the counter.
@@ -141,13 +143,27 @@ class Ledger {
   /// Of late, its finaliser has taken a reference, within its last put.
   [[nodiscard]] bool used_in_own_death(ObjectId id) const;
   void withdraw_moved(ObjectId id);
+  /// Its last put has left it alone, as a cache does with what nobody uses: then it may be taken again.
+  [[nodiscard]] bool outlives_zero(ObjectId id, const Execution& execution, bool put_runs);
+  /// The reference that another thread took from zero, though the memory goes; invalid when none was.
+  [[nodiscard]] EventId taken_from_zero(ObjectId id, const Execution& execution) const;
+  [[nodiscard]] std::optional<Finding> judge_revived(ObjectId id, const Execution& execution) const;
   [[nodiscard]] bool freed_by(EventId put, const Execution& execution) const;
+  [[nodiscard]] bool stands_in(EventId put, const Execution& execution) const;
   void withdraw_below_zero(ObjectId id, const Execution& execution);
   [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Execution& execution) const;
   Outcome failed_try(const Execution& execution);
   void apply_delta(Outcome& outcome, const Execution& execution, std::int64_t delta, bool during_death);
 
+  /// What happens to a family's objects that have no references left, by what was seen.
+  struct AtZero {
+    bool freed = false;  ///< within their last put
+    bool kept = false;
+  };
+  AtZero& at_zero(FamilyId family);
+
   History& history_;
+  std::vector<AtZero> at_zero_;  // by family
 };
 
 /// True when `memory` equals `ledger` less some subset of the changes in flight.

@@ -50,6 +50,7 @@ struct Object {
   bool base_known : 1 = true;  ///< false: the ledger counts from an unknown base (counter unreadable)
   bool moved_unobserved : 1 = false;  ///< its count changed at least once without an event
   bool uncounted : 1 = false;   ///< its counter read 0 or less at birth, though it should have references
+  bool revived : 1 = false;     ///< a reference was taken from zero, while its memory was kept
   bool freed : 1 = false;       ///< its memory was seen being given back
   bool superseded : 1 = false;  ///< another one of the family has been at its address since
 };

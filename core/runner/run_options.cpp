@@ -93,7 +93,7 @@ std::vector<Option> run_table() {
        set_memory},
       {"--quarantine", "auto|off|SIZE",
        "stop at the instruction that uses a dead object, as for `refhist set quarantine`; auto (default): "
-       "until the program has freed 200,000 blocks",
+       "until the program has freed 200,000 blocks, or until that has cost it some seconds",
        set_quarantine},
       switch_option(
           "--children",

@@ -60,12 +60,20 @@ CrashCause::Frames CrashCause::frames_of(const Registers& registers) {
   return frames;
 }
 
+// In quarantine each block has pages of its own: what lies in front of an object there, but for the block's
+// header, is the block that it is embedded in.
+bool CrashCause::in_block_of(const Object& object, Address word) const {
+  const bool in_front = word < object.address && word / kPage == object.address / kPage;
+  return in_front && word % kPage >= malloc_layout::kHeader && state_.agent.withholds(word);
+}
+
 // The newest one, should several have had their memory there.
 ObjectId CrashCause::dead_object(Address word) const {
   ObjectId found;
   for (const auto& [id, object] : state_.history.objects()) {
     const std::uint64_t size = std::max<std::uint64_t>(object.size, sizeof(Address));
-    if (object.state != ObjectState::dead || !object.freed || word - object.address >= size) continue;
+    if (object.state != ObjectState::dead || !object.freed) continue;
+    if (word - object.address >= size && !in_block_of(object, word)) continue;
     if (!found.valid() || found < id) found = id;
   }
   if (!found.valid()) return found;
@@ -82,8 +90,10 @@ std::optional<CrashCause::Use> CrashCause::dead_at(const ValueOrigin::Traced& tr
   for (auto word = words.rbegin(); word != words.rend(); ++word) {
     const ObjectId id = dead_object(*word);
     if (!id.valid()) continue;
-    const Address offset = *word - state_.history.object(id).address;
-    return Use{id, fmt::format("used after its memory was freed, {} into it", plural(offset, "byte"))};
+    const Address object = state_.history.object(id).address;
+    const std::string where = *word < object ? plural(object - *word, "byte") + " in front of it"
+                                             : plural(*word - object, "byte") + " into it";
+    return Use{id, "used after its memory was freed, " + where};
   }
   return std::nullopt;
 }
@@ -234,12 +244,38 @@ std::optional<CrashCause::Use> CrashCause::find(const Registers& registers, cons
   }
 }
 
+// Without quarantine the program might have gone on.
+std::string CrashCause::other_memory(const Registers& registers, int signal) {
+  const Address here = own_pc(state_.modules, registers.pc());
+  const LoadedModule* loaded = signal == SIGSEGV ? state_.modules.at(here) : nullptr;
+  DecodedInstruction instruction;
+  if (loaded == nullptr || !read_instruction(loaded->module->code(), here - loaded->bias, instruction))
+    return {};
+  const ValueOrigin now({}, loaded->bias, registers, ValueOrigin::Known::all, reader(), {});
+  for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = instruction.operands[i];
+    const auto address = is_memory(operand) ? now.of_address(instruction, operand) : std::nullopt;
+    if (!address || !state_.agent.withholds(address->value)) continue;
+    const auto frames = loaded->module->code().source_frames(here - loaded->bias);
+    const std::string where = frames.empty()
+                                  ? fmt::format("{:#x}", here)
+                                  : fmt::format("{} ({}:{})", frames.front().function,
+                                                file_name(frames.front().file), frames.front().line);
+    state_.warnings.push_back(fmt::format(
+        "the program used memory that it had freed, at {:#x}, in {}, and was ended by it; no tracked "
+        "object is known there (without quarantine it may go on)",
+        address->value, where));
+    return "refhist: " + state_.warnings.back() + "\n";
+  }
+  return {};
+}
+
 std::string CrashCause::look(long tid, int signal) {
   const auto registers = access_.registers(tid);
   if (!registers) return {};
   const Frames frames = frames_of(*registers);
   const auto use = find(*registers, frames, signal);
-  if (!use) return {};
+  if (!use) return other_memory(*registers, signal);
   // What is said of it already explains the crash.
   const std::vector<Finding>& findings = state_.history.findings();
   const bool known = std::any_of(findings.begin(), findings.end(),

@@ -69,6 +69,9 @@ class CrashCause {
   [[nodiscard]] std::optional<Use> freed_again(const ValueOrigin::Traced& given) const;
   [[nodiscard]] std::optional<Use> dead_at(const ValueOrigin::Traced& traced) const;
   [[nodiscard]] ObjectId dead_object(Address word) const;
+  [[nodiscard]] bool in_block_of(const Object& object, Address word) const;
+  /// The signal came from memory in quarantine that no object is known in: says so, here and in all reports.
+  std::string other_memory(const Registers& registers, int signal);
   [[nodiscard]] ValueOrigin::ReadWord reader() const;
 
   SessionState& state_;

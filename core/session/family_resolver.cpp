@@ -131,6 +131,7 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   // What manages the user's object is of a type derived from the one that is named.
   tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
   tracked.traits.has_init = tracked.family.has_role(Role::init);
+  tracked.traits.has_try_get = tracked.family.has_role(Role::try_get);
   tracked.traits.born = tracked.family.born;
   // Who begins at zero may stand at zero again, kept for another use: until its memory is given back, a get
   // is no mistake. Nor where no birth is known: it may be one.

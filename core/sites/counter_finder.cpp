@@ -32,13 +32,29 @@ bool CounterFinder::fits(const CounterInstruction& change, Role role) const {
   return whole && (role == Role::init ? stores : !change.opaque);
 }
 
+bool CounterFinder::does_it_alone(const CounterInstruction& change, Role role) const {
+  const CounterSpec& spec = family_.counter;
+  const bool plain = spec.scale == 1 && spec.shift == 0 && spec.bias == 0;
+  const bool through_register =
+      change.base != CounterInstruction::kNoRegister && change.index == CounterInstruction::kNoRegister;
+  if (!plain || !through_register || change.size != counter_.size) return false;
+  if (role == Role::init)
+    return change.kind == CounterInstruction::Kind::store && !change.opaque &&
+           change.source == CounterInstruction::kNoRegister && change.constant == family_.born &&
+           family_.born > 0;
+  return change.kind == CounterInstruction::Kind::add && change.step() == direction(role);
+}
+
 std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Role role,
                                                     const ObjectSource& object) {
   std::map<Address, CounterInstruction> found;
   std::map<Address, CounterInstruction> low_parts;  // the counter only where nothing changes all of it
   std::map<Address, MemoryChange> tests;
+  std::vector<CounterInstruction> untold;  // of which nothing tells what memory they change
+  bool one_each = true;                    // in each part of the copy: the parts do the same on several ways
   const std::vector<ParameterValue>& values = values_of(copy, object);
   for (const FileRange& range : copy.ranges) {
+    const std::size_t before = untold.size();
     for (const MemoryChange& change : changes_.around(range)) {
       MemoryChange kept = change;
       CounterInstruction& instruction = kept.instruction;
@@ -47,6 +63,7 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
       if (!fits(instruction, role)) continue;
       auto within = counter_in(change);
       if (!within) within = counter_in(instruction, values);
+      if (!within && does_it_alone(instruction, role)) untold.push_back(instruction);
       if (!within) continue;
       instruction.within = *within;
       if (instruction.kind == CounterInstruction::Kind::last) {
@@ -55,8 +72,13 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
         (instruction.size < counter_.size ? low_parts : found).emplace(instruction.address, instruction);
       }
     }
+    one_each &= untold.size() <= before + 1;
   }
   if (found.empty()) found = std::move(low_parts);
+  // The function changes the counter, and its copy changes nothing else that may be it.
+  if (found.empty() && tests.empty() && one_each && !values.empty()) {
+    for (const CounterInstruction& change : untold) found.emplace(change.address, change);
+  }
   // A copy whose object nobody looks at again may store nothing at all. At the object's beginning, nothing
   // but a change tells that it is the counter.
   if (!found.empty() || counter_.offset != 0) add_tests(copy, tests, found);

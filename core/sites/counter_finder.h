@@ -43,6 +43,8 @@ class CounterFinder {
                                                         std::int64_t distance) const;
   /// It calls, or goes on at, a put of the family, which changes the counter itself.
   [[nodiscard]] bool leads_to_put(const DecodedInstruction& instruction) const;
+  /// It is all that such a function does to its counter.
+  [[nodiscard]] bool does_it_alone(const CounterInstruction& change, Role role) const;
   /// The instruction may change a counter as one of that role does.
   [[nodiscard]] bool fits(const CounterInstruction& change, Role role) const;
   [[nodiscard]] bool is_variable(Address counter) const;

@@ -79,6 +79,9 @@ class ElfModule final : public Module {
   bool wraps_pointer(std::string_view type) const override {
     return debug() != nullptr && TypeMembers(debug()->names()).wraps_pointer(type);
   }
+  bool embeds(std::string_view type, std::string_view member) const override {
+    return debug() != nullptr && TypeMembers(debug()->names()).embeds(type, member);
+  }
   const UnwindRule* unwind_rule(Address address) const override { return call_frames().rule(address); }
   std::vector<const ElfFile*> files() const override {
     if (debug_file_ == nullptr) return {file_.get()};

@@ -175,6 +175,11 @@ class Module {
   [[nodiscard]] virtual std::optional<std::uint64_t> type_size(std::string_view type) const = 0;
   /// By debug information, the struct or class is nothing but a pointer, as those of smart pointers are.
   [[nodiscard]] virtual bool wraps_pointer(std::string_view /*type*/) const { return false; }
+  /// By debug information, the struct or class has a member that is a struct or class of that name, without
+  /// "struct".
+  [[nodiscard]] virtual bool embeds(std::string_view /*type*/, std::string_view /*member*/) const {
+    return false;
+  }
 
   /// Call frame rule for the address, from .eh_frame or .debug_frame; null when none covers it. Cached.
   [[nodiscard]] virtual const UnwindRule* unwind_rule(Address address) const = 0;

@@ -277,4 +277,18 @@ bool TypeMembers::wraps_pointer(std::string_view type) const {
   return false;
 }
 
+bool TypeMembers::embeds(std::string_view type, std::string_view member) const {
+  bool found = false;
+  for (const Dwarf_Die& candidate : find(type)) {
+    const auto definition = struct_of(candidate);
+    if (!definition) continue;
+    for_each_child(*definition, [&](const Dwarf_Die& child) {
+      if (die_tag(child) != DW_TAG_member || is_static_member(child)) return;
+      const auto held = struct_of(die_type(child));
+      found |= held && die_name(*held) == member;
+    });
+  }
+  return found;
+}
+
 }  // namespace refhist

@@ -22,6 +22,8 @@ class TypeMembers {
   [[nodiscard]] std::optional<std::uint64_t> size(std::string_view type) const;
   /// As Module::wraps_pointer.
   [[nodiscard]] bool wraps_pointer(std::string_view type) const;
+  /// As Module::embeds.
+  [[nodiscard]] bool embeds(std::string_view type, std::string_view member) const;
 
  private:
   [[nodiscard]] std::vector<Dwarf_Die> find(std::string_view type) const;

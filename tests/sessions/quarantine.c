@@ -77,6 +77,16 @@ static int right(void) {
   return 0;
 }
 
+// Of no object.
+CALL int read_freed(void) {
+  static int *volatile plain;
+  plain = malloc(40);
+  plain[2] = 3;
+  void *given_back = plain;
+  free(given_back);
+  return plain[2];  // dies here in way "plain"
+}
+
 // More than refhist-run withholds.
 static int many(void) {
   void *kept[100] = {NULL};
@@ -111,6 +121,8 @@ int main(int argc, char **argv) {
   } else if (strcmp(way, "free") == 0) {
     badge_put(badge);
     free(badge);  // dies in free
+  } else if (strcmp(way, "plain") == 0) {
+    sum = read_freed();
   } else {
     badge_put(badge);
     badge_put(lose(9));

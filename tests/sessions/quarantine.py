@@ -48,6 +48,15 @@ def test_a_put_too_many(d):
     contains(found[0]["why"], "put after its memory was freed", "why")
 
 
+def test_memory_of_no_object(d):
+    text = "the program used memory that it had freed, at 0x"
+    contains(start(d, "plain"), text, "what the stop says")
+    d.expect_stop(signal="SIGSEGV")
+    note = d.refhist("check --stay")
+    contains(note, text, "note")
+    contains(note, ", in read_freed (quarantine.c:", "note")
+
+
 def test_right_program_with_little_room(d):
     lacks(start(d, "right", "1M"), "nothing is in quarantine", "status")
     d.expect_exit(0)

@@ -45,6 +45,8 @@ TEST_CASE("what was not compiled is passed over, what was is not") {
   CHECK(behind(source, 1, {1, 5}) == 5);
   CHECK(!behind(source, 1, {1, 3, 5}));
   CHECK(behind("n++;\n#ifdef DEBUG\nreturn 1;\n#endif\nreturn 0;\n", 1, {1, 5}) == 5);
+  CHECK(!behind("n++;\n#ifdef DEBUG\nreturn 1;\n#endif\n}\n", 1, {1}));
+  CHECK(behind("n++;\n#ifdef DEBUG\nreturn 1;\n#else\ngoto out;\n#endif\n}\n", 1, {1}) == 3);
 }
 
 TEST_CASE("a statement whose code another way has as well is passed over within its block") {

@@ -64,6 +64,7 @@ class Fixture {
   bool among_others = false;
   bool may_exist = false;  // what a constructor returns
   MemoryFate fate = MemoryFate::unknown;
+  long thread = 1;
 
  private:
   Execution make(Role role, Address address) {
@@ -73,7 +74,7 @@ class Fixture {
     execution.site = SiteId(0U);
     execution.role = role;
     execution.address = address;
-    execution.thread = history.thread(1, "main");
+    execution.thread = history.thread(thread, "main");
     return execution;
   }
   Outcome change(Role role, Count before, std::vector<int> in_flight) {
@@ -233,6 +234,62 @@ TEST_CASE("where a family says so, an object at zero is taken again") {
     f.fate = MemoryFate::gone;
     CHECK(verdict_of(f.get(0)) == Verdict::use_after_free);
   }
+}
+
+TEST_CASE("a get from zero is no mistake as long as the allocator shows that the memory was kept") {
+  Fixture f;
+  f.fate = MemoryFate::kept;
+  f.init();
+  f.put(1);
+  CHECK_FALSE(f.get(0).finding.has_value());
+  CHECK(f.newest().state == ObjectState::live);
+  CHECK(verdict_of((f.put(1), f.put(0))) == Verdict::over_put);
+}
+
+TEST_CASE("where others ask whether references are left, a get from zero comes too late") {
+  Fixture f;
+  f.fate = MemoryFate::kept;
+  f.traits.has_try_get = true;
+  f.init();
+  f.put(1);
+  CHECK(verdict_of(f.get(0)) == Verdict::resurrection);
+}
+
+TEST_CASE("a get while another thread's last put runs: what the family's puts do at zero decides") {
+  Fixture f;
+  f.fate = MemoryFate::kept;
+  f.init();
+  f.put(1);
+  f.inside_put = true;
+  CHECK_FALSE(f.release(0).finding.has_value());  // this family's puts free
+  f.inside_put = false;
+  f.init();
+  f.put(1);
+  CHECK(verdict_of(f.get(0, {-1})) == Verdict::resurrection);
+}
+
+TEST_CASE("the last put frees what another thread has taken from zero") {
+  Fixture f;
+  f.fate = MemoryFate::kept;
+  f.init();
+  f.put(1);
+  f.thread = 2;
+  const Outcome taken = f.get(0, {-1});
+  CHECK_FALSE(taken.finding.has_value());
+  f.thread = 1;
+  f.inside_put = true;
+  const Outcome freed = f.release(1);
+  CHECK(verdict_of(freed) == Verdict::resurrection);
+  CHECK(freed.finding->event == taken.event);
+}
+
+TEST_CASE("whoever has taken an object from zero may free it") {
+  Fixture f;
+  f.fate = MemoryFate::kept;
+  f.init();
+  f.put(1);
+  f.get(0);
+  CHECK_FALSE(f.release(1).finding.has_value());
 }
 
 TEST_CASE("a get or put after the memory was given back is a use after free") {
