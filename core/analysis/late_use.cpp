@@ -20,6 +20,7 @@ Ends ends_of(const History& history, ObjectId id) {
   const EventId died = history.object(id).died;
   history.read_back(id, [&](const EventLog::Entry& entry) {
     const bool late_get = acquires(entry.event) && died.valid() && died < entry.id;
+    if (late_get) ends = {};  // the first one counts
     if (late_get || (entry.event.role == Role::use && !ends.use)) ends.use = entry.event;
     if (!gives_back(entry.event) || !ends.use || ends.put) return;
     ends.put = entry.event;

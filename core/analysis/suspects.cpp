@@ -294,7 +294,8 @@ void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vecto
       suspects);
 }
 
-// A reference from a birth is left over where the last call that gets it was thought to take it over.
+// A reference from a birth is left over where the last call that gets it was thought to take it over: unless
+// it is known who gives such a one back.
 void Suspects::add_last_use(const LostReference& lost, std::size_t owner, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(lost.taken.object).family;
   const NamedFrame& frame = lost.frames[owner];
@@ -320,7 +321,7 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
   while (!keeps && owner + 1 < lost.frames.size() && !lost.frames[owner + 1].file.empty() && goes_on())
     ++owner;
   std::vector<Suspect> here;
-  if (lost.taken.role == Role::init) add_last_use(lost, owner, here);
+  if (lost.taken.role == Role::init && lost.usual.empty()) add_last_use(lost, owner, here);
   if (owner > 0) {
     here.push_back({lost.frames[owner], "missing put", "candidate",
                     fmt::format("no put matches the reference that {} returns here{}",
