@@ -2,7 +2,7 @@
 
 Each case of cases/ is built wrong and right, and both are run under refhist-run in each debugger; so are the mutants of
 the real programs in programs/. One of ten is set aside: it counts in the sums alone, and is told by itself only with
---set-aside.
+--set-aside. The programs of rights/ are right, and count in unusual ways: none may be accused.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import tempfile
 import case as cases
 import judge
 import mutants
+import rights
 import table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,7 +27,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", help="a build folder")
     parser.add_argument("--debugger", nargs="+", choices=("gdb", "lldb"), default=["gdb", "lldb"], dest="debuggers")
-    parser.add_argument("--what", nargs="+", choices=("cases", "mutants"), default=["cases", "mutants"])
+    parser.add_argument("--what", nargs="+", choices=("cases", "mutants", "rights"), default=["cases", "mutants", "rights"])
     parser.add_argument("--only", nargs="+", metavar="WORD", help="what contains one of these in its theme and name")
     parser.add_argument("--explain", action="store_true", help="let refhist run what leaks a second time")
     parser.add_argument("--quarantine", default="auto", help="as for refhist-run (default: auto)")
@@ -66,6 +67,14 @@ def work(chosen, folder):
     return todo
 
 
+def rights_report(chosen, folder, pool):
+    """Empty when no right program is asked for."""
+    known = rights.read_all(os.path.join(HERE, "rights")) if "rights" in chosen.what else []
+    asked = [right for right in known if wanted(chosen.only, right)]
+    told = [one for done in pool.map(lambda right: rights.verdicts_of(right, chosen, folder), asked) for one in done]
+    return rights.text(told) if told else ""
+
+
 def write(page, text):
     with open(page, encoding="utf-8") as file:
         before, rest = file.read().split(_BEGIN)
@@ -90,15 +99,16 @@ def main():
             todo = work(chosen, folder)
         except cases.BadCase as error:
             sys.exit(str(error))
-        if not todo:
-            sys.exit(f"no name contains {' or '.join(chosen.only)}")
         running = [pool.submit(one) for one in todo]
         for number, done in enumerate(concurrent.futures.as_completed(running), 1):
             outcomes += done.result()
             if sys.stderr.isatty():
                 print(f"\r{number} of {len(todo)}", end="", file=sys.stderr, flush=True)
+        right = rights_report(chosen, folder, pool)
+    if not outcomes and not right:
+        sys.exit(f"no name contains {' or '.join(chosen.only)}")
     outcomes.sort(key=lambda outcome: (outcome.case.theme, outcome.case.name, outcome.debugger))
-    text = table.tables(outcomes, chosen.set_aside)
+    text = (table.tables(outcomes, chosen.set_aside) if outcomes else "") + right
     print(text, end="")
     if chosen.write:
         write(chosen.write, text)
