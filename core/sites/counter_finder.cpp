@@ -75,8 +75,9 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
     one_each &= untold.size() <= before + 1;
   }
   if (found.empty()) found = std::move(low_parts);
-  // The function changes the counter, and its copy changes nothing else that may be it.
-  if (found.empty() && tests.empty() && one_each && !values.empty()) {
+  // The function changes the counter, and its copy changes nothing else that may be it. Elsewhere than at the
+  // object's beginning, the operand's displacement would tell.
+  if (counter_.offset == 0 && found.empty() && tests.empty() && one_each && !values.empty()) {
     for (const CounterInstruction& change : untold) found.emplace(change.address, change);
   }
   // A copy whose object nobody looks at again may store nothing at all. At the object's beginning, nothing
