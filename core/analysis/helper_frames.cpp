@@ -98,6 +98,15 @@ bool HelperFrames::helps(std::string_view probe, std::string_view counted, const
   return called != caller && leaves_to_base(called, caller);
 }
 
+// It may be loaded more than once.
+template <class Says>
+bool HelperFrames::its_module(const NamedFrame& frame, Says&& says) const {
+  for (const LoadedModule* loaded : modules_.all()) {
+    if (loaded->module->path() == frame.module && says(loaded->module->code())) return true;
+  }
+  return false;
+}
+
 bool HelperFrames::counts_member(std::string_view counted, const NamedFrame& frame) {
   if (counted.empty()) return false;
   const auto [entry, added] = of_members_.try_emplace({frame.module, frame.function, std::string(counted)});
@@ -118,10 +127,7 @@ bool HelperFrames::looks_like_count_of_member(std::string_view counted, const Na
   std::string_view type = trim(function->parameters.front().type);
   if (!type.ends_with('*')) return false;
   type = trim(type.substr(0, type.size() - 1));
-  for (const LoadedModule* loaded : modules_.all()) {
-    if (loaded->module->path() == frame.module && loaded->module->code().embeds(type, counted)) return true;
-  }
-  return false;
+  return its_module(frame, [&](const Module& module) { return module.embeds(type, counted); });
 }
 
 const HelperFrames::Known& HelperFrames::known(const NamedFrame& frame) {
@@ -144,10 +150,7 @@ bool HelperFrames::keeps_for_its_owner(const NamedFrame& frame) const {
   const std::string name = function_part(frame.function);
   const auto [owner, method] = class_and_method(name);
   if (owner.empty() || !only_keeps(owner, method)) return false;
-  for (const LoadedModule* loaded : modules_.all()) {
-    if (loaded->module->path() == frame.module && loaded->module->code().wraps_pointer(owner)) return true;
-  }
-  return false;
+  return its_module(frame, [&](const Module& module) { return module.wraps_pointer(owner); });
 }
 
 std::optional<Signature> HelperFrames::signature(const NamedFrame& frame) const {

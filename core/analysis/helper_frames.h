@@ -33,6 +33,8 @@ class HelperFrames {
   };
   const Known& known(const NamedFrame& frame);
   [[nodiscard]] Known look(const NamedFrame& frame) const;
+  template <class Says>
+  [[nodiscard]] bool its_module(const NamedFrame& frame, Says&& says) const;
   [[nodiscard]] bool counts_member(std::string_view counted, const NamedFrame& frame);
   [[nodiscard]] bool looks_like_count_of_member(std::string_view counted, const NamedFrame& frame) const;
   [[nodiscard]] bool keeps_for_its_owner(const NamedFrame& frame) const;

@@ -369,9 +369,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
 void LeakFinder::add_confirmed(LeakGroup& group) const {
   for (const ConfirmedPlace& place : confirmed_) {
     if (std::find(group.objects.begin(), group.objects.end(), place.object) == group.objects.end()) continue;
-    std::vector<Suspect> suspects{place.suspect};
-    Suspects::add(suspects, std::move(group.suspects));
-    group.suspects = std::move(suspects);
+    Suspects::put_first(place.suspect, group.suspects);
     return;
   }
 }
@@ -417,11 +415,8 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Siblings clean = siblings_of(released, place);
   if (clean.looked_at == 0) return suspects;
   const bool ranked = !suspects.empty() && suspects.front().what != "extra put";
-  if (auto extra = put_too_many(own, object.family, clean); extra && !ranked) {
-    std::vector<Suspect> first{std::move(*extra)};
-    Suspects::add(first, std::move(suspects));
-    suspects = std::move(first);
-  }
+  if (auto extra = put_too_many(own, object.family, clean); extra && !ranked)
+    Suspects::put_first(std::move(*extra), suspects);
   for (const auto& [function, count] : own.put) {
     const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
@@ -443,7 +438,8 @@ std::optional<Suspect> LeakFinder::put_too_many(const Profile& own, FamilyId fam
   constexpr std::size_t kFewest = 3;  // objects
   constexpr double kMost = 0.6;
   const auto alike = [&](const Profile& wanted) {
-    return clean.count_if([&](const Profile& sibling) { return sibling == wanted; });
+    const auto found = clean.kinds.find(wanted);
+    return found == clean.kinds.end() ? 0 : found->second;
   };
   std::size_t all = 0;
   std::size_t most = 0;

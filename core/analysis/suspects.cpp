@@ -37,6 +37,12 @@ void Suspects::add(std::vector<Suspect>& suspects, std::vector<Suspect> more) {
   }
 }
 
+void Suspects::put_first(Suspect first, std::vector<Suspect>& suspects) {
+  std::vector<Suspect> ranked{std::move(first)};
+  add(ranked, std::move(suspects));
+  suspects = std::move(ranked);
+}
+
 std::string Suspects::caller(const Event& event) {
   const std::vector<NamedFrame> frames = owners_.outwards(event);
   return frames.size() > 1 ? frames[1].function : std::string();
@@ -234,16 +240,23 @@ bool Suspects::same_call(const Event& event, const Event& taken) {
                     });
 }
 
+// The function at this depth, as one that has the reference.
+WaysOut::Holding Suspects::holding(const LostReference& lost, std::size_t depth) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  const NamedFrame& frame = lost.frames[depth];
+  WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
+  held.elsewhere = depth > 0 && namer_.result_type(lost.frames[depth - 1]).empty();
+  if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
+  return held;
+}
+
 void Suspects::add_dropped(const LostReference& lost, std::size_t from, std::size_t to,
                            std::vector<Suspect>& suspects) {
-  const FamilyId family = history_.object(lost.taken.object).family;
   for (std::size_t i = from; i < to; ++i) {
     const NamedFrame& frame = lost.frames[i];
     if (frame.file.empty() || frame.function.empty()) return;
-    WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
-    held.elsewhere = i > 0 && namer_.result_type(lost.frames[i - 1]).empty();
+    const WaysOut::Holding held = holding(lost, i);
     if (held.elsewhere) return;
-    if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
     add_overwritten(held, suspects);
     for (const NamedFrame& place : ways_out_.dropping(held)) {
       add(suspects,
@@ -264,11 +277,8 @@ void Suspects::add_overwritten(const WaysOut::Holding& held, std::vector<Suspect
 }
 
 void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {
-  const FamilyId family = history_.object(lost.taken.object).family;
   const NamedFrame& frame = lost.frames[depth];
-  WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
-  held.elsewhere = depth > 0 && namer_.result_type(lost.frames[depth - 1]).empty();
-  if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
+  const WaysOut::Holding held = holding(lost, depth);
   add_overwritten(held, suspects);
   const std::vector<WaysOut::Place> ways = ways_out_.behind(held);
   const std::string name = short_name(frame.function);
@@ -297,12 +307,9 @@ void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vecto
 // A reference from a birth is left over where the last call that gets it was thought to take it over: unless
 // it is known who gives such a one back.
 void Suspects::add_last_use(const LostReference& lost, std::size_t owner, std::vector<Suspect>& suspects) {
-  const FamilyId family = history_.object(lost.taken.object).family;
   const NamedFrame& frame = lost.frames[owner];
   if (frame.file.empty() || frame.function.empty()) return;
-  WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
-  held.elsewhere = owner > 0 && namer_.result_type(lost.frames[owner - 1]).empty();
-  for (const NamedFrame& place : ways_out_.last_uses(held)) {
+  for (const NamedFrame& place : ways_out_.last_uses(holding(lost, owner))) {
     add(suspects, {{place, "missing put", "candidate",
                     fmt::format("{} got the reference on line {} and uses it here for the last time; nothing "
                                 "gives it back",

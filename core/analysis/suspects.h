@@ -83,6 +83,7 @@ class Suspects {
 
   /// Appends those at places that are not in the list yet.
   static void add(std::vector<Suspect>& suspects, std::vector<Suspect> more);
+  static void put_first(Suspect first, std::vector<Suspect>& suspects);
 
  private:
   /// Who called the event's owner.
@@ -118,6 +119,7 @@ class Suspects {
   /// Of functions that have it first, and should hand it on to the one at `depth`.
   void add_dropped(const LostReference& lost, std::size_t from, std::size_t to,
                    std::vector<Suspect>& suspects);
+  WaysOut::Holding holding(const LostReference& lost, std::size_t depth);
   void add_overwritten(const WaysOut::Holding& held, std::vector<Suspect>& suspects);
   void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   /// Of one that nobody on the stack usually gives back.

@@ -484,10 +484,8 @@ bool Ledger::used_in_own_death(ObjectId id) const {
 
 EventId Ledger::taken_from_zero(ObjectId id, const Execution& execution) const {
   constexpr int kMost = 32;  // events
-  const Object& object = history_.object(id);
-  if (!object.revived || execution.role != Role::free) return {};
   EventId taken;
-  EventId at = object.last_event;
+  EventId at = history_.object(id).last_event;
   for (int i = 0; i < kMost && at.valid(); ++i, at = history_.previous(at)) {
     const Event event = history_.event(at);
     const bool from_zero = direction(event.role) > 0 && event.before == 0;
@@ -501,9 +499,10 @@ EventId Ledger::taken_from_zero(ObjectId id, const Execution& execution) const {
 // The thread whose put found zero gives the memory back, though another one has taken a reference since.
 std::optional<Finding> Ledger::judge_revived(ObjectId id, const Execution& execution) const {
   const Object& object = history_.object(id);
+  if (!object.revived || execution.role != Role::free) return std::nullopt;
   const bool owed = object.state == ObjectState::live && object.ledger > 0;
   const bool by_its_put = execution.around != nullptr && execution.around->inside_put(id);
-  if (!object.revived || (!owed && !by_its_put)) return std::nullopt;
+  if (!owed && !by_its_put) return std::nullopt;
   const EventId taken = taken_from_zero(id, execution);
   if (!taken.valid()) return std::nullopt;
   return Finding{

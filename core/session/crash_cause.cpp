@@ -180,9 +180,8 @@ std::optional<CrashCause::Use> CrashCause::by_target(const Call& call, const Fra
   return traced ? dead_at(*traced) : std::nullopt;
 }
 
-std::optional<CrashCause::Use> CrashCause::bad_access(const Registers& registers,
-                                                      const Frames& frames) const {
-  std::vector<Address> failed;
+std::optional<CrashCause::Use> CrashCause::bad_access(const Registers& registers, const Frames& frames,
+                                                      std::vector<Address>& failed) const {
   if (frames.jumped)
     return frames.raw.empty() || !frames.calls[0] ? std::nullopt : by_target(*frames.calls[0], frames);
   if (auto use = by_instruction(registers, frames, failed)) return use;
@@ -229,14 +228,14 @@ std::optional<CrashCause::Use> CrashCause::aborted(const Frames& frames) const {
   return freed_again(*given);
 }
 
-std::optional<CrashCause::Use> CrashCause::find(const Registers& registers, const Frames& frames,
-                                                int signal) const {
+std::optional<CrashCause::Use> CrashCause::find(const Registers& registers, const Frames& frames, int signal,
+                                                std::vector<Address>& failed) const {
   switch (signal) {
     case SIGSEGV:
     case SIGBUS:
     case SIGILL:
     case SIGFPE:
-      return bad_access(registers, frames);
+      return bad_access(registers, frames, failed);
     case SIGABRT:
       return aborted(frames);
     default:
@@ -245,37 +244,37 @@ std::optional<CrashCause::Use> CrashCause::find(const Registers& registers, cons
 }
 
 // Without quarantine the program might have gone on.
-std::string CrashCause::other_memory(const Registers& registers, int signal) {
+std::string CrashCause::other_memory(const Registers& registers, const std::vector<Address>& failed) {
+  const auto withheld = std::find_if(failed.begin(), failed.end(),
+                                     [&](Address address) { return state_.agent.withholds(address); });
+  if (withheld == failed.end()) return {};
   const Address here = own_pc(state_.modules, registers.pc());
-  const LoadedModule* loaded = signal == SIGSEGV ? state_.modules.at(here) : nullptr;
-  DecodedInstruction instruction;
-  if (loaded == nullptr || !read_instruction(loaded->module->code(), here - loaded->bias, instruction))
-    return {};
-  const ValueOrigin now({}, loaded->bias, registers, ValueOrigin::Known::all, reader(), {});
-  for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
-    const ZydisDecodedOperand& operand = instruction.operands[i];
-    const auto address = is_memory(operand) ? now.of_address(instruction, operand) : std::nullopt;
-    if (!address || !state_.agent.withholds(address->value)) continue;
+  const LoadedModule* loaded = state_.modules.at(here);
+  NamedFrame place;
+  place.pc = here;
+  if (loaded != nullptr) {
     const auto frames = loaded->module->code().source_frames(here - loaded->bias);
-    const std::string where = frames.empty()
-                                  ? fmt::format("{:#x}", here)
-                                  : fmt::format("{} ({}:{})", frames.front().function,
-                                                file_name(frames.front().file), frames.front().line);
-    state_.warnings.push_back(fmt::format(
-        "the program used memory that it had freed, at {:#x}, in {}, and was ended by it; no tracked "
-        "object is known there (without quarantine it may go on)",
-        address->value, where));
-    return "refhist: " + state_.warnings.back() + "\n";
+    if (!frames.empty()) {
+      place.function = frames.front().function;
+      place.file = frames.front().file;
+      place.line = frames.front().line;
+    }
+    place.module = loaded->module->path();
   }
-  return {};
+  state_.warnings.push_back(fmt::format(
+      "the program used memory that it had freed, at {:#x}, in {}, and was ended by it; no tracked "
+      "object is known there (without quarantine it may go on)",
+      *withheld, FrameNamer::text(place)));
+  return "refhist: " + state_.warnings.back() + "\n";
 }
 
 std::string CrashCause::look(long tid, int signal) {
   const auto registers = access_.registers(tid);
   if (!registers) return {};
   const Frames frames = frames_of(*registers);
-  const auto use = find(*registers, frames, signal);
-  if (!use) return other_memory(*registers, signal);
+  std::vector<Address> failed;
+  const auto use = find(*registers, frames, signal, failed);
+  if (!use) return signal == SIGSEGV ? other_memory(*registers, failed) : std::string();
   // What is said of it already explains the crash.
   const std::vector<Finding>& findings = state_.history.findings();
   const bool known = std::any_of(findings.begin(), findings.end(),

@@ -47,8 +47,10 @@ class CrashCause {
   };
 
   [[nodiscard]] Frames frames_of(const Registers& registers);
-  [[nodiscard]] std::optional<Use> find(const Registers& registers, const Frames& frames, int signal) const;
-  [[nodiscard]] std::optional<Use> bad_access(const Registers& registers, const Frames& frames) const;
+  [[nodiscard]] std::optional<Use> find(const Registers& registers, const Frames& frames, int signal,
+                                        std::vector<Address>& failed) const;
+  [[nodiscard]] std::optional<Use> bad_access(const Registers& registers, const Frames& frames,
+                                              std::vector<Address>& failed) const;
   [[nodiscard]] std::optional<Use> aborted(const Frames& frames) const;
   /// By the instruction that the innermost frame stands at. `failed`: the addresses that it may have failed
   /// to use.
@@ -71,7 +73,7 @@ class CrashCause {
   [[nodiscard]] ObjectId dead_object(Address word) const;
   [[nodiscard]] bool in_block_of(const Object& object, Address word) const;
   /// The signal came from memory in quarantine that no object is known in: says so, here and in all reports.
-  std::string other_memory(const Registers& registers, int signal);
+  std::string other_memory(const Registers& registers, const std::vector<Address>& failed);
   [[nodiscard]] ValueOrigin::ReadWord reader() const;
 
   SessionState& state_;

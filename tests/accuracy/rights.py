@@ -58,9 +58,9 @@ def verdicts_of(right, chosen, folder):
 
 
 def _judge(right, debugger, run):
-    told = [finding["verdict"] for finding in run.session.get("findings", [])]
-    accused = tuple(sorted(verdict for verdict in told if verdict in judge.FAILING))
-    return Verdicts(right, debugger, run.failed or "", accused, sum(verdict in judge.UNDECIDED for verdict in told))
+    accused = tuple(sorted(finding["verdict"] for finding in run.failing))
+    undecided = sum(finding["verdict"] in judge.UNDECIDED for finding in run.findings)
+    return Verdicts(right, debugger, run.failed or "", accused, undecided)
 
 
 def text(all_verdicts):
