@@ -150,7 +150,7 @@ bool HelperFrames::keeps_for_its_owner(const NamedFrame& frame) const {
   const std::string name = function_part(frame.function);
   const auto [owner, method] = class_and_method(name);
   if (owner.empty() || !only_keeps(owner, method)) return false;
-  return its_module(frame, [&](const Module& module) { return module.wraps_pointer(owner); });
+  return its_module(frame, [&owner = owner](const Module& module) { return module.wraps_pointer(owner); });
 }
 
 std::optional<Signature> HelperFrames::signature(const NamedFrame& frame) const {

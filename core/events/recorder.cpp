@@ -388,7 +388,7 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
   ++site.hits;
   if (site.counter) return on_counter_site(access, tid, registers, site_id, recorded, arm_return);
   Call call{site_id, 0, registers.sp(), 0, std::nullopt};
-  access.read_word(call.sp, call.return_pc);
+  if (!access.read_word(call.sp, call.return_pc)) call.return_pc = 0;
   if (excluded(call.return_pc)) {
     return leave_out(access, site, registers);
   }
@@ -740,7 +740,7 @@ void Recorder::on_watched_entry(const ProgramView& access, long tid, const Regis
   PendingCall pending;
   pending.watch = watch;
   pending.sp = registers.sp();
-  access.read_word(pending.sp, pending.return_pc);
+  if (!access.read_word(pending.sp, pending.return_pc)) return;
   pending.first_inside = EventId(history_.event_count());
   ThreadCalls& thread = calls_.thread(tid);
   CallTracker::add_pending(thread, pending);
