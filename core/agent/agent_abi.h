@@ -200,6 +200,12 @@ struct ThreadSlot {
 };
 static_assert(sizeof(ThreadSlot) == 192);
 
+/// Where quarantine chooses its blocks by their size: up to this one, bytes.
+constexpr uint64_t kLargestChosen = 8192;
+constexpr uint64_t kSizeGranule = 16;
+constexpr uint64_t kSizeClasses = kLargestChosen / kSizeGranule + 1;
+inline uint64_t size_class(uint64_t size) { return (size + kSizeGranule - 1) / kSizeGranule; }
+
 struct Shared {
   uint64_t heartbeat;   ///< counts on as long as somebody takes records
   uint32_t slots_full;  ///< events lost because every slot was taken
@@ -234,6 +240,10 @@ struct Shared {
   uint64_t withheld_next;    ///< blocks that have come into it so far
   uint64_t withheld_time;    ///< nanoseconds that the kernel has taken for it, by what was measured of some
   uint32_t withheld_enough;  ///< no more are to come into it
+  int32_t enlarged;          ///< blocks that the program has got larger than it asked, and has not given back
+  /// By size_class: 1 where no object lies in blocks of the size, which then stay out of quarantine. Written
+  /// by the debugger.
+  uint8_t plain_sizes[kSizeClasses];
   uint32_t unattended;  ///< nobody has taken records for long: what finds no room is lost without waiting
 };
 constexpr uint32_t kWatchedFamilies = 16;

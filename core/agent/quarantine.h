@@ -2,9 +2,10 @@
 // still uses one stops at that instruction.
 //
 // Only blocks that the C library has mapped for themselves, which are whole pages: the first call of malloc
-// has it map each block. What free is given in place of a withheld block is the one that has been withheld
-// longest, so that the library's own numbers stay right; none at first. Nothing depends on us: without the
-// agent, free unmaps such a block by itself.
+// has it map each block. Where not all are wanted, blocks of the sizes that objects have are asked for so
+// large that it maps those only, and no chunk of the heap can serve them. What free is given in place of a
+// withheld block is the one that has been withheld longest, so that the library's own numbers stay right;
+// none at first. Nothing depends on us: without the agent, free unmaps such a block by itself.
 #pragma once
 
 #include "agent/agent_abi.h"
@@ -20,19 +21,28 @@ inline bool protect(uint64_t begin, uint64_t size, int rights) {
   return system_call(kMprotect, begin, size, static_cast<uint64_t>(rights)) == 0;
 }
 
+constexpr int kMappedFrom = 128 << 10;  // bytes, as glibc has it by default
+constexpr uint64_t kEnlarged = 139000;  // bytes, which hardly anybody else asks for
+constexpr uint64_t kEnlargedMapping = 139264;
+
 /// Counts the pages in quarantine up, or with -1 down.
 inline void count_pages(Shared& shared, uint64_t begin, uint64_t size, int by) {
-  for (uint64_t page = begin; page < begin + size; page += kPage)
+  const uint64_t used = size == kEnlargedMapping ? kLargestChosen + kPage : size;
+  for (uint64_t page = begin; page < begin + used; page += kPage)
     __atomic_fetch_add(withheld_page(shared, page), static_cast<uint8_t>(by), __ATOMIC_RELAXED);
 }
 
+/// Blocks of sizes that no object has are left alone.
+inline bool chooses(const Config& config) { return config.withheld_most != 0; }
+
 /// Bytes of a block that the C library has mapped for itself, with its header; 0 when it is another one.
-inline uint64_t own_mapping(Shared& shared, uint64_t block) {
+inline uint64_t own_mapping(const Config& config, Shared& shared, uint64_t block) {
   constexpr uint64_t kMost = 1U << 16U;  // an object is no larger, and memory is not endless
   if (block % kPage != kBlockHeader || !can_read_block(shared, block)) return 0;
   const uint64_t before = *reinterpret_cast<const uint64_t*>(block - kBlockHeader);
   const uint64_t size = mapped_size(block);
-  return before == 0 && size % kPage == 0 && size <= kMost ? size : 0;
+  const bool wanted = chooses(config) ? size == kEnlargedMapping : size <= kMost;
+  return before == 0 && size % kPage == 0 && wanted ? size : 0;
 }
 
 /// Calls mallopt or its like, where nothing of the program's is in a register that a call may change.
@@ -51,7 +61,13 @@ inline void set_option(uint64_t function, int option, int value) {
       : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory");
 }
 
-constexpr int kMostMapped = -4;  // of mallopt
+constexpr int kMostMapped = -4;       // of mallopt
+constexpr int kMostMappings = 65530;  // as the kernel allows a process by default
+
+/// `place` as argument_place says.
+inline uint64_t& argument_of(Saved& saved, unsigned place) {
+  return reinterpret_cast<uint64_t*>(&saved)[place - 1];
+}
 
 /// True once.
 inline bool is_first(uint32_t& done) {
@@ -61,13 +77,37 @@ inline bool is_first(uint32_t& done) {
 
 /// The program is about to ask for a block.
 inline void map_blocks(const Config& config, Shared& shared) {
+  constexpr int kTrimThreshold = -1;
+  constexpr int kTopPad = -2;
   constexpr int kThreshold = -3;
   constexpr int kMostArenas = -8;
-  constexpr int kMost = 65530;  // mappings, as the kernel allows a process by default
   if (config.mallopt == 0 || !is_first(shared.maps_blocks)) return;
-  set_option(config.mallopt, kThreshold, 1);
-  set_option(config.mallopt, kMostMapped, kMost);
-  set_option(config.mallopt, kMostArenas, 1);  // others begin with a heap
+  set_option(config.mallopt, kMostMapped, kMostMappings);
+  set_option(config.mallopt, kThreshold, chooses(config) ? kMappedFrom : 1);
+  if (chooses(config)) {  // the end of the heap, which would be taken first, stays smaller
+    set_option(config.mallopt, kTopPad, 32 << 10);
+    set_option(config.mallopt, kTrimThreshold, 96 << 10);
+  } else {
+    set_option(config.mallopt, kMostArenas, 1);  // others begin with a heap
+  }
+}
+
+/// The call asks for a block of its own that an object may lie in: the size becomes one that is mapped.
+inline void enlarge(const Config& config, Shared& shared, const Site& site, Saved& saved) {
+  constexpr int32_t kMost = 30000;  // address space, and what huge pages may make of it, is not endless
+  const uint8_t first = argument_place(1);
+  const bool sized =
+      site.object_argument == 0 && (site.size_argument == first || site.times_argument == first);
+  if (!chooses(config) || config.mallopt == 0 || !sized) return;
+  if (__atomic_load_n(&shared.withheld_enough, __ATOMIC_RELAXED) != 0) return;
+  uint64_t& size = argument_of(saved, site.size_argument);
+  const uint64_t times = site.times_argument != 0 ? argument_of(saved, site.times_argument) : 1;
+  if (size > kLargestChosen || times > kLargestChosen || size * times > kLargestChosen) return;
+  if (__atomic_load_n(&shared.plain_sizes[size_class(size * times)], __ATOMIC_RELAXED) != 0) return;
+  if (__atomic_load_n(&shared.enlarged, __ATOMIC_RELAXED) >= kMost) return;
+  __atomic_fetch_add(&shared.enlarged, 1, __ATOMIC_RELAXED);
+  size = kEnlarged;
+  if (site.times_argument != 0) argument_of(saved, site.times_argument) = 1;
 }
 
 /// The same of GLib's allocator, which then has none of its own: it may be asked before its first slice only.
@@ -81,7 +121,11 @@ inline void use_no_slices(const Config& config, Shared& shared) {
 inline void release(Shared& shared, uint64_t block) {
   constexpr int kReadWrite = 3;
   const uint64_t begin = block - kBlockHeader;
-  if (protect(begin, kPage, kReadWrite)) count_pages(shared, begin, mapped_size(block), -1);
+  if (!protect(begin, kPage, kReadWrite)) return;
+  const uint64_t size = mapped_size(block);
+  count_pages(shared, begin, size, -1);
+  if (size == kEnlargedMapping && __atomic_load_n(&shared.enlarged, __ATOMIC_RELAXED) > 0)
+    __atomic_fetch_add(&shared.enlarged, -1, __ATOMIC_RELAXED);
 }
 
 /// Of the calling thread's CPU time: others that run meanwhile cost it nothing.
@@ -105,7 +149,7 @@ inline bool take_rights(Shared& shared, uint64_t number, uint64_t begin, uint64_
   return taken;
 }
 
-/// Then the heap is faster.
+/// Then all blocks come from the heap again, which is faster.
 inline bool had_enough(const Config& config, Shared& shared) {
   const uint64_t most = config.withheld_most;
   if (most == 0) return false;
@@ -113,14 +157,14 @@ inline bool had_enough(const Config& config, Shared& shared) {
   if (__atomic_load_n(&shared.withheld_next, __ATOMIC_RELAXED) < most &&
       __atomic_load_n(&shared.withheld_time, __ATOMIC_RELAXED) < config.withheld_time)
     return false;
-  if (is_first(shared.withheld_enough) && config.mallopt != 0) set_option(config.mallopt, kMostMapped, 0);
+  __atomic_store_n(&shared.withheld_enough, 1U, __ATOMIC_RELAXED);
   return true;
 }
 
 /// `block` is what free is about to be given: returns what it is given instead.
 inline uint64_t withhold(const Config& config, Shared& shared, uint32_t blocks, uint64_t block) {
   if (had_enough(config, shared)) return block;
-  const uint64_t size = own_mapping(shared, block);
+  const uint64_t size = own_mapping(config, shared, block);
   if (size == 0) return block;
   const uint64_t next = __atomic_fetch_add(&shared.withheld_next, 1, __ATOMIC_RELAXED);
   const uint64_t begin = block - kBlockHeader;
@@ -141,6 +185,7 @@ inline void quarantine(const Config& config, Shared& shared, const Site& site, S
   if (blocks == 0 || blocks > kMostWithheld || is_confined(shared)) return;
   if (site.heap == kGivesBlock) {
     map_blocks(config, shared);
+    enlarge(config, shared, site, saved);
   } else if (site.heap == kGivesSlice) {
     use_no_slices(config, shared);
   } else {

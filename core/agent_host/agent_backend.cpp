@@ -515,6 +515,7 @@ void AgentBackend::work_off(std::vector<RecordBatch> batches) {
                             return_pc != 0 ? return_pc : record.return_pc, recorded});
   });
   agent_->drain->give_back(std::move(batches));
+  publish_sizes();
 }
 
 void AgentBackend::replay() {

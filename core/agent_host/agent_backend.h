@@ -271,6 +271,8 @@ class AgentBackend {
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);
   void work_off(std::vector<RecordBatch> batches);
+  /// Which blocks need not come into quarantine, as the recorder has learned it.
+  void publish_sizes();
   void note_lost();
   void name_threads(std::vector<RecordBatch>& batches);
 

@@ -61,6 +61,13 @@ void AgentBackend::leave_parent(DebuggerPort& port) {
   forget();
 }
 
+void AgentBackend::publish_sizes() {
+  BlockSizes& sizes = context_.recorder.block_sizes();
+  if (!sizes.changed()) return;
+  static_assert(BlockSizes::kGranule == agent::kSizeGranule && BlockSizes::kLargest == agent::kLargestChosen);
+  for (std::size_t i = 0; i < BlockSizes::kClasses; ++i) agent_->loaded.area->set_plain(i, sizes.is_plain(i));
+}
+
 bool AgentBackend::withholds(Address address) const {
   return agent_ && agent_->loaded.area->may_be_withheld(address);
 }

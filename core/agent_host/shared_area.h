@@ -66,6 +66,10 @@ class SharedArea {
   void set_lowest(Address address) const { shared().lowest = address; }
   /// How many blocks the program may get back late; 0: it gets each at once.
   void set_quarantine(std::uint32_t blocks) const { shared().withheld_blocks = blocks; }
+  /// agent::Shared::plain_sizes.
+  void set_plain(std::size_t size_class, bool plain) const {
+    shared().plain_sizes[size_class] = plain ? 1 : 0;
+  }
   /// The page at this address may be in quarantine.
   [[nodiscard]] bool may_be_withheld(Address address) const;
   /// A sign of life for the program.

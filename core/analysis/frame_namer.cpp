@@ -75,6 +75,11 @@ bool FrameNamer::returns_object(const Event& event, const NamedFrame& frame) {
          !makes_objects(history_.object(event.object).family, frame.function);
 }
 
+bool FrameNamer::is_put(const std::string& function) const {
+  return std::any_of(sites_.all().begin(), sites_.all().end(),
+                     [&](const Site& site) { return site.role == Role::put && site.function == function; });
+}
+
 bool FrameNamer::makes_objects(FamilyId family, const std::string& function) {
   constexpr std::size_t kCallers = 2;
   const std::vector<EventOrigin>& origins = history_.log().origins();

@@ -61,6 +61,8 @@ class FrameNamer {
   bool leaves_pointer(const NamedFrame& frame);
   /// The same for one frame: its function, and what that was inlined into.
   const std::vector<NamedFrame>& name(const StackFrame& frame);
+  /// A family's put has this name.
+  [[nodiscard]] bool is_put(const std::string& function) const;
   [[nodiscard]] const ModuleMap& modules() const { return modules_; }
   [[nodiscard]] CodeGraph& code_graph() { return tail_calls_.graph(); }
   TailCalls& tail_calls() { return tail_calls_; }

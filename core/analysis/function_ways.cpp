@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "x86/straight_way.h"
+
 namespace refhist {
 
 namespace {
@@ -30,6 +32,19 @@ bool ends_here(ZydisMnemonic mnemonic) {
 bool FunctionWays::inside(Address at) const {
   return std::any_of(code_.ranges.begin(), code_.ranges.end(),
                      [&](const FileRange& range) { return range.contains(at); });
+}
+
+// Instructions of the function around stand among those of an inlined copy.
+bool FunctionWays::is_between(Address at) const {
+  constexpr int kMost = 8;
+  DecodedInstruction instruction;
+  for (int i = 0; i < kMost && read_instruction(*code_.module, at, instruction); ++i) {
+    if (instruction.is_call() || instruction.is_jump() || instruction.is_branch() || is_return(instruction))
+      return false;
+    at = instruction.next();
+    if (inside(at)) return true;
+  }
+  return false;
 }
 
 // `test r, r`, `cmp r, …`.
@@ -160,8 +175,30 @@ MachineState FunctionWays::at_begin() {
     frame.offset += kFarAway;
     state.set_reg(kFramePointer, frame);
   }
-  if (code_.taken && !code_.elsewhere) reference_ = state.reg(code_.reg);
+  if (code_.taken && !code_.elsewhere) {
+    if (!code_.loaded) follow_to_call(state);
+    reference_ = state.reg(code_.reg);
+  }
   return state;
+}
+
+// What earlier calls have returned is another thing than the reference, unless this call got it: it may
+// return what it is given.
+void FunctionWays::follow_to_call(MachineState& state) {
+  std::vector<DecodedInstruction> way = straight_way_through_call(*code_.module, code_.from).instructions;
+  if (way.empty()) return;
+  way.pop_back();
+  for (const DecodedInstruction& instruction : way) {
+    if (!instruction.is_call()) {
+      InstructionEffects(values_, facts_, 0).execute(instruction, state);
+      continue;
+    }
+    const Value result = values_.fresh();
+    results_.emplace(result.place, instruction.next());
+    state.return_from_call(result);
+  }
+  for (const unsigned reg : kEncodedArguments) results_.erase(state.reg(reg).place);
+  state.return_from_call(values_.fresh());
 }
 
 bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends) {
@@ -237,7 +274,7 @@ bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
     const Waiting next = std::move(waiting_.back());
     waiting_.pop_back();
     if (steps_.contains(next.at)) continue;
-    if (!inside(next.at)) {  // it goes on behind an inlined copy
+    if (!inside(next.at) && !is_between(next.at)) {  // it goes on behind an inlined copy
       Step& step = steps_[next.at];
       step.leaves = true;
       step.end = next.at;
@@ -355,6 +392,8 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
     behind_puts.insert(step.next.begin(), step.next.end());
   }
   const std::set<Address> good = reached(std::move(behind_puts), Ending::none);
+  good_ = good;
+  good_.insert(gives.begin(), gives.end());
   const std::set<Address> not_kept = reached({code_.from}, Ending::put_or_store);
   std::vector<LostWay> ways;
   for (const Address at : gives) {

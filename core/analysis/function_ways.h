@@ -85,6 +85,8 @@ class FunctionWays {
   [[nodiscard]] const Slot& slot() const { return slot_; }
   /// What a call that returns there enters; nothing for one through a pointer.
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
+  /// Of the ways that `lost` looked at: what comes behind a place that gives back, or may do so.
+  [[nodiscard]] const std::set<Address>& good() const { return good_; }
   /// All instructions that were read.
   [[nodiscard]] std::vector<Address> instructions() const;
   /// Behind the call that what is given back is the result of, or the instruction that loads it.
@@ -126,6 +128,7 @@ class FunctionWays {
   bool read(const GivesBack& gives_back, const Ends& ends);
   bool read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends);
   [[nodiscard]] bool inside(Address at) const;
+  [[nodiscard]] bool is_between(Address at) const;
   [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
   [[nodiscard]] bool passes_on(const Step& step) const;
   static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
@@ -145,6 +148,8 @@ class FunctionWays {
   /// Without a branch, code that is shared with others gives back behind this place.
   bool gives_soon(Address at, const GivesBack& gives_back) const;
   MachineState at_begin();
+  /// From as far before the call that took the reference as is known, to behind it.
+  void follow_to_call(MachineState& state);
   [[nodiscard]] bool has_frame_pointer() const;
   /// Goes with what is known to have been passed: the rest is what comes behind that.
   void follow_passed();
@@ -168,7 +173,8 @@ class FunctionWays {
   FunctionFacts facts_;
   Value reference_;
   Slot slot_;
-  bool one_reference_ = true;           // every put gives it back
+  bool one_reference_ = true;  // every put gives it back
+  std::set<Address> good_;
   std::map<PlaceId, Address> results_;  // of calls, by where they return to
   std::map<PlaceId, Obtained> loads_;
   std::map<Address, Step> steps_;

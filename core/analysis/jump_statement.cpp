@@ -4,8 +4,8 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <vector>
 
-#include "base/source_lines.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -59,15 +59,9 @@ bool says_nothing(std::string_view text, bool& comment) {
 
 }  // namespace
 
-const std::vector<std::string>& JumpStatements::lines_of(const std::string& file) {
-  const auto [entry, added] = files_.try_emplace(file);
-  if (added) entry->second = source_lines(file);
-  return entry->second;
-}
-
 std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned line,
                                                const std::set<unsigned>& compiled) {
-  const std::vector<std::string>& lines = lines_of(file);
+  const std::vector<std::string>& lines = files_.lines_of(file);
   if (line == 0 || line > lines.size() || has_jump(lines[line - 1])) return std::nullopt;
   bool comment = false;
   int left_out = 0;                    // how deep in #if: what has no code there was not compiled

@@ -2,11 +2,11 @@
 // `break`, `goto` and `return`.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
+
+#include "analysis/source_files.h"
 
 namespace refhist {
 
@@ -18,9 +18,7 @@ class JumpStatements {
   std::optional<unsigned> behind(const std::string& file, unsigned line, const std::set<unsigned>& compiled);
 
  private:
-  const std::vector<std::string>& lines_of(const std::string& file);
-
-  std::map<std::string, std::vector<std::string>> files_;
+  SourceFiles files_;
 };
 
 }  // namespace refhist

@@ -176,18 +176,24 @@ std::string LeakFinder::Siblings::count_text() const {
   return looked_at == all ? std::to_string(all) : fmt::format("{} of {}", looked_at, all);
 }
 
-LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place) {
-  Siblings siblings;
-  siblings.all = clean.size();
-  siblings.looked_at = std::min(clean.size(), kMostSiblings);
+LeakFinder::Kinds LeakFinder::kinds_of(const std::vector<ObjectId>& objects) {
+  const std::size_t most = std::min(objects.size(), kMostSiblings);
   std::vector<ObjectId> chosen;
-  for (std::size_t i = 0; i < siblings.looked_at; ++i)
-    chosen.push_back(clean[i * clean.size() / siblings.looked_at]);
+  for (std::size_t i = 0; i < most; ++i) chosen.push_back(objects[i * objects.size() / most]);
   std::unordered_map<std::uint64_t, std::pair<ObjectId, std::size_t>> alike;  // by sum: one, and how many
   const std::vector<std::uint64_t> sums = sums_of(chosen);
   for (std::size_t i = 0; i < chosen.size(); ++i)
     ++alike.try_emplace(sums[i], chosen[i], 0).first->second.second;
-  for (const auto& [sum, kind] : alike) siblings.kinds[profile_by(sum, kind.first)] += kind.second;
+  Kinds kinds;
+  for (const auto& [sum, kind] : alike) kinds[profile_by(sum, kind.first)] += kind.second;
+  return kinds;
+}
+
+LeakFinder::Siblings LeakFinder::siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place) {
+  Siblings siblings;
+  siblings.all = clean.size();
+  siblings.looked_at = std::min(clean.size(), kMostSiblings);
+  siblings.kinds = kinds_of(clean);
   if (const FoldedPlace* folded = folded_.find(place); folded != nullptr) {
     siblings.all += folded->objects;
     siblings.looked_at += folded->objects - folded->other_kinds;
@@ -406,17 +412,21 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Object& object = history_.object(id);
   const Birthplace& place = births_.of(object);
   std::vector<ObjectId> released;
+  std::vector<ObjectId> living;
   for (const auto& [other, sibling] : history_.objects()) {
-    const bool alike = other != id && &births_.of(sibling) == &place;
-    if (alike && released_clean(other, sibling, blamed_)) released.push_back(other);
+    if (other == id || &births_.of(sibling) != &place) continue;
+    if (released_clean(other, sibling, blamed_)) released.push_back(other);
+    if (is_outstanding(sibling) && sibling.complete && !sibling.moved_unobserved) living.push_back(other);
   }
   const Profile own = profile(id);
   std::vector<Suspect> suspects = suspects_.of_deficit(id, own.acquired, own.put);
   const Siblings clean = siblings_of(released, place);
-  if (clean.looked_at == 0) return suspects;
   const bool ranked = !suspects.empty() && suspects.front().what != "extra put";
-  if (auto extra = put_too_many(own, object.family, clean); extra && !ranked)
-    Suspects::put_first(std::move(*extra), suspects);
+  if (!ranked) {
+    if (auto extra = put_too_many(id, own, clean, kinds_of(living)))
+      Suspects::put_first(std::move(*extra), suspects);
+  }
+  if (clean.looked_at == 0) return suspects;
   for (const auto& [function, count] : own.put) {
     const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
@@ -432,36 +442,66 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   return suspects;
 }
 
+LeakFinder::Profile LeakFinder::at_zero(ObjectId id, PlaceCounts& passed) {
+  constexpr std::size_t kMost = 200;  // events
+  Profile told;
+  if (history_.object(id).events > kMost) return told;
+  std::string newest;
+  for (const auto& [event_id, event] : history_.life_of(id)) {
+    if (!acquires(event) && !gives_back(event)) continue;
+    const Owner& owner = owners_.of(event);
+    const bool put = gives_back(event);
+    ++(put ? told.put : told.acquired)[owner.place];
+    if (!newest.empty()) ++passed[newest];
+    newest = put ? owner.place : std::string();
+    if (put && event.after == 0) return told;
+  }
+  return {};
+}
+
 // Victims that were not noticed, as the program ended before, are among the released ones, and lack the put
-// that would have told: they are few.
-std::optional<Suspect> LeakFinder::put_too_many(const Profile& own, FamilyId family, const Siblings& clean) {
+// that would have told: they are few. Siblings that live, and have been where this one was after a put
+// without having had that put, tell of it as well: until their last put, which nobody has seen yet, they are
+// right.
+std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own, const Siblings& clean,
+                                                const Kinds& living) {
   constexpr std::size_t kFewest = 3;  // objects
   constexpr double kMost = 0.6;
-  const auto alike = [&](const Profile& wanted) {
-    const auto found = clean.kinds.find(wanted);
-    return found == clean.kinds.end() ? 0 : found->second;
+  const auto alike = [](const Kinds& kinds, const Profile& wanted) {
+    const auto found = kinds.find(wanted);
+    return found == kinds.end() ? 0 : found->second;
   };
+  const auto without = [](Profile profile, const std::string& function) {
+    if (--profile.put[function] == 0) profile.put.erase(function);
+    return profile;
+  };
+  PlaceCounts passed;
+  const Profile dead = at_zero(id, passed);
   std::size_t all = 0;
   std::size_t most = 0;
+  std::size_t most_living = 0;
   std::string extra;
   for (const auto& [function, count] : own.put) {
-    Profile without = own;
-    if (--without.put[function] == 0) without.put.erase(function);
-    const std::size_t objects = alike(without);
-    all += objects;
-    if (objects <= most) continue;
-    most = objects;
+    const std::size_t released = alike(clean.kinds, without(own, function));
+    const std::size_t live = times(passed, function) == 0 ? 0 : alike(living, without(dead, function));
+    all += released + live;
+    if (released + live <= most) continue;
+    most = released + live;
+    most_living = live;
     extra = function;
   }
   for (const auto& [function, count] : own.acquired) {
     Profile with = own;
     ++with.acquired[function];
-    all += alike(with);
+    all += alike(clean.kinds, with);
   }
   if (most < kFewest || static_cast<double>(most) < kMost * static_cast<double>(all)) return std::nullopt;
-  return Suspect{example_of(extra, family, true), "extra put", "candidate",
-                 fmt::format("without it, its gets and puts are those of {} of {} released objects", most,
-                             clean.count_text())};
+  const std::string basis =
+      most_living == 0
+          ? fmt::format("without it, its gets and puts are those of {} of {} released objects", most,
+                        clean.count_text())
+          : fmt::format("{} objects went the same way without it, and {} of them live", most, most_living);
+  return Suspect{example_of(extra, history_.object(id).family, true), "extra put", "candidate", basis};
 }
 
 // The counter may be another object's: where others of the family ended unseen, this one may have, unless its

@@ -95,9 +95,13 @@ class LeakFinder {
   /// reading the events in order is sooner done.
   void sum_profiles();
   Profile profile_of(const FoldedKind& kind);
-  /// Objects that were released clean at one place: the profiles that occur, with how many have them.
+  /// The profiles that occur, with how many objects have them.
+  using Kinds = std::map<Profile, std::size_t>;
+  /// Of the objects, or of some that are evenly spread among them.
+  Kinds kinds_of(const std::vector<ObjectId>& objects);
+  /// Objects that were released clean at one place.
   struct Siblings {
-    std::map<Profile, std::size_t> kinds;
+    Kinds kinds;
     std::size_t looked_at = 0;
     std::size_t all = 0;
     /// "412", or "10000 of 1000000" when not all were looked at.
@@ -136,8 +140,12 @@ class LeakFinder {
   [[nodiscard]] std::size_t unseen_ends_like(const Object& object) const;
   [[nodiscard]] bool is_intact(ObjectId id);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
-  /// The put without which its gets and puts are those of most of the released objects that lack one event.
-  std::optional<Suspect> put_too_many(const Profile& own, FamilyId family, const Siblings& clean);
+  /// The put without which its gets and puts are those of most of the objects that lack one event.
+  std::optional<Suspect> put_too_many(ObjectId id, const Profile& own, const Siblings& clean,
+                                      const Kinds& living);
+  /// Up to its last put; empty where that was not seen, or where the life is long. `passed`: the puts after
+  /// which it was seen again before that.
+  Profile at_zero(ObjectId id, PlaceCounts& passed);
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);

@@ -32,6 +32,7 @@ const Owner& Owners::of(const Event& event) {
   }
   const bool get = event.role == Role::get || event.role == Role::try_get;
   if (get && namer_.returns_object(event, owner.frame)) owner.frame = receiver(event, owner.frame);
+  if (const unsigned line = get ? statements_.of_call(owner.frame) : 0; line != 0) owner.frame.line = line;
   owner.place = owner.frame.function.empty() ? FrameNamer::text(owner.frame) : owner.frame.function;
   if (event.role == Role::init) note_receivers(event, owner);
   return owner;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/frame_namer.h"
+#include "analysis/statement_lines.h"
 #include "history/event.h"
 
 namespace refhist {
@@ -25,7 +26,7 @@ struct Owner {
 
 class Owners {
  public:
-  explicit Owners(FrameNamer& namer) : namer_(namer) {}
+  explicit Owners(FrameNamer& namer) : namer_(namer), statements_(namer.modules()) {}
   /// A function that returns the object which it has taken a reference to has taken it for its caller. Valid
   /// as long as this object.
   const Owner& of(const Event& event);
@@ -44,6 +45,7 @@ class Owners {
   std::vector<NamedFrame> from(const Event& event, const NamedFrame& owner);
 
   FrameNamer& namer_;
+  StatementLines statements_;
   std::unordered_map<std::uint64_t, Owner> known_;  // by site and stack
   std::set<std::pair<std::string, std::string>> handed_;
 };

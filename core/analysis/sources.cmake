@@ -24,6 +24,7 @@ target_sources(refhist_core PRIVATE
   analysis/sink_calls.cpp
   analysis/slot_names.cpp
   analysis/stack_places.cpp
+  analysis/statement_lines.cpp
   analysis/suspects.cpp
   analysis/tail_calls.cpp
   analysis/ways_out.cpp)

@@ -395,6 +395,7 @@ bool Suspects::owned_reference(const LateUse& late) {
   const Event put = history_.event(late.given_back);
   const std::string& function = late.use.function;
   if (owners_.of(put).place == function) return true;
+  if (inside_another_put(put, function)) return false;
   const auto references = event_pairs_.references(put.object);
   if (!references) return false;
   for (const EventPairs::Reference& one : references->all) {
@@ -407,6 +408,15 @@ bool Suspects::owned_reference(const LateUse& late) {
                        [&](const NamedFrame& frame) { return frame.function == function; });
   }
   return false;
+}
+
+// Something else has ended there, and it was that one's reference.
+bool Suspects::inside_another_put(const Event& put, const std::string& caller) {
+  const std::vector<NamedFrame> frames = owners_.outwards(put);
+  const auto end = std::find_if(frames.begin(), frames.end(),
+                                [&](const NamedFrame& frame) { return frame.function == caller; });
+  return std::any_of(frames.begin(), end,
+                     [&](const NamedFrame& frame) { return namer_.is_put(frame.function); });
 }
 
 bool Suspects::gave_more(ObjectId id, const std::string& giver, const std::string& taker) {

@@ -135,6 +135,7 @@ class Suspects {
   void add_returned(EventId first, std::size_t depth, std::vector<Suspect>& suspects);
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
   [[nodiscard]] bool owned_reference(const LateUse& late);
+  [[nodiscard]] bool inside_another_put(const Event& put, const std::string& caller);
   /// The one function gave back more references to it than the other one took.
   [[nodiscard]] bool gave_more(ObjectId id, const std::string& giver, const std::string& taker);
   /// What the put gives back is usually taken where `example` is, and then handed on: where else that is

@@ -120,13 +120,44 @@ unsigned WaysOut::line_of(Address at, const NamedFrame& frame, const Here& here)
   return 0;
 }
 
-// Of the file that this line is of: what is inlined there has lines of others.
-std::set<unsigned> WaysOut::lines_around(Address at, const Here& here) {
+std::vector<LineRow> WaysOut::rows_of(const Here& here) {
   std::vector<LineRow> rows;
   for (const FileRange& range : here.ranges) {
     const std::vector<LineRow> some = here.loaded->module->code().line_rows(range, range.begin);
     rows.insert(rows.end(), some.begin(), some.end());
   }
+  return rows;
+}
+
+WaysOut::Lines WaysOut::lines_of(const std::set<Address>& instructions, const NamedFrame& frame,
+                                 const Here& here) const {
+  Lines lines;
+  unsigned first = ~0U;
+  unsigned last = 0;
+  for (const Address at : instructions) {
+    const unsigned line = line_of(at, frame, here);
+    if (line == 0) continue;
+    lines[at].insert(line);
+    first = std::min(first, line);
+    last = std::max(last, line);
+  }
+  const std::vector<LineRow> rows = rows_of(here);
+  std::set<std::uint64_t> files;
+  for (const LineRow& row : rows) {
+    const auto own = lines.find(row.address);
+    if (own != lines.end() && own->second.contains(row.line)) files.insert(row.file);
+  }
+  for (const LineRow& row : rows) {
+    if (row.statement && files.contains(row.file) && row.line >= first && row.line <= last &&
+        instructions.contains(row.address))
+      lines[row.address].insert(row.line);
+  }
+  return lines;
+}
+
+// Of the file that this line is of: what is inlined there has lines of others.
+std::set<unsigned> WaysOut::lines_around(Address at, const Here& here) {
+  const std::vector<LineRow> rows = rows_of(here);
   const auto behind =
       std::find_if(rows.begin(), rows.end(), [at](const LineRow& row) { return row.address > at; });
   std::set<unsigned> lines;
@@ -136,18 +167,33 @@ std::set<unsigned> WaysOut::lines_around(Address at, const Here& here) {
   return lines;
 }
 
-NamedFrame WaysOut::place_of(const LostWay& way, const NamedFrame& frame, const Here& here) {
+// Compilers make copies of what several ways have in common: its lines say nothing of this way.
+NamedFrame WaysOut::place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
+                             const Here& here) {
   NamedFrame place = frame;
   place.lost = nullptr;
   place.pc = here.loaded->bias + way.branch;
   place.line = 0;
   // The closing brace, where a way ends that has an end of its own.
   const unsigned brace = way.leave && !here.inlined ? line_of(*way.leave, frame, here) : 0;
+  std::set<Address> all = good;
+  all.insert(way.own.begin(), way.own.end());
+  const Lines lines = lines_of(all, frame, here);
+  std::set<unsigned> common;
+  for (const auto& [at, some] : lines) {
+    if (good.contains(at)) common.insert(some.begin(), some.end());
+  }
+  bool is_common = true;
   for (const Address at : way.own) {
-    const unsigned line = line_of(at, frame, here);
-    if (line == 0 || line == brace || line < place.line) continue;
-    place.line = line;
-    place.pc = here.loaded->bias + at;
+    const auto found = lines.find(at);
+    if (found == lines.end()) continue;
+    for (const unsigned line : found->second) {
+      const bool shared = common.contains(line);
+      if (line == brace || (shared && !is_common) || (shared == is_common && line < place.line)) continue;
+      is_common = shared;
+      place.line = line;
+      place.pc = here.loaded->bias + at;
+    }
   }
   if (place.line == 0) {
     place.line = line_of(way.branch, frame, here);
@@ -218,7 +264,7 @@ void WaysOut::add(const std::vector<LostWay>& lost, const FunctionWays& ways, co
                   const Here& here, std::vector<Place>& places) {
   if (lost.size() > ways.puts()) return;  // then it is no exception
   for (const LostWay& way : lost) {
-    NamedFrame place = place_of(way, frame, here);
+    NamedFrame place = place_of(way, ways.good(), frame, here);
     const bool known = std::any_of(places.begin(), places.end(),
                                    [&](const Place& other) { return other.frame.line == place.line; });
     if (place.line != 0 && !known)

@@ -86,7 +86,13 @@ class WaysOut {
   FunctionWays::GivesBack gives_back(FamilyId family, const Here& here, const std::vector<NamedFrame>& puts);
   bool enters_put(FamilyId family, const Module& module, Address target);
   bool ends_the_program(const Module& module, Address target);
-  NamedFrame place_of(const LostWay& way, const NamedFrame& frame, const Here& here);
+  NamedFrame place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
+                      const Here& here);
+  /// Of the function's statements: its lines by instruction, also of those without code, which stand where
+  /// the next ones begin.
+  using Lines = std::map<Address, std::set<unsigned>>;
+  Lines lines_of(const std::set<Address>& instructions, const NamedFrame& frame, const Here& here) const;
+  static std::vector<LineRow> rows_of(const Here& here);
   static std::set<unsigned> lines_around(Address at, const Here& here);
   Address end_of(const std::vector<Address>& instructions, const NamedFrame& frame, const Here& here) const;
   unsigned line_of(Address at, const NamedFrame& frame, const Here& here) const;

@@ -95,6 +95,7 @@ void Recorder::forget_process() {
   calls_.clear();
   thread_names_.forget();
   allocations_.clear();
+  block_sizes_ = {};
   pools_.clear();
   excluded_cache_.clear();
   late_changes_.forget();
@@ -242,16 +243,6 @@ bool Recorder::may_miss_puts(FamilyId family, StackId stack) const {
   return !any_armed;
 }
 
-MemoryFate Recorder::memory_fate(FamilyId family, Address address) const {
-  const ObjectId last = history_.newest_at(family, address);
-  if (!allocator_tracked_ || !last.valid()) return MemoryFate::unknown;
-  const FamilyId allocator = allocator_of(last);
-  const EventId died = history_.object(last).died;
-  if (!allocator.valid() || !died.valid()) return MemoryFate::unknown;
-  if (allocations_.covered_since(address, history_.event(died).time_ns)) return MemoryFate::handed_out_again;
-  return allocations_.covered_by(address, allocator) ? MemoryFate::kept : MemoryFate::gone;
-}
-
 Event Recorder::event_here(const ProgramView& access, long tid, const Registers& registers) {
   RecordedStack walked;
   Event event;
@@ -328,17 +319,6 @@ EventId Recorder::oldest_watched() {
   return oldest;
 }
 
-// Not by a function of the family's own: that may keep the memory for the next object.
-FamilyId Recorder::allocator_of(ObjectId id) const {
-  FamilyId allocator;
-  for (const auto& [event, times] : history_.kinds_of(id)) {
-    if ((event.role != Role::alloc && event.role != Role::free) || !event.site.valid()) continue;
-    const FamilyId family = sites_.get(event.site).family;
-    if (families_[family.index()].family.allocator) allocator = family;
-  }
-  return allocator;
-}
-
 Execution Recorder::make_arrival(const ProgramContext& around, FamilyId family, SiteId id, Address object,
                                  std::optional<Role> role) {
   Execution execution;
@@ -354,7 +334,9 @@ Execution Recorder::make_arrival(const ProgramContext& around, FamilyId family, 
   const bool birth =
       execution.role == Role::init || execution.role == Role::alloc || execution.role == Role::realloc;
   if (!birth || allocations_.count() == 0) return execution;
+  if (families_[family.index()].family.has_control_blocks()) block_sizes_.any_may_hold();
   const Block* block = allocations_.covering(object);
+  if (block != nullptr) block_sizes_.holds_object(block->size);
   // Further in it is a slab or an arena of another allocator, whose extent says nothing about the object.
   if (block != nullptr && object - block->begin <= kHeader) {
     execution.memory =
@@ -659,6 +641,7 @@ void Recorder::give_back(ProgramContext& around, SiteId site, StackId stack, Add
                          std::vector<Recorded>& recorded) {
   if (const auto block = allocations_.take(begin, sites_.get(site).family)) {
     end = std::max(end, end_of(begin, std::max<std::uint64_t>(block->size, 1)));
+    block_sizes_.freed(*block, history_);
   }
   allocations_.take_inside(begin, end);
   std::vector<ObjectId> ending = history_.starting_in(begin, end);

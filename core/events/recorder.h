@@ -12,6 +12,7 @@
 
 #include "base/quarantine_size.h"
 #include "events/allocations.h"
+#include "events/block_sizes.h"
 #include "events/call_tracker.h"
 #include "events/late_changes.h"
 #include "events/program_view.h"
@@ -134,6 +135,7 @@ class Recorder {
   /// From now on an address outside every block is memory that is not allocated.
   void set_allocator_tracked(bool tracked) { allocator_tracked_ = tracked; }
   [[nodiscard]] const Allocations& allocations() const { return allocations_; }
+  [[nodiscard]] BlockSizes& block_sizes() { return block_sizes_; }
   void modules_changed() { excluded_cache_.clear(); }
   void restart_clock() { start_ = std::chrono::steady_clock::now(); }
   [[nodiscard]] std::uint64_t truncated_stacks() const { return truncated_; }
@@ -192,6 +194,7 @@ class Recorder {
   std::vector<int> changes_in_flight(const ProgramView& access, long tid, ObjectId object);
   void finish(ProgramContext& around, const PendingCall& call, Address result,
               std::vector<Recorded>& recorded);
+  [[nodiscard]] MemoryFate fate_within_block(ObjectId id) const;
   Count read_count(const ProgramView& access, FamilyId family, Address object) const;
   /// A counter that was read while other threads may run, and does not agree with the history: what the agent
   /// has recorded meanwhile is told before anybody is accused.
@@ -212,6 +215,7 @@ class Recorder {
   } returning_;      ///< while others' records are told before it
   ThreadNames thread_names_;
   Allocations allocations_;
+  BlockSizes block_sizes_;
   bool allocator_tracked_ = false;
   std::unordered_map<Address, std::vector<ObjectId>> pools_;
   RecordingOptions options_;

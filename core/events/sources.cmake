@@ -1,9 +1,11 @@
 target_sources(refhist_core PRIVATE
   events/allocations.cpp
+  events/block_sizes.cpp
   events/call_tracker.cpp
   events/late_changes.cpp
   events/program_access.cpp
   events/recorder.cpp
+  events/recorder_memory.cpp
   events/repeated_hits.cpp
   events/signal_frames.cpp
   events/thread_names.cpp)

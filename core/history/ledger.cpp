@@ -312,6 +312,15 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& executio
   if (at_zero || overwritten || last_put_runs || fate == MemoryFate::gone) {
     if (at_zero && !object.freed)
       finding.verdict = is_put(execution.role) ? Verdict::over_put : Verdict::resurrection;
+    if (finding.verdict == Verdict::resurrection && memory_fate(execution) == MemoryFate::pooled) {
+      if (object.revived) return std::nullopt;
+      history_.object(id).revived = true;
+      finding.verdict = Verdict::undecidable;
+      finding.why = fmt::format(
+          "get {}; it is one of several in a block: whether the pool had got it back was not seen",
+          where_died(object));
+      return finding;
+    }
     finding.why = memory ? fmt::format("{} {}; the counter reads {}", what, where_died(object), *memory)
                          : fmt::format("{} {}", what, where_died(object));
     return finding;

@@ -43,6 +43,7 @@ enum class MemoryFate : std::uint8_t {
   gone,              ///< its allocator, which is followed, has not handed it out again
   kept,              ///< it was not given back after all: its allocator, which is followed, never got it
   handed_out_again,  ///< to whomever
+  pooled,            ///< it is one of several in a block, whose owner alone knows
 };
 
 /// What the ledger asks of the moment of an event, only when it matters.

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 
 #include "base/quarantine_size.h"
@@ -184,6 +185,13 @@ bool is_unlimited(__rlimit_resource resource) {
   return getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY;
 }
 
+/// The kernel gives only as much memory as there is: blocks that take up more than they use are too dear.
+bool counts_all_memory() {
+  std::ifstream file("/proc/sys/vm/overcommit_memory");
+  int mode = 0;
+  return file >> mode && mode == 2;
+}
+
 /// Unless it was said, or what it needs is not there.
 void add_quarantine(RunOptions& options) {
   const auto has = [&](std::string_view begin) {
@@ -192,7 +200,7 @@ void add_quarantine(RunOptions& options) {
   };
   if (has(kQuarantineSetting)) return;
   const bool possible = is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA) && !has("backend breakpoint") &&
-                        !has("allocators off");
+                        !has("allocators off") && !counts_all_memory();
   options.settings.push_back(std::string(kQuarantineSetting) + (possible ? "auto" : "off"));
 }
 

@@ -14,8 +14,8 @@ def start(d, way, size="64M"):
     return d.run(way) + d.command("refhist status")  # LLDB says it at the next command
 
 
-def expect_use(d, way, text, place):
-    screen = start(d, way)
+def expect_use(d, way, text, place, size="64M"):
+    screen = start(d, way, size)
     d.expect_stop(signal="SIGSEGV")
     contains(screen, "refhist: use-after-free: badge 0x", "what the stop says")
     contains(screen, f"{text}: SIGSEGV at {place}", "where it was used, and how")
@@ -26,6 +26,10 @@ def expect_use(d, way, text, place):
 
 def test_a_word_that_is_only_read(d):
     expect_use(d, "read", "used after its memory was freed, 4 bytes into it", "color_of")
+
+
+def test_sizes_that_objects_have(d):
+    expect_use(d, "sizes", "used after its memory was freed, 4 bytes into it", "color_of", size="auto")
 
 
 def test_a_use_behind_the_own_put(d):

@@ -1,0 +1,42 @@
+// What the recorder knows of the memory that objects lie in.
+#include <algorithm>
+
+#include "events/recorder.h"
+
+namespace refhist {
+
+// Not by a function of the family's own: that may keep the memory for the next object.
+FamilyId Recorder::allocator_of(ObjectId id) const {
+  FamilyId allocator;
+  for (const auto& [event, times] : history_.kinds_of(id)) {
+    if ((event.role != Role::alloc && event.role != Role::free) || !event.site.valid()) continue;
+    const FamilyId family = sites_.get(event.site).family;
+    if (families_[family.index()].family.allocator) allocator = family;
+  }
+  return allocator;
+}
+
+// It does not begin with its block. Alone in there, it is a member of something larger.
+MemoryFate Recorder::fate_within_block(ObjectId id) const {
+  const Object& object = history_.object(id);
+  const Block* block = allocations_.covering(object.address);
+  if (block == nullptr) return MemoryFate::unknown;
+  const std::vector<ObjectId> inside = history_.starting_in(block->begin, block->begin + block->size);
+  const bool several = std::any_of(inside.begin(), inside.end(), [&](ObjectId other) {
+    return history_.object(other).family == object.family && history_.object(other).address != object.address;
+  });
+  return several ? MemoryFate::pooled : MemoryFate::unknown;
+}
+
+MemoryFate Recorder::memory_fate(FamilyId family, Address address) const {
+  const ObjectId last = history_.newest_at(family, address);
+  if (!allocator_tracked_ || !last.valid()) return MemoryFate::unknown;
+  const FamilyId allocator = allocator_of(last);
+  const EventId died = history_.object(last).died;
+  if (!died.valid()) return MemoryFate::unknown;
+  if (!allocator.valid()) return fate_within_block(last);
+  if (allocations_.covered_since(address, history_.event(died).time_ns)) return MemoryFate::handed_out_again;
+  return allocations_.covered_by(address, allocator) ? MemoryFate::kept : MemoryFate::gone;
+}
+
+}  // namespace refhist
