@@ -21,9 +21,12 @@ inline bool protect(uint64_t begin, uint64_t size, int rights) {
   return system_call(kMprotect, begin, size, static_cast<uint64_t>(rights)) == 0;
 }
 
-constexpr int kMappedFrom = 128 << 10;  // bytes, as glibc has it by default
-constexpr uint64_t kEnlarged = 139000;  // bytes, which hardly anybody else asks for
-constexpr uint64_t kEnlargedMapping = 139264;
+constexpr int kMappedFrom = 64 << 10;  // bytes
+constexpr uint64_t kEnlarged = 70000;  // bytes, which hardly anybody else asks for
+constexpr uint64_t kEnlargedMapping = 73728;
+// All of them together must leave room near the program's libraries: our code has to come within 2 GiB of it.
+constexpr int32_t kMostEnlarged = 12000;
+constexpr uint32_t kMostChosen = 4096;  // in quarantine at one time
 
 /// Counts the pages in quarantine up, or with -1 down.
 inline void count_pages(Shared& shared, uint64_t begin, uint64_t size, int by) {
@@ -85,8 +88,8 @@ inline void map_blocks(const Config& config, Shared& shared) {
   set_option(config.mallopt, kMostMapped, kMostMappings);
   set_option(config.mallopt, kThreshold, chooses(config) ? kMappedFrom : 1);
   if (chooses(config)) {  // the end of the heap, which would be taken first, stays smaller
-    set_option(config.mallopt, kTopPad, 32 << 10);
-    set_option(config.mallopt, kTrimThreshold, 96 << 10);
+    set_option(config.mallopt, kTopPad, 16 << 10);
+    set_option(config.mallopt, kTrimThreshold, 32 << 10);
   } else {
     set_option(config.mallopt, kMostArenas, 1);  // others begin with a heap
   }
@@ -94,7 +97,6 @@ inline void map_blocks(const Config& config, Shared& shared) {
 
 /// The call asks for a block of its own that an object may lie in: the size becomes one that is mapped.
 inline void enlarge(const Config& config, Shared& shared, const Site& site, Saved& saved) {
-  constexpr int32_t kMost = 30000;  // address space, and what huge pages may make of it, is not endless
   const uint8_t first = argument_place(1);
   const bool sized =
       site.object_argument == 0 && (site.size_argument == first || site.times_argument == first);
@@ -104,7 +106,7 @@ inline void enlarge(const Config& config, Shared& shared, const Site& site, Save
   const uint64_t times = site.times_argument != 0 ? argument_of(saved, site.times_argument) : 1;
   if (size > kLargestChosen || times > kLargestChosen || size * times > kLargestChosen) return;
   if (__atomic_load_n(&shared.plain_sizes[size_class(size * times)], __ATOMIC_RELAXED) != 0) return;
-  if (__atomic_load_n(&shared.enlarged, __ATOMIC_RELAXED) >= kMost) return;
+  if (__atomic_load_n(&shared.enlarged, __ATOMIC_RELAXED) >= kMostEnlarged) return;
   __atomic_fetch_add(&shared.enlarged, 1, __ATOMIC_RELAXED);
   size = kEnlarged;
   if (site.times_argument != 0) argument_of(saved, site.times_argument) = 1;
@@ -174,7 +176,8 @@ inline uint64_t withhold(const Config& config, Shared& shared, uint32_t blocks, 
     return block;
   }
   auto* ring = reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(&shared) + shared.withheld);
-  const uint64_t oldest = __atomic_exchange_n(&ring[next % blocks], block, __ATOMIC_ACQ_REL);
+  const uint64_t room = chooses(config) && blocks > kMostChosen ? kMostChosen : blocks;
+  const uint64_t oldest = __atomic_exchange_n(&ring[next % room], block, __ATOMIC_ACQ_REL);
   if (oldest != 0) release(shared, oldest);
   return oldest;
 }

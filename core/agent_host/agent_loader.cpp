@@ -83,11 +83,14 @@ bool has_thread_pointer(Program& program, const ProcessMemory& memory) {
   return known && there == pointer;
 }
 
-void map_data(Program& program, std::uint64_t descriptor, LoadedAgent& loaded, agent::Config& config) {
+void map_data(Program& program, const ProcessLayout& layout, std::uint64_t descriptor, LoadedAgent& loaded,
+              agent::Config& config) {
   constexpr int kRights = PROT_READ | PROT_WRITE;
   const std::uint64_t size = loaded.area->data_size();
-  config.shared = program.map(kDataAt, size, kRights, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-  config.control = program.map(kDataAt + size, agent::kPage, kRights, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0);
+  // A child of fork has its parent's there. The kernel would choose the room that our code needs.
+  const Address place = layout.first_free(kDataAt, size + agent::kPage).value_or(kDataAt);
+  config.shared = program.map(place, size, kRights, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  config.control = program.map(place + size, agent::kPage, kRights, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0);
   program.call("madvise", SYS_madvise, {config.control, agent::kPage, kMadviseWipeOnFork, 0, 0, 0});
   program.call("madvise", SYS_madvise, {config.shared, size, MADV_DONTDUMP, 0, 0, 0});
   loaded.control = config.control;
@@ -144,7 +147,7 @@ std::optional<LoadedAgent> AgentLoader::load(long pid, const ProcessMemory& memo
   try {
     loaded.area = std::make_unique<SharedArea>(open_descriptor(pid, descriptor), room_for(pid));
     loaded.area->set_lowest(layout.lowest());
-    map_data(program, descriptor, loaded, config);
+    map_data(program, layout, descriptor, loaded, config);
     map_code(program, pid, descriptor, near, config, loaded);
   } catch (...) {
     program.call("close", SYS_close, {descriptor, 0, 0, 0, 0, 0});

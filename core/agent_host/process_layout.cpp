@@ -51,6 +51,16 @@ std::optional<Address> ProcessLayout::gap_near(Address near, std::uint64_t size,
   return std::nullopt;
 }
 
+std::optional<Address> ProcessLayout::first_free(Address from, std::uint64_t size) const {
+  Address place = from;
+  for (const MappedRegion& region : regions_) {  // in order of address
+    if (region.end + kMargin <= place) continue;
+    if (region.begin >= place + size + kMargin) return place;
+    place = (region.end + kMargin + kStep - 1) / kStep * kStep;
+  }
+  return std::nullopt;
+}
+
 std::optional<Address> ProcessLayout::system_call_instruction(const ProcessMemory& memory) const {
   const auto vdso = std::find_if(regions_.begin(), regions_.end(),
                                  [](const MappedRegion& region) { return region.path == "[vdso]"; });

@@ -27,6 +27,8 @@ class ProcessLayout {
   static std::vector<Address> groups(const std::vector<const LoadedModule*>& modules);
   /// A `syscall` instruction in the code that the kernel maps into every process.
   [[nodiscard]] std::optional<Address> system_call_instruction(const ProcessMemory& memory) const;
+  /// Where `size` bytes are free, at `from` or above it and below the highest mappings.
+  [[nodiscard]] std::optional<Address> first_free(Address from, std::uint64_t size) const;
   /// Below it nothing is mapped.
   [[nodiscard]] Address lowest() const { return regions_.front().begin; }
   /// The lowest mapped address of the file with this name; nothing when it is not mapped.
