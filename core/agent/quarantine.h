@@ -78,12 +78,14 @@ inline bool is_first(uint32_t& done) {
          __atomic_exchange_n(&done, 1U, __ATOMIC_ACQ_REL) == 0;
 }
 
+// Options of mallopt, beside kMostMapped.
+constexpr int kTrimThreshold = -1;
+constexpr int kTopPad = -2;
+constexpr int kThreshold = -3;
+constexpr int kMostArenas = -8;
+
 /// The program is about to ask for a block.
 inline void map_blocks(const Config& config, Shared& shared) {
-  constexpr int kTrimThreshold = -1;
-  constexpr int kTopPad = -2;
-  constexpr int kThreshold = -3;
-  constexpr int kMostArenas = -8;
   if (config.mallopt == 0 || !is_first(shared.maps_blocks)) return;
   set_option(config.mallopt, kMostMapped, kMostMappings);
   set_option(config.mallopt, kThreshold, chooses(config) ? kMappedFrom : 1);
@@ -93,6 +95,15 @@ inline void map_blocks(const Config& config, Shared& shared) {
   } else {
     set_option(config.mallopt, kMostArenas, 1);  // others begin with a heap
   }
+}
+
+/// What the library sets for itself as large blocks are freed, unless it was told otherwise.
+inline void map_large_blocks(const Config& config) {
+  constexpr int kLargest = 32 << 20;
+  if (config.mallopt == 0) return;
+  set_option(config.mallopt, kThreshold, kLargest);
+  set_option(config.mallopt, kTrimThreshold, 2 * kLargest);
+  set_option(config.mallopt, kTopPad, 128 << 10);
 }
 
 /// The call asks for a block of its own that an object may lie in: the size becomes one that is mapped.
@@ -159,7 +170,7 @@ inline bool had_enough(const Config& config, Shared& shared) {
   if (__atomic_load_n(&shared.withheld_next, __ATOMIC_RELAXED) < most &&
       __atomic_load_n(&shared.withheld_time, __ATOMIC_RELAXED) < config.withheld_time)
     return false;
-  __atomic_store_n(&shared.withheld_enough, 1U, __ATOMIC_RELAXED);
+  if (is_first(shared.withheld_enough)) map_large_blocks(config);
   return true;
 }
 
