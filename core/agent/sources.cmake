@@ -4,7 +4,8 @@ add_library(refhist_agent MODULE ${REFHIST_AGENT_SOURCES})
 target_include_directories(refhist_agent PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_options(
   refhist_agent PRIVATE ${REFHIST_AGENT_FLAGS} -flto -g0 -mfsgsbase -mcx16 -fno-threadsafe-statics -fcf-protection=none)
-target_link_options(refhist_agent PRIVATE -flto -nostdlib -nostartfiles -Wl,--no-undefined -Wl,--build-id=none -Wl,-z,norelro
+# Link-time optimization makes debug information all the same. Its numbers look like addresses in what embeds it.
+target_link_options(refhist_agent PRIVATE -flto -Wl,--strip-debug -nostdlib -nostartfiles -Wl,--no-undefined -Wl,--build-id=none -Wl,-z,norelro
                     -Wl,-z,noseparate-code -Wl,--hash-style=sysv)
 set(REFHIST_AGENT_FILE "${CMAKE_CURRENT_BINARY_DIR}/refhist_agent.so")
 set_target_properties(refhist_agent PROPERTIES PREFIX "" SUFFIX ".so" CXX_VISIBILITY_PRESET hidden)
