@@ -182,6 +182,12 @@ MachineState FunctionWays::at_begin() {
   return state;
 }
 
+void FunctionWays::return_from_call(MachineState& state, Address behind) {
+  const Value result = values_.fresh();
+  results_.emplace(result.place, behind);
+  state.return_from_call(result);
+}
+
 // What earlier calls have returned is another thing than the reference, unless this call got it: it may
 // return what it is given.
 void FunctionWays::follow_to_call(MachineState& state) {
@@ -193,9 +199,7 @@ void FunctionWays::follow_to_call(MachineState& state) {
       InstructionEffects(values_, facts_, 0).execute(instruction, state);
       continue;
     }
-    const Value result = values_.fresh();
-    results_.emplace(result.place, instruction.next());
-    state.return_from_call(result);
+    return_from_call(state, instruction.next());
   }
   for (const unsigned reg : kEncodedArguments) results_.erase(state.reg(reg).place);
   state.return_from_call(values_.fresh());
@@ -247,9 +251,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     return true;
   }
   if (call) {
-    const Value result = values_.fresh();
-    results_.emplace(result.place, step.end);
-    state.return_from_call(result);
+    return_from_call(state, step.end);
     tested = {};
   } else {
     note_replaced(instruction, state, step);

@@ -148,6 +148,8 @@ class FunctionWays {
   /// Without a branch, code that is shared with others gives back behind this place.
   bool gives_soon(Address at, const GivesBack& gives_back) const;
   MachineState at_begin();
+  /// Of the call that returns to `behind`.
+  void return_from_call(MachineState& state, Address behind);
   /// From as far before the call that took the reference as is known, to behind it.
   void follow_to_call(MachineState& state);
   [[nodiscard]] bool has_frame_pointer() const;

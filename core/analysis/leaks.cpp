@@ -30,6 +30,13 @@ int times(const std::map<std::string, int>& counts, const std::string& place) {
   return found == counts.end() ? 0 : found->second;
 }
 
+std::vector<ObjectId> evenly_spread(const std::vector<ObjectId>& all, std::size_t most) {
+  most = std::min(most, all.size());
+  std::vector<ObjectId> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * all.size() / most]);
+  return some;
+}
+
 bool is_outstanding(const Object& object) {
   return object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);
 }
@@ -177,9 +184,7 @@ std::string LeakFinder::Siblings::count_text() const {
 }
 
 LeakFinder::Kinds LeakFinder::kinds_of(const std::vector<ObjectId>& objects) {
-  const std::size_t most = std::min(objects.size(), kMostSiblings);
-  std::vector<ObjectId> chosen;
-  for (std::size_t i = 0; i < most; ++i) chosen.push_back(objects[i * objects.size() / most]);
+  const std::vector<ObjectId> chosen = evenly_spread(objects, kMostSiblings);
   std::unordered_map<std::uint64_t, std::pair<ObjectId, std::size_t>> alike;  // by sum: one, and how many
   const std::vector<std::uint64_t> sums = sums_of(chosen);
   for (std::size_t i = 0; i < chosen.size(); ++i)
@@ -229,10 +234,7 @@ std::vector<ObjectId> LeakFinder::some_released(FamilyId family) {
   for (const auto& [id, object] : history_.objects()) {
     if (object.family == family && released_clean(id, object, blamed_)) all.push_back(id);
   }
-  std::vector<ObjectId> some;
-  const std::size_t most = std::min(all.size(), kMostShown);
-  for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * all.size() / most]);
-  return some;
+  return evenly_spread(all, kMostShown);
 }
 
 std::vector<std::pair<ObjectId, double>> LeakFinder::released_like(const ReferencePairs::Subject& subject) {
@@ -246,8 +248,7 @@ std::vector<std::pair<ObjectId, double>> LeakFinder::released_like(const Referen
   }
   std::vector<std::pair<ObjectId, double>> some;
   const auto add = [&](const std::vector<ObjectId>& all, double weight) {
-    const std::size_t most = std::min(all.size(), kMostLike);
-    for (std::size_t i = 0; i < most; ++i) some.emplace_back(all[i * all.size() / most], weight);
+    for (const ObjectId id : evenly_spread(all, kMostLike)) some.emplace_back(id, weight);
   };
   std::vector<ObjectId> other;
   for (const auto& [place, ids] : released_[subject.family]) {

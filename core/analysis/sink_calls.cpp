@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/frame_module.h"
 #include "base/system_path.h"
 #include "port/registers.h"
 #include "x86/clobbered_registers.h"
@@ -99,15 +100,6 @@ Holders holders_behind(const std::vector<DecodedInstruction>& way) {
 
 }  // namespace
 
-const LoadedModule* SinkCalls::module_of(const NamedFrame& frame) const {
-  for (const LoadedModule* loaded : modules_.all()) {
-    if (loaded->module->path() != frame.module) continue;
-    const Module& module = loaded->module->code();
-    if (module.has_debug_info() && module.function_at(frame.pc - loaded->bias - 1)) return loaded;
-  }
-  return nullptr;
-}
-
 SinkCalls::Taking SinkCalls::sites_of(FamilyId family, const std::vector<Role>& roles) const {
   Taking taking;
   for (const Site& site : sites_.all()) {
@@ -197,7 +189,7 @@ void SinkCalls::look(const LoadedModule& loaded, const FunctionSymbol& function,
 SinkCalls::Found SinkCalls::without_get(FamilyId family, const NamedFrame& get) {
   const auto [entry, added] = known_.try_emplace({family, get.pc});
   Found& found = entry->second;
-  const LoadedModule* loaded = added ? module_of(get) : nullptr;
+  const LoadedModule* loaded = added ? module_of(modules_, get) : nullptr;
   if (loaded == nullptr || is_system_path(get.module)) return found;
   const Module& module = loaded->module->code();
   const std::vector<Role> gets{Role::get, Role::try_get};

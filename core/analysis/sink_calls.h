@@ -42,7 +42,6 @@ class SinkCalls {
   };
   using Taking = std::set<std::pair<const Module*, Address>>;  // functions, and inlined instructions
 
-  [[nodiscard]] const LoadedModule* module_of(const NamedFrame& frame) const;
   /// What the result of the get, as one of `gets`, is handed to. `counted`: functions of the family.
   std::optional<Sink> sink_behind(const Module& module, Address return_address, const Taking& gets,
                                   const Taking& counted);

@@ -9,6 +9,7 @@ target_sources(refhist_core PRIVATE
   analysis/end_calls.cpp
   analysis/event_pairs.cpp
   analysis/folded_places.cpp
+  analysis/frame_module.cpp
   analysis/frame_namer.cpp
   analysis/function_ways.cpp
   analysis/growth.cpp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/frame_module.h"
 #include "base/text.h"
 
 namespace refhist {
@@ -44,13 +45,11 @@ unsigned StatementLines::newest_before(Address at, const FunctionSymbol& functio
 
 unsigned StatementLines::of_call(const NamedFrame& frame) {
   if (!is_brackets(frame.file, frame.line)) return 0;
-  for (const LoadedModule* loaded : modules_.all()) {
-    if (loaded->module->path() != frame.module) continue;
-    const Module& module = loaded->module->code();
-    const Address at = frame.pc - loaded->bias - 1;
-    if (const auto function = module.function_at(at)) return newest_before(at, *function, frame, module);
-  }
-  return 0;
+  const LoadedModule* loaded = module_of(modules_, frame);
+  if (loaded == nullptr) return 0;
+  const Module& module = loaded->module->code();
+  const Address at = frame.pc - loaded->bias - 1;
+  return newest_before(at, *module.function_at(at), frame, module);
 }
 
 }  // namespace refhist

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/frame_module.h"
 #include "x86/code_jumps.h"
 #include "x86/known_functions.h"
 
@@ -25,17 +26,6 @@ Address in_file(const NamedFrame& frame, const LoadedModule& loaded) { return fr
 
 }  // namespace
 
-// The same file may have been loaded elsewhere before; frames of a program that is gone have the file's
-// addresses.
-const LoadedModule* WaysOut::module_of(const NamedFrame& frame) const {
-  for (const LoadedModule* loaded : modules_.all()) {
-    if (loaded->module->path() != frame.module) continue;
-    const Module& module = loaded->module->code();
-    if (module.has_debug_info() && module.function_at(in_file(frame, *loaded) - 1)) return loaded;
-  }
-  return nullptr;
-}
-
 // Of an instruction that is a site its own address is known, of calls where they return to.
 bool WaysOut::Here::contains(const NamedFrame& frame) const {
   const Address at = in_file(frame, *loaded);
@@ -44,7 +34,7 @@ bool WaysOut::Here::contains(const NamedFrame& frame) const {
 }
 
 std::vector<WaysOut::Here> WaysOut::copies_of(const NamedFrame& frame) const {
-  const LoadedModule* loaded = module_of(frame);
+  const LoadedModule* loaded = module_of(modules_, frame);
   if (loaded == nullptr || frame.file.empty()) return {};
   const Module& module = loaded->module->code();
   std::vector<Here> all;

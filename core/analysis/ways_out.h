@@ -68,7 +68,6 @@ class WaysOut {
     bool inlined = false;
     [[nodiscard]] bool contains(const NamedFrame& frame) const;
   };
-  const LoadedModule* module_of(const NamedFrame& frame) const;
   /// Where the frame's function has code, its own and inlined; the frame's own first.
   std::vector<Here> copies_of(const NamedFrame& frame) const;
   using Places = std::vector<Address> (FunctionWays::*)(const FunctionWays::GivesBack&,

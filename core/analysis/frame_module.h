@@ -1,0 +1,12 @@
+// The module that a frame's code is in.
+#pragma once
+
+#include "analysis/frame_namer.h"
+
+namespace refhist {
+
+/// One with debug information. The same file may have been loaded elsewhere before; frames of a program that
+/// is gone have the file's addresses. nullptr when there is none.
+const LoadedModule* module_of(const ModuleMap& modules, const NamedFrame& frame);
+
+}  // namespace refhist
