@@ -94,6 +94,15 @@ void FunctionWays::note_replaced(const DecodedInstruction& instruction, MachineS
   step.replaced_by = state.read(instruction.operands[1], instruction.next());
 }
 
+// Where a loop takes its next reference by several ways, its old one is told by that alone.
+bool FunctionWays::lets_go(const Waiting& before, const DecodedInstruction& instruction,
+                           const MachineState& behind) const {
+  const bool may_keep =
+      instruction.raw.meta.category == ZYDIS_CATEGORY_CMOV || instruction.raw.mnemonic == ZYDIS_MNEMONIC_XCHG;
+  return code_.taken && !code_.elsewhere && !before.kept && !may_keep && reference_.known() &&
+         before.state.holds(reference_.place) && !behind.holds(reference_.place);
+}
+
 // What a counter belongs to that is changed in place.
 Value FunctionWays::counted_by(const DecodedInstruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& to = instruction.operands[0];
@@ -233,6 +242,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     const Value given = call || out ? first : counted_by(instruction, state);
     if (!reference_.known()) reference_ = given;
     one_reference_ &= given == reference_;
+    given_back_ |= is_reference(given);
   }
   if (code_.taken && first.known() && first != reference_ && results_.contains(first.place))
     step.gives = false;
@@ -246,7 +256,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   }
   if (jump) {
     step.result = state.reg(0);
-    waiting_.push_back({*instruction.branch_target(), std::move(state), {}, false});
+    waiting_.push_back({*instruction.branch_target(), std::move(state), {}, false, waiting.kept});
     step.next.push_back(*instruction.branch_target());
     return true;
   }
@@ -258,21 +268,27 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
     note_load(instruction, state);
   }
+  const bool kept = waiting.kept || keeps(step);
+  step.lets_go = !kept && lets_go(waiting, instruction, state);
   step.result = state.reg(0);
   if (instruction.is_branch()) {
     if (const auto to = instruction.branch_target()) {
       step.next.push_back(*to);
-      waiting_.push_back({*to, state, tested, against_none});
+      waiting_.push_back({*to, state, tested, against_none, kept});
     }
   }
   step.next.push_back(step.end);
-  waiting_.push_back({step.end, std::move(state), tested, against_none});
+  waiting_.push_back({step.end, std::move(state), tested, against_none, kept});
   return true;
 }
 
 bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
-  waiting_.push_back({code_.from, at_begin(), {}, false});
+  waiting_.push_back({code_.from, at_begin(), {}, false, false});
   while (!waiting_.empty()) {
+    // What is let go tells most where the reference has not been kept before.
+    const auto first =
+        std::find_if(waiting_.rbegin(), waiting_.rend(), [](const Waiting& one) { return !one.kept; });
+    if (first != waiting_.rend()) std::iter_swap(first, waiting_.rbegin());
     const Waiting next = std::move(waiting_.back());
     waiting_.pop_back();
     if (steps_.contains(next.at)) continue;
@@ -285,7 +301,21 @@ bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
     }
     if (steps_.size() > kMostInstructions || !read_one(next, gives_back, ends)) return false;
   }
+  end_at_let_go();
   return true;
+}
+
+// A put behind it gives back another reference. Where there is none, the function leaves. That the call has
+// left the reference in memory, and returned something else, shows in no put of what it returned.
+void FunctionWays::end_at_let_go() {
+  if (!given_back_) return;
+  std::set<Address> all;
+  for (const auto& [at, step] : steps_) all.insert(at);
+  const std::set<Address> giving = may_give(all);
+  for (auto& [at, step] : steps_) {
+    step.takes_again |= step.lets_go && std::any_of(step.next.begin(), step.next.end(),
+                                                    [&](Address next) { return giving.contains(next); });
+  }
 }
 
 std::set<Address> FunctionWays::reached(std::set<Address> from, Ending ending) const {
@@ -338,6 +368,10 @@ void FunctionWays::follow_passed() {
       break;
     }
     if (!ahead.contains(passed.at)) break;  // another call of the function
+    if (steps_.at(passed.at).takes_again) {
+      again_ = true;
+      break;
+    }
     last_ = passed.at;
     if (!passed.gave_other) continue;
     for (auto& [at, step] : steps_) {

@@ -107,7 +107,8 @@ class FunctionWays {
     Address end = 0;
     bool gives = false;
     bool leaves = false;
-    bool takes_again = false;
+    bool takes_again = false;     ///< or a put behind it gives back another reference
+    bool lets_go = false;         ///< nothing of the function has the reference in hand behind it
     Value tested;                 ///< of a branch: what was compared for it
     std::optional<Address> none;  ///< of a branch: where it goes when there was no reference to be had
     bool returns_it = false;      ///< it leaves with the reference as its result
@@ -124,8 +125,10 @@ class FunctionWays {
     MachineState state;
     Value tested;
     bool against_none = false;  ///< that was compared with 0
+    bool kept = false;          ///< the reference was stored, passed to a call or given back on the way
   };
   bool read(const GivesBack& gives_back, const Ends& ends);
+  void end_at_let_go();
   bool read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends);
   [[nodiscard]] bool inside(Address at) const;
   [[nodiscard]] bool is_between(Address at) const;
@@ -139,6 +142,9 @@ class FunctionWays {
   [[nodiscard]] bool leaves_without(Address at, const std::set<Address>& stores) const;
   [[nodiscard]] Slot slot_at(const Value& address) const;
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
+  /// The last register or stack slot that had the reference gets another value.
+  [[nodiscard]] bool lets_go(const Waiting& before, const DecodedInstruction& instruction,
+                             const MachineState& behind) const;
   Value compared(const DecodedInstruction& instruction, MachineState& state) const;
   [[nodiscard]] static bool compares_with_none(const DecodedInstruction& instruction);
   void note_none(const Waiting& waiting, const DecodedInstruction& instruction, Step& step) const;
@@ -176,6 +182,7 @@ class FunctionWays {
   Value reference_;
   Slot slot_;
   bool one_reference_ = true;  // every put gives it back
+  bool given_back_ = false;    // a put does
   std::set<Address> good_;
   std::map<PlaceId, Address> results_;  // of calls, by where they return to
   std::map<PlaceId, Obtained> loads_;

@@ -103,7 +103,8 @@ std::string Suspects::usual_end(const std::string& function, const ReferencePair
 
 bool Suspects::hands_out(const NamedFrame& frame, const Event& taken) {
   const std::string& type = namer_.result_type(frame);
-  return !type.empty() && (namer_.returns_object(taken, frame) || is_of_type_(taken.object, type));
+  const bool made = taken.role == Role::init && namer_.returns_counted(taken, frame);
+  return !type.empty() && (made || namer_.returns_object(taken, frame) || is_of_type_(taken.object, type));
 }
 
 double Suspects::LostReference::share(const std::string& function) const {
@@ -168,12 +169,16 @@ std::optional<LostCall> Suspects::lost_call(ObjectId id) {
 
 void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects) {
   const LostReference lost = lost_reference(id, taken);
-  if (taken_twice(lost)) {
-    add(suspects, {{in_source(taken), "missing put", "candidate",
+  const Twice taken_twice = twice(lost);
+  std::vector<Suspect> both;
+  if (taken_twice != Twice::no) {
+    both.push_back({in_source(taken), "missing put", "candidate",
                     fmt::format("{} took two references here, one after the other, and one of them was not "
                                 "given back",
-                                short_name(lost.function))}});
+                                short_name(lost.function))});
   }
+  // The same call takes the second one in a later turn of a loop: the way back to it is the likelier place.
+  if (taken_twice == Twice::by_two_calls) add(suspects, std::move(both));
   if (const auto depth = held_at(lost)) {
     // Whoever had it in hand is the likelier one.
     std::vector<Suspect> held;
@@ -184,6 +189,7 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
   } else {
     add_handed_on(lost, suspects);
   }
+  if (taken_twice == Twice::by_one_call) add(suspects, std::move(both));
 }
 
 // Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
@@ -213,19 +219,29 @@ std::optional<std::size_t> Suspects::handed_to(const LostReference& lost) {
 }
 
 // One too many, rather than one that is forgotten on some way out: whoever takes it twice gives back once.
-bool Suspects::taken_twice(const LostReference& lost) {
-  if (!lost.id.valid() || lost.taken.role == Role::init) return false;
+Suspects::Twice Suspects::twice(const LostReference& lost) {
+  if (!lost.id.valid() || lost.taken.role == Role::init) return Twice::no;
+  Twice found = Twice::no;
+  const auto compare = [&](const Event& event) {
+    if (found == Twice::by_two_calls || !same_call(event, lost.taken)) return;
+    found = same_instruction(event, lost.taken) ? Twice::by_one_call : Twice::by_two_calls;
+  };
   std::optional<Event> before;  // of the object's events, beside it
-  bool beside = false;
   bool next = false;
   history_.read_back(lost.taken.object, [&](const EventLog::Entry& entry) {
     if (!acquires(entry.event) && !gives_back(entry.event)) return;
-    if (next) beside |= same_call(entry.event, lost.taken);
-    if (entry.id == lost.id && before) beside |= same_call(*before, lost.taken);
+    if (next) compare(entry.event);
+    if (entry.id == lost.id && before) compare(*before);
     next = entry.id == lost.id;
     before = entry.event;
   });
-  return beside;
+  return found;
+}
+
+bool Suspects::same_instruction(const Event& event, const Event& taken) {
+  const std::vector<NamedFrame> a = owners_.outwards(event);
+  const std::vector<NamedFrame> b = owners_.outwards(taken);
+  return !a.empty() && !b.empty() && a.front().pc == b.front().pc;
 }
 
 // By the same call of the same function, in the same way.
@@ -402,7 +418,8 @@ bool Suspects::owned_reference(const LateUse& late) {
     if (one.given_back != late.given_back || !one.taken.valid()) continue;
     const Event taken = history_.event(one.taken);
     const std::vector<NamedFrame> frames = owners_.outwards(taken);
-    const auto end = frames.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(frames.size(), 2));
+    const bool passed_on = frames.size() > 1 && !namer_.hands_nothing_out(frames[0]);
+    const auto end = frames.begin() + (passed_on ? 2 : std::min<std::ptrdiff_t>(std::ssize(frames), 1));
     return event_pairs_.kept_in(taken).text.empty() &&
            std::any_of(frames.begin(), end,
                        [&](const NamedFrame& frame) { return frame.function == function; });
@@ -544,24 +561,28 @@ bool Suspects::lost_by_holder(ObjectId id) {
 std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, const Counts& given_back) {
   std::vector<Suspect> suspects;
   const auto late = late_use(history_, namer_, id);
+  const auto left = event_pairs_.unpaired(id);
   if (late && late->is_get) {
-    const auto left = event_pairs_.unpaired(id);
     if (left && left->given_back.empty())
       add(suspects,
           {{late->use, "late get", "candidate",
             fmt::format("{} takes a reference here, and its call on line {} had given the last one back",
                         short_name(late->use.function), late->put.line)}});
-  } else if (late && owned_reference(*late)) {
-    add(suspects, {{late->use, "late use", "candidate",
-                    fmt::format("{} gave its reference back on line {}, and uses the object afterwards",
-                                short_name(late->use.function), late->put.line)}});
   }
   const auto add_put = [&](EventId put) {
     const Event event = history_.event(put);
     add_extra_put(event, owners_.of(event).place, suspects);
   };
+  // Where another put has no reference, the object ended too early, and whoever used it then had a right to.
+  const bool other_put = left && std::any_of(left->given_back.begin(), left->given_back.end(),
+                                             [&](EventId put) { return !late || put != late->given_back; });
+  if (late && !late->is_get && !other_put && owned_reference(*late)) {
+    add(suspects, {{late->use, "late use", "candidate",
+                    fmt::format("{} gave its reference back on line {}, and uses the object afterwards",
+                                short_name(late->use.function), late->put.line)}});
+  }
   if (const auto put = event_pairs_.extra_put_before(id)) add_put(*put);
-  if (const auto left = event_pairs_.unpaired(id)) {
+  if (left) {
     for (const EventId put : left->given_back) add_put(put);
     if (!left->given_back.empty()) return suspects;
     if (const auto put = event_pairs_.put_for_another(id)) add_put(*put);

@@ -15,6 +15,7 @@
 
 #include "base/interruption.h"
 #include "base/text.h"
+#include "discover/callers.h"
 #include "discover/refcount_evidence.h"
 #include "discover/refcount_names.h"
 #include "families/function_pattern.h"
@@ -52,13 +53,21 @@ class ModuleSearch {
   const WalkedFunction& walked(std::size_t candidate);
   const std::optional<Signature>& signature(std::size_t candidate);
   std::optional<ProvenPair> prove(const NamePair& names);
+  std::optional<CounterEvidence> counter_by_types(const NamePair& names);
   /// False when debug information says that the two take different types; `type` is what they take.
   bool signatures_agree(const NamePair& names, const CounterEvidence& counter, std::string& type);
   [[nodiscard]] bool is_bit_field(const std::string& type, std::int64_t offset) const;
   std::string pointee(std::size_t candidate, unsigned argument);
 
   Proposal propose(const std::vector<ProvenPair>& pairs);
+  std::vector<Proposal> without_inner(std::vector<Proposal> proposals,
+                                      const std::vector<std::vector<ProvenPair>>& pairs);
+  /// By those alone, as far as can be seen.
+  [[nodiscard]] bool is_used_by(std::size_t candidate, const std::set<std::string>& functions) const;
   void add_births(const ProvenPair& pair, Family& family);
+  bool is_birth_by_name(const ProvenPair& pair, std::size_t candidate);
+  bool is_birth_by_type(const ProvenPair& pair, std::size_t candidate);
+  void add_constructors(const ProvenPair& pair, Family& family);
   void add_conditional_gets(const ProvenPair& pair, Family& family);
   static void add_probe(Family& family, Role role, const std::string& function, const ObjectSource& object);
   CounterSpec counter_spec(const ProvenPair& pair);
@@ -92,9 +101,21 @@ std::string without_struct(std::string_view type) {
   return std::string(type);
 }
 
+/// "net::Conn::Conn" of the type net::Conn, "Ref<Page>::Ref" of Ref<Page>.
+bool is_constructor_of(std::string_view type, std::string_view function) {
+  const std::string class_name = without_struct(type);
+  if (class_name.empty() || !function.starts_with(class_name)) return false;
+  std::string_view plain = std::string_view(class_name).substr(0, class_name.find('<'));
+  const std::size_t scope = plain.rfind("::");
+  if (scope != std::string_view::npos) plain.remove_prefix(scope + 2);
+  const std::string_view rest = function.substr(class_name.size());
+  return rest.starts_with("::") && rest.substr(2) == plain;
+}
+
 void ModuleSearch::collect_candidates() {
   for (const FunctionSymbol& symbol : module_.functions()) {
-    if (clone_kind(symbol.name) != CloneKind::whole || symbol.ifunc) continue;
+    const bool thunk = symbol.name.starts_with("_ZT");
+    if (clone_kind(symbol.name) != CloneKind::whole || symbol.ifunc || thunk) continue;
     const bool mangled = symbol.name.starts_with("_Z");
     candidates_.push_back({symbol, mangled ? function_part(demangle(symbol.name)) : symbol.name});
   }
@@ -102,7 +123,7 @@ void ModuleSearch::collect_candidates() {
 
 void ModuleSearch::collect_inlined() {
   std::set<std::string> own_code;
-  for (const Candidate& candidate : candidates_) own_code.insert(candidate.symbol.name);
+  for (const Candidate& candidate : candidates_) own_code.insert({candidate.symbol.name, candidate.name});
   for (const std::string& name : module_.inlined_functions()) {
     if (own_code.contains(name)) continue;
     FunctionSymbol symbol;
@@ -163,9 +184,23 @@ bool ModuleSearch::is_bit_field(const std::string& type, std::int64_t offset) co
   return false;
 }
 
+/// A put may leave the end to others: to a list, or to a thread that frees later. Then the name of the member
+/// tells that it counts references, or the get returns what it is given.
+std::optional<CounterEvidence> ModuleSearch::counter_by_types(const NamePair& names) {
+  const auto counter = find_counter(walked(names.get), walked(names.put), true);
+  if (!counter || counter->step != 1 || !counter->place_known_in_put) return std::nullopt;
+  const std::string type = pointee(names.get, counter->get_argument);
+  if (type.empty() || counter->offset < 0) return std::nullopt;
+  const bool returns_it = without_struct(signature(names.get)->result_pointee) == without_struct(type);
+  const std::string member = module_.member_at(type, static_cast<std::uint64_t>(counter->offset));
+  if (!returns_it && !is_count_of_references(member)) return std::nullopt;
+  return counter;
+}
+
 std::optional<ProvenPair> ModuleSearch::prove(const NamePair& names) {
   const bool sure = names.certainty == Certainty::sure;
-  const auto counter = find_counter(walked(names.get), walked(names.put), sure);
+  auto counter = find_counter(walked(names.get), walked(names.put), sure);
+  if (!counter && names.certainty == Certainty::likely) counter = counter_by_types(names);
   if (!counter) return std::nullopt;
   if (names.certainty == Certainty::copies && may_return_new_object(walked(names.get))) return std::nullopt;
   ProvenPair pair{names, *counter, ""};
@@ -189,8 +224,42 @@ std::vector<Proposal> ModuleSearch::proposals() {
     }
   }
   std::vector<Proposal> result;
-  for (const auto& [key, pairs] : families) result.push_back(propose(pairs));
-  return result;
+  std::vector<std::vector<ProvenPair>> proven;
+  for (auto& [key, pairs] : families) {
+    result.push_back(propose(pairs));
+    proven.push_back(std::move(pairs));
+  }
+  return without_inner(std::move(result), proven);
+}
+
+/// kref_get that is called by conn_get alone counts the same references: each would be told twice.
+std::vector<Proposal> ModuleSearch::without_inner(std::vector<Proposal> proposals,
+                                                  const std::vector<std::vector<ProvenPair>>& pairs) {
+  std::vector<Proposal> kept;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    std::set<std::string> gets;
+    std::set<std::string> puts;
+    for (std::size_t other = 0; other < proposals.size(); ++other) {
+      if (other == i) continue;
+      for (const ProbeSpec& probe : proposals[other].family.probes) {
+        if (probe.role == Role::get || probe.role == Role::try_get) gets.insert(probe.function);
+        if (probe.role == Role::put) puts.insert(probe.function);
+      }
+    }
+    const bool inner = std::all_of(pairs[i].begin(), pairs[i].end(), [&](const ProvenPair& pair) {
+      return is_used_by(pair.names.get, gets) && is_used_by(pair.names.put, puts);
+    });
+    if (!inner) kept.push_back(proposals[i]);
+  }
+  return kept;
+}
+
+bool ModuleSearch::is_used_by(std::size_t candidate, const std::set<std::string>& functions) const {
+  const Candidate& used = candidates_[candidate];
+  if (used.symbol.exported || functions.empty()) return false;
+  std::set<std::string> users = holders_of_copies(module_, used.symbol.name);
+  if (!used.inlined) users.merge(callers_of(module_, used.symbol));
+  return !users.empty() && std::includes(functions.begin(), functions.end(), users.begin(), users.end());
 }
 
 Proposal ModuleSearch::propose(const std::vector<ProvenPair>& pairs) {
@@ -261,17 +330,44 @@ void ModuleSearch::add_conditional_gets(const ProvenPair& pair, Family& family) 
 void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
   ObjectSource result;
   result.from = ObjectSource::From::result;
+  add_constructors(pair, family);
+  const bool constructed = family.has_role(Role::init);           // then others that return one call those
+  const auto type_words = name_words(without_struct(pair.type));  // of dget(), the subject is "d"
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const auto words = name_words(candidates_[i].name);
-    const bool constructor = is_constructor(pair.names.subject, words);
-    if (constructor && may_return_new_object(walked(i))) {
-      const auto& known = signature(i);
-      const bool other_type = known && without_struct(known->result_pointee) != without_struct(pair.type);
-      if (candidates_[i].inlined && (!known || other_type)) continue;
-      if (!other_type || pair.type.empty()) add_probe(family, Role::init, candidates_[i].name, result);
-    } else if (is_initialiser(pair.names.subject, words) && sets_counter(walked(i), pair.counter)) {
+    const bool by_name = is_constructor(pair.names.subject, words) || is_constructor(type_words, words);
+    if (by_name ? is_birth_by_name(pair, i) : !constructed && is_birth_by_type(pair, i)) {
+      add_probe(family, Role::init, candidates_[i].name, result);
+    } else if (is_initialiser(pair.names.subject, words) && count_set(walked(i), pair.counter) == 1) {
       add_probe(family, Role::init, candidates_[i].name, argument_source(1));
     }
+  }
+}
+
+bool ModuleSearch::is_birth_by_name(const ProvenPair& pair, std::size_t candidate) {
+  if (!may_return_new_object(walked(candidate))) return false;
+  const auto& known = signature(candidate);
+  const bool other_type = known && without_struct(known->result_pointee) != without_struct(pair.type);
+  if (candidates_[candidate].inlined && (!known || other_type)) return false;
+  return !other_type || pair.type.empty();
+}
+
+/// file_open() makes a `struct file`, whatever the words of its name are.
+bool ModuleSearch::is_birth_by_type(const ProvenPair& pair, std::size_t candidate) {
+  if (pair.type.empty() || candidates_[candidate].inlined) return false;
+  const auto& known = signature(candidate);
+  return known && without_struct(known->result_pointee) == without_struct(pair.type) &&
+         returns_counted(walked(candidate), pair.counter);
+}
+
+/// Those of one class store the same count, but for the ones that copy.
+void ModuleSearch::add_constructors(const ProvenPair& pair, Family& family) {
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (!is_constructor_of(pair.type, candidates_[i].name)) continue;
+    const auto born = count_set(walked(i), pair.counter);
+    if (!born) continue;
+    family.born = *born;
+    add_probe(family, Role::init, candidates_[i].name, argument_source(1));
   }
 }
 

@@ -114,11 +114,33 @@ bool changes_counter(const WalkedFunction& function, unsigned argument, const Co
                      });
 }
 
-bool sets_counter(const WalkedFunction& function, const CounterEvidence& counter) {
-  return std::any_of(function.facts.stores.begin(), function.facts.stores.end(), [&](const ConstantStore& s) {
-    return s.value == 1 && function.values.root_argument(s.cell) == 1 &&
-           offset_in_object(function, s.cell) == counter.offset;
-  });
+std::optional<std::int64_t> count_set(const WalkedFunction& function, const CounterEvidence& counter) {
+  std::optional<std::int64_t> set;
+  for (const ConstantStore& store : function.facts.stores) {
+    const bool ours = function.values.root_argument(store.cell) == 1 && store.size >= counter.size &&
+                      offset_in_object(function, store.cell) == counter.offset;
+    if (ours) set = std::max(set.value_or(0), store.value);
+  }
+  return set;
+}
+
+bool returns_counted(const WalkedFunction& function, const CounterEvidence& counter) {
+  const auto counted = [&](const Value& result) {
+    return std::any_of(
+        function.facts.stores.begin(), function.facts.stores.end(), [&](const ConstantStore& store) {
+          return store.value == 1 && store.cell.exact && store.size >= counter.size &&
+                 store.cell.place == result.place && store.cell.offset - result.offset == counter.offset;
+        });
+  };
+  bool any = false;
+  for (const Value& result : function.facts.results) {
+    if (function.values.is_constant(result)) continue;
+    const bool fresh = result.known() && function.values.root_argument(result) == 0 &&
+                       function.values.path(result).size() == 1 && counted(result);
+    if (!fresh) return false;
+    any = true;
+  }
+  return any;
 }
 
 bool may_return_new_object(const WalkedFunction& function) {

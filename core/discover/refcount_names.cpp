@@ -235,6 +235,14 @@ bool is_creation(const std::string& word) {
 
 }  // namespace
 
+bool is_count_of_references(std::string_view member) {
+  static constexpr std::array<std::string_view, 3> kWords{"nref", "nrefs", "rc"};
+  const Words words = name_words(member);
+  return speaks_of_references(words) || std::any_of(words.begin(), words.end(), [](const std::string& word) {
+           return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+         });
+}
+
 std::vector<std::string> name_words(std::string_view name) { return texts(split_name(name)); }
 
 std::vector<NamePair> pair_names(const std::vector<std::string>& names) { return Pairing(names).pairs(); }

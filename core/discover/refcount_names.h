@@ -29,6 +29,10 @@ struct NamePair {
 /// "dbus_connection_ref" -> dbus connection ref; "ns::HTTPConn::AddRef" -> ns http conn add ref.
 std::vector<std::string> name_words(std::string_view name);
 
+/// True for the path of a member whose name says that it counts references: "kref.refcount". "users" may be
+/// those of a device that is switched off when there are none.
+bool is_count_of_references(std::string_view member);
+
 /// All pairs among the names (C names, or C++ names without parameters), in the order of the gets.
 std::vector<NamePair> pair_names(const std::vector<std::string>& names);
 

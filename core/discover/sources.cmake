@@ -1,4 +1,5 @@
 target_sources(refhist_core PRIVATE
+  discover/callers.cpp
   discover/discover.cpp
   discover/refcount_evidence.cpp
   discover/refcount_names.cpp)

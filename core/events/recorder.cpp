@@ -476,11 +476,15 @@ void Recorder::on_counter_change(const ProgramView& access, long tid, const Regi
   }
 }
 
+bool Recorder::is_live(FamilyId family, Address object) const {
+  const ObjectId id = history_.newest_at(family, object);
+  return id.valid() && history_.object(id).state == ObjectState::live;
+}
+
 // Of a birth and what comes right after it, compilers make one store, over memory that holds no count yet.
 bool Recorder::continues_count(const ProgramContext& around, FamilyId family, const Call& call,
                                std::int64_t delta) const {
-  const ObjectId id = history_.newest_at(family, call.object);
-  if (id.valid() && history_.object(id).state == ObjectState::live) return true;
+  if (is_live(family, call.object)) return true;
   return (delta == 1 || delta == -1) &&
          around.memory_fate(family, call.object) != MemoryFate::handed_out_again;
 }
@@ -494,6 +498,7 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
                                      tracked.family.counter);
   };
   const Address object = step.operand + instruction.within - tracked.counter->offset;
+  if (site.known_objects_only && !is_live(site.family, object)) return;
   Call call{step.site, object, step.sp, site.address + 1, count(step.before)};
   const std::int64_t after = instruction.opaque ? tracked.family.born : count(step.after);
   const std::int64_t delta = after - *call.before;

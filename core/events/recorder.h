@@ -158,6 +158,7 @@ class Recorder {
                        std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
   void change_count(const ProgramView& access, long tid, const Registers& registers, const CounterStep& step,
                     const Site& site, std::vector<Recorded>& recorded);
+  [[nodiscard]] bool is_live(FamilyId family, Address object) const;
   [[nodiscard]] bool continues_count(const ProgramContext& around, FamilyId family, const Call& call,
                                      std::int64_t delta) const;
   /// The ledger says what the counter did before the call.

@@ -14,26 +14,95 @@ namespace {
 
 constexpr std::uint8_t kStackPointer = 7;  // DWARF's number
 
-/// Distance from the object, what is added there, bytes.
-using Step = std::tuple<std::int64_t, std::int64_t, std::uint8_t>;
+/// Distance from the object, what is added or stored there, bytes.
+using Cell = std::tuple<std::int64_t, std::int64_t, std::uint8_t>;
 
-std::set<Step> steps_in(const InlinedCopy& copy, MemoryChanges& changes) {
-  std::set<Step> steps;
-  for (const FileRange& range : copy.ranges) {
-    for (const MemoryChange& change : changes.around(range)) {
-      const CounterInstruction& instruction = change.instruction;
-      const bool inside = instruction.address >= range.begin && instruction.address < range.end;
-      const std::int64_t delta =
-          change.exchanged_step.value_or(instruction.told_step.value_or(instruction.step()));
-      if (!inside || delta == 0 || change.zero_side != 0 ||
-          instruction.base == CounterInstruction::kNoRegister || instruction.base == kStackPointer)
-        continue;
-      for (const std::int64_t moved : {std::int64_t{0}, change.distance.value_or(0)})
-        steps.emplace(instruction.displacement + moved, delta, instruction.size);
+/// How many copies tell a fact. Copies that tell none have no vote: the compiler moves their store elsewhere,
+/// or lets several copies share one call.
+template <typename Fact>
+class Votes {
+ public:
+  void add(const std::set<Fact>& told) {
+    voters_ += told.empty() ? 0 : 1;
+    for (const Fact& fact : told) ++times_[fact];
+  }
+  [[nodiscard]] std::vector<Fact> majority() const {
+    std::vector<Fact> facts;
+    for (const auto& [fact, times] : times_) {
+      if (times * 2 > voters_) facts.push_back(fact);
+    }
+    return facts;
+  }
+
+ private:
+  std::size_t voters_ = 0;
+  std::map<Fact, std::size_t> times_;
+};
+
+/// Where the operand may lie, counted from the object: its register holds the object, or what the register
+/// was made from, or what the debug information says.
+std::set<std::int64_t> distances(const MemoryChange& change, const InlinedCopy& copy) {
+  const CounterInstruction& instruction = change.instruction;
+  std::set<std::int64_t> found{instruction.displacement,
+                               instruction.displacement + change.distance.value_or(0)};
+  if (copy.parameters.empty()) return found;
+  for (const ParameterValue& value : copy.parameters.front()) {
+    if (value.range.contains(instruction.address) && value.reg == std::optional<unsigned>(instruction.base))
+      found.insert(instruction.displacement - value.offset);
+  }
+  return found;
+}
+
+class CopyFacts {
+ public:
+  CopyFacts(const Module& module, const std::string& function) : module_(module), changes_(module) {
+    const auto signature = module.inlined_signature(function);
+    if (signature && !signature->parameters.empty()) type_ = signature->parameters.front().pointee;
+  }
+
+  void look_at(const InlinedCopy& copy) {
+    std::set<Cell> steps;
+    std::set<Cell> stores;
+    for (const FileRange& range : copy.ranges) {
+      for (const MemoryChange& change : changes_.around(range)) {
+        if (range.contains(change.instruction.address)) look_at(change, copy, steps, stores);
+      }
+    }
+    steps_.add(steps);
+    stores_.add(stores);
+  }
+  [[nodiscard]] std::vector<Cell> steps() const { return steps_.majority(); }
+  [[nodiscard]] std::vector<Cell> stores() const { return stores_.majority(); }
+
+ private:
+  void look_at(const MemoryChange& change, const InlinedCopy& copy, std::set<Cell>& steps,
+               std::set<Cell>& stores) const {
+    const CounterInstruction& instruction = change.instruction;
+    const std::int64_t delta =
+        change.exchanged_step.value_or(instruction.told_step.value_or(instruction.step()));
+    const bool sets = instruction.kind == CounterInstruction::Kind::store && !instruction.opaque &&
+                      instruction.source == CounterInstruction::kNoRegister &&
+                      (instruction.constant == 0 || instruction.constant == 1);
+    if (change.zero_side != 0 || (delta == 0 && !sets) || instruction.base == kStackPointer ||
+        instruction.base == CounterInstruction::kNoRegister)
+      return;
+    for (const std::int64_t distance : distances(change, copy)) {
+      if (!is_inside(distance)) continue;
+      if (delta != 0) steps.emplace(distance, delta, instruction.size);
+      if (sets) stores.emplace(distance, instruction.constant, instruction.size);
     }
   }
-  return steps;
-}
+  [[nodiscard]] bool is_inside(std::int64_t distance) const {
+    if (type_.empty() || distance == 0) return true;
+    return distance > 0 && !module_.member_at(type_, static_cast<std::uint64_t>(distance)).empty();
+  }
+
+  const Module& module_;
+  MemoryChanges changes_;
+  std::string type_;  // of the object; empty: not known
+  Votes<Cell> steps_;
+  Votes<Cell> stores_;
+};
 
 /// The name of what is called, through the procedure linkage table as well. Empty: not known.
 std::string_view callee(const Module& module, const FunctionIndex& index, Address target) {
@@ -74,24 +143,30 @@ std::set<std::string> frees_in(const InlinedCopy& copy, const Module& module, co
 
 WalkedFunction facts_of_copies(const Module& module, const FunctionIndex& index,
                                const std::string& function) {
-  const std::vector<InlinedCopy> copies = module.inlined_copies(function);
-  MemoryChanges changes(module);
-  std::map<Step, std::size_t> steps;
-  std::map<std::string, std::size_t> frees;
-  for (const InlinedCopy& copy : copies) {
-    for (const Step& step : steps_in(copy, changes)) ++steps[step];
-    for (const std::string& name : frees_in(copy, module, index)) ++frees[name];
+  CopyFacts facts(module, function);
+  Votes<std::string> frees;
+  for (const InlinedCopy& copy : module.inlined_copies(function)) {
+    facts.look_at(copy);
+    frees.add(frees_in(copy, module, index));
   }
   WalkedFunction walked;
-  for (const auto& [step, times] : steps) {
-    if (times * 2 <= copies.size()) continue;
+  for (const auto& [distance, delta, size] : facts.steps()) {
     CounterChange change;
     change.cell = walked.values.argument(1);
-    std::tie(change.cell.offset, change.delta, change.size) = step;
+    change.cell.offset = distance;
+    change.delta = delta;
+    change.size = size;
     walked.facts.changes.push_back(change);
   }
-  for (const auto& [name, times] : frees) {
-    if (times * 2 <= copies.size()) continue;
+  for (const auto& [distance, value, size] : facts.stores()) {
+    ConstantStore store;
+    store.cell = walked.values.argument(1);
+    store.cell.offset = distance;
+    store.value = value;
+    store.size = size;
+    walked.facts.stores.push_back(store);
+  }
+  for (const std::string& name : frees.majority()) {
     CallFact call;
     call.callee = name;
     call.first = walked.values.argument(1);

@@ -29,6 +29,7 @@ class InlinedSites {
   void add_inside(const ProbeSpec& probe, const FunctionSymbol& function);
   /// Each instruction once: a copy inside of another one shares its instructions.
   [[nodiscard]] std::vector<Site> take();
+  MemoryChanges& changes() { return changes_; }
 
  private:
   void add_copies_of(const ProbeSpec& probe, const std::string& function);

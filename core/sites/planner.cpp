@@ -14,6 +14,7 @@
 #include "sites/forwarded.h"
 #include "sites/indirect_functions.h"
 #include "sites/inlined_sites.h"
+#include "sites/nameless_copies.h"
 #include "sites/object_place.h"
 #include "sites/thunk.h"
 
@@ -207,7 +208,10 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
     sites.push_back(std::move(site));
   }
   for (const ProbeSpec& probe : family.probes) inlined.add_copies(probe);
-  for (Site& site : inlined.take()) sites.push_back(std::move(site));
+  std::vector<Site> copies = inlined.take();
+  std::vector<Site> nameless = nameless_copies(module, copies, inlined.changes());
+  std::move(copies.begin(), copies.end(), std::back_inserter(sites));
+  std::move(nameless.begin(), nameless.end(), std::back_inserter(sites));
   return sites;
 }
 

@@ -28,6 +28,7 @@ struct Site {
   std::string function;    ///< demangled, clone suffix kept
   CloneKind clone = CloneKind::whole;
   bool inlined = false;
+  bool known_objects_only = false;  ///< what it changes may be another type's counter
   bool armed = false;
   bool current = true;         ///< of the process that runs, or ran last
   bool in_agent = false;       ///< armed in the program, not by a breakpoint

@@ -9,6 +9,7 @@ target_sources(refhist_core PRIVATE
   sites/inlined_facts.cpp
   sites/inlined_sites.cpp
   sites/memory_changes.cpp
+  sites/nameless_copies.cpp
   sites/object_place.cpp
   sites/planner.cpp
   sites/site_table.cpp

@@ -23,13 +23,6 @@ std::optional<std::int64_t> fixed_adjustment(std::string_view mangled) {
   return negative ? -number : number;
 }
 
-/// What comes after the adjustments in a thunk's mangled name is the function's: "N6Socket6AddRefEv".
-bool is_function_of(std::string_view function, std::string_view thunk) {
-  constexpr std::string_view kMangled = "_Z";
-  if (!function.starts_with(kMangled) || function.starts_with("_ZT")) return false;
-  return thunk.ends_with(function.substr(kMangled.size()));
-}
-
 }  // namespace
 
 std::optional<Thunk> read_thunk(const Module& module, const FunctionSymbol& function) {
@@ -42,12 +35,21 @@ std::optional<Thunk> read_thunk(const Module& module, const FunctionSymbol& func
   const InstructionDecoder decoder;
   const CodeRange code{function.address, bytes};
   DecodedInstruction instruction;
+  // A body of its own may call the function as well, for another object.
   for (Address at = code.address; decoder.decode(code, at, instruction); at = instruction.next()) {
     const auto target = instruction.branch_target();
     const auto there = target && !code.contains(*target) ? module.function_at(*target) : std::nullopt;
-    if (there && there->address == *target && is_function_of(there->name, name)) thunk.goes_on = true;
+    thunk.goes_on = there && there->address == *target && is_thunk_of(name, there->name);
+    if (target || !instruction.falls_through()) break;
   }
   return thunk;
+}
+
+// What comes after the adjustments in a thunk's mangled name is the function's: "N6Socket6AddRefEv".
+bool is_thunk_of(std::string_view thunk, std::string_view function) {
+  constexpr std::string_view kMangled = "_Z";
+  if (!function.starts_with(kMangled) || function.starts_with("_ZT")) return false;
+  return thunk.ends_with(function.substr(kMangled.size()));
 }
 
 }  // namespace refhist

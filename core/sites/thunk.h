@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "symbols/module.h"
 
@@ -19,5 +20,8 @@ struct Thunk {
 
 /// Nothing when the function is no thunk.
 std::optional<Thunk> read_thunk(const Module& module, const FunctionSymbol& function);
+
+/// By their mangled names.
+bool is_thunk_of(std::string_view thunk, std::string_view function);
 
 }  // namespace refhist

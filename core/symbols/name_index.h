@@ -13,7 +13,7 @@
 namespace refhist {
 
 inline constexpr std::uint32_t kNameIndexKind = 1;
-inline constexpr std::uint32_t kNameIndexVersion = 1;
+inline constexpr std::uint32_t kNameIndexVersion = 2;
 
 /// A name and what goes by it.
 struct NameRow {

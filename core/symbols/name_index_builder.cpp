@@ -128,8 +128,9 @@ void NameIndexBuilder::add_function(const Dwarf_Die& die, std::string_view prefi
   const DieRef ref = refs_.ref(die);
   if (!linkage.empty() && linkage != name) add_function_name(linkage, linkage, ref);
   if (name.empty()) return;
-  add_function_name(name, linkage, ref);
+  // One of an anonymous namespace has no linkage name: its plain name alone would be that of any other.
   const std::string around = scope_around(die, prefix);
+  if (around.empty() || !linkage.empty()) add_function_name(name, linkage, ref);
   if (!around.empty()) add_function_name(around + std::string(name), linkage, ref);
 }
 

@@ -1,5 +1,7 @@
 #include "x86/machine_state.h"
 
+#include <algorithm>
+
 namespace refhist {
 
 MachineState::MachineState(ValueTable& values) : values_(&values) {
@@ -67,6 +69,12 @@ Value MachineState::load(const Value& address) {
 
 void MachineState::store_to_stack(const Value& address, const Value& value) {
   if (address.exact) slots_[address.offset] = value;
+}
+
+bool MachineState::holds(const PlaceId& place) const {
+  const auto is_it = [&](const Value& value) { return value.known() && value.place == place; };
+  return std::any_of(registers_.begin(), registers_.end(), is_it) ||
+         std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) { return is_it(slot.second); });
 }
 
 void MachineState::push(const Value& value) {

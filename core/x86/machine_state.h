@@ -29,6 +29,9 @@ class MachineState {
   Value load(const Value& address);
   void store_to_stack(const Value& address, const Value& value);
 
+  /// A register or stack slot has what is reached from there, at any offset.
+  [[nodiscard]] bool holds(const PlaceId& place) const;
+
   void push(const Value& value);
   Value pop();
   /// A call has returned: what the callee may have changed is unknown.

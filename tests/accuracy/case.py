@@ -52,6 +52,8 @@ class Case:
     def tracking(self):
         if self.known["track"] == "own":
             return ["--probes", os.path.splitext(self.source)[0] + ".toml"]
+        if self.known["track"] == "auto":
+            return []
         return [word for family in self.known["track"].split() for word in ("--track", family)]
 
     def compile(self, folder, wrong, options=None):

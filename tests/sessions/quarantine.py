@@ -39,6 +39,12 @@ def test_a_use_behind_the_own_put(d):
     contains(first["why"], "gave its reference back", "why")
 
 
+def test_a_put_of_what_was_handed_on(d):
+    found = expect_use(d, "queued", "used after its memory was freed, 4 bytes into it", "color_of")
+    first = found["suspects"][0]
+    equal((first["what"], first["function"]), ("extra put", "enqueue"), "first suspect")
+
+
 def test_memory_that_goes_twice(d):
     expect_use(d, "free", "freed again after its memory was freed", "main")
 

@@ -16,6 +16,7 @@ struct Unknown {
 
 struct Stream : Unknown {
   virtual int read() = 0;
+  virtual Stream *query(int which) = 0;
 };
 
 struct Named {
@@ -33,6 +34,12 @@ class Socket final : public Named, public Stream {
     return left;
   }
   int read() override { return static_cast<int>(m_refs); }
+  // Inlined here, and in the thunk's copy of this.
+  Stream *query(int which) override {
+    if (which < 0) return nullptr;
+    AddRef();
+    return this;
+  }
 
  private:
   std::atomic<unsigned> m_refs{1};
@@ -46,6 +53,12 @@ APART Socket *open_socket() { return new Socket; }
 APART void take(Stream *stream) {
   ++gets;
   stream->AddRef();
+}
+
+APART Stream *ask(Stream *stream, int which) {
+  Stream *answer = stream->query(which);
+  if (answer != nullptr) ++gets;
+  return answer;
 }
 
 APART void give(Stream *stream) {
@@ -64,6 +77,7 @@ int main() {
   take(subject);
   take_directly(socket);
   take(subject);
+  if (ask(subject, -1) == nullptr && ask(subject, 1) != nullptr) give(subject);
   give(subject);
   std::printf("gets %d\nputs %d\n", gets, puts_made);
   std::fflush(stdout);

@@ -75,6 +75,33 @@ APART static int sum_pages(int wrong) {
   return sum;
 }
 
+// Each turn of the loop gets its page in one of three ways.
+static struct page *latest;
+static inline struct page *pick_page(int number) {
+  if (latest != NULL && latest->number == number) return page_get(latest);
+  struct page *p = page_find(number);
+  return p != NULL ? p : page_new(number);
+}
+APART static int count_pages(int wrong) {
+  int sum = 0;
+  for (int i = 0; i < 3 * MOST; ++i) {
+    struct page *p = pick_page(i / 2);
+    if (p->number == 7) {
+      ++written;
+      page_put(p);
+      continue;
+    }
+    if (p->number > 9 && wrong && p->number < 12) {
+      ++refused; /* lost: picked */
+      continue;  /* lost: picked */
+    }
+    sum += p->number;
+    if (p->number < MOST) latest = pages[p->number];
+    page_put(p);
+  }
+  return sum;
+}
+
 static inline int release_page(struct page *p, int wrong) {
   if (p->dirty) ++written;
   if (wrong && p->number == 6) {
@@ -122,6 +149,7 @@ int main(int argc, char **argv) {
     keep_or_put(page_get(pages[i]));
   }
   written += sum_pages(strcmp(way, "loop") == 0);
+  written += count_pages(strcmp(way, "picked") == 0);
   for (int i = 0; i < MOST; ++i) {
     const int forget = strcmp(way, "kept") == 0 && i == 8; /* lost: kept */
     if (kept[i] != NULL && !forget) page_put(kept[i]);     /* lost: kept */

@@ -50,6 +50,16 @@ def test_the_next_one_of_a_loop(d):
     named(d, "loop")
 
 
+def test_a_loop_that_gets_them_in_several_ways(d):
+    d.track(PAGE)
+    d.refhist("break-on-leak")
+    d.run("picked")
+    d.expect_stop()
+    for leak in leaks(d)["leaks"]:
+        first = leak["suspects"][0]
+        check("lost: picked" in line_of(first), f"the first is at: {line_of(first)} ({first['why']})")
+
+
 def test_an_inlined_function(d):
     named(d, "inlined")
 

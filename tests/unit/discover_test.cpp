@@ -312,6 +312,49 @@ TEST_CASE("functions without code of their own are found by their inlined copies
   }
 }
 
+namespace {
+
+std::vector<Proposal> discovered(const char* source, const char* flags) {
+  DiscoverOptions options;
+  options.copies = facts_of_copies;
+  return discover({Module::open(test::build_fixture(source, flags))}, options);
+}
+
+}  // namespace
+
+TEST_CASE("types tell what is counted, and where objects are made") {
+  for (const char* flags : {"-g -O0", "-g -O2", "-g -O3"}) {
+    CAPTURE(flags);
+    const auto proposals = discovered("../../data/discover_types.c", flags);
+    REQUIRE(proposals.size() == 2);  // kref is what flow counts with, and gate counts no references
+    const Family& flow = family_named(proposals, "flow");
+    CHECK(flow.counter.offset == 12);
+    CHECK(functions(flow, Role::get) == std::vector<std::string>{"flow_get"});
+    CHECK(functions(flow, Role::put) == std::vector<std::string>{"flow_put"});
+    CHECK(functions(flow, Role::init) == std::vector<std::string>{"classify"});
+    const Family& neigh = family_named(proposals, "neigh");
+    CHECK(neigh.counter.offset == 12);
+    CHECK(functions(neigh, Role::get) == std::vector<std::string>{"neigh_hold"});
+    CHECK(functions(neigh, Role::put) == std::vector<std::string>{"neigh_release"});
+    CHECK(functions(neigh, Role::init) == std::vector<std::string>{"neigh_alloc"});
+  }
+}
+
+TEST_CASE("constructors make objects, and thunks are no family of their own") {
+  for (const char* flags : {"-g -O0", "-g -O2", "-g -O3"}) {
+    CAPTURE(flags);
+    const auto proposals = discovered("../../data/discover_classes.cpp", flags);
+    REQUIRE(proposals.size() == 2);
+    const Family& counted = family_named(proposals, "Counted");
+    CHECK(counted.born == 0);
+    CHECK(functions(counted, Role::init) == std::vector<std::string>{"Counted::Counted"});
+    const Family& filter = family_named(proposals, "(anonymous namespace)::Filter");
+    CHECK(filter.born == 1);
+    CHECK(functions(filter, Role::get) == std::vector<std::string>{"(anonymous namespace)::Filter::AddRef"});
+    CHECK(functions(filter, Role::init) == std::vector<std::string>{"(anonymous namespace)::Filter::Filter"});
+  }
+}
+
 TEST_CASE("a proposal is ready to paste") {
   const auto module = Module::open(test::build_fixture("../../data/discover_program.c", "-g -O2"));
   std::vector<Family> families;
