@@ -66,7 +66,7 @@ class ModuleSearch {
   [[nodiscard]] bool is_used_by(std::size_t candidate, const std::set<std::string>& functions) const;
   void add_births(const ProvenPair& pair, Family& family);
   bool is_birth_by_name(const ProvenPair& pair, std::size_t candidate);
-  bool is_birth_by_type(const ProvenPair& pair, std::size_t candidate);
+  void add_births_by_type(const ProvenPair& pair, Family& family);
   void add_constructors(const ProvenPair& pair, Family& family);
   void add_conditional_gets(const ProvenPair& pair, Family& family);
   static void add_probe(Family& family, Role role, const std::string& function, const ObjectSource& object);
@@ -336,12 +336,13 @@ void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const auto words = name_words(candidates_[i].name);
     const bool by_name = is_constructor(pair.names.subject, words) || is_constructor(type_words, words);
-    if (by_name ? is_birth_by_name(pair, i) : !constructed && is_birth_by_type(pair, i)) {
+    if (by_name && is_birth_by_name(pair, i)) {
       add_probe(family, Role::init, candidates_[i].name, result);
     } else if (is_initialiser(pair.names.subject, words) && count_set(walked(i), pair.counter) == 1) {
       add_probe(family, Role::init, candidates_[i].name, argument_source(1));
     }
   }
+  if (!constructed && !pair.type.empty()) add_births_by_type(pair, family);
 }
 
 bool ModuleSearch::is_birth_by_name(const ProvenPair& pair, std::size_t candidate) {
@@ -352,12 +353,21 @@ bool ModuleSearch::is_birth_by_name(const ProvenPair& pair, std::size_t candidat
   return !other_type || pair.type.empty();
 }
 
-/// file_open() makes a `struct file`, whatever the words of its name are.
-bool ModuleSearch::is_birth_by_type(const ProvenPair& pair, std::size_t candidate) {
-  if (pair.type.empty() || candidates_[candidate].inlined) return false;
-  const auto& known = signature(candidate);
-  return known && without_struct(known->result_pointee) == without_struct(pair.type) &&
-         returns_counted(walked(candidate), pair.counter);
+/// file_open() makes a `struct file`, whatever the words of its name are. Others that return one may have
+/// called it: those only where nobody is known to make them.
+void ModuleSearch::add_births_by_type(const ProvenPair& pair, Family& family) {
+  ObjectSource result;
+  result.from = ObjectSource::From::result;
+  std::vector<std::size_t> deeper;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (candidates_[i].inlined || !signature(i)) continue;
+    if (without_struct(signature(i)->result_pointee) != without_struct(pair.type)) continue;
+    const auto depth = depth_of_birth(walked(i), pair.counter);
+    if (depth && *depth != 0) deeper.push_back(i);
+    if (depth && *depth == 0) add_probe(family, Role::init, candidates_[i].name, result);
+  }
+  if (family.has_role(Role::init)) return;
+  for (const std::size_t i : deeper) add_probe(family, Role::init, candidates_[i].name, result);
 }
 
 /// Those of one class store the same count, but for the ones that copy.

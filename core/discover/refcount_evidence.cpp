@@ -124,23 +124,23 @@ std::optional<std::int64_t> count_set(const WalkedFunction& function, const Coun
   return set;
 }
 
-bool returns_counted(const WalkedFunction& function, const CounterEvidence& counter) {
-  const auto counted = [&](const Value& result) {
-    return std::any_of(
-        function.facts.stores.begin(), function.facts.stores.end(), [&](const ConstantStore& store) {
-          return store.value == 1 && store.cell.exact && store.size >= counter.size &&
-                 store.cell.place == result.place && store.cell.offset - result.offset == counter.offset;
-        });
-  };
-  bool any = false;
+std::optional<unsigned> depth_of_birth(const WalkedFunction& function, const CounterEvidence& counter) {
+  std::optional<unsigned> deepest;
   for (const Value& result : function.facts.results) {
     if (function.values.is_constant(result)) continue;
     const bool fresh = result.known() && function.values.root_argument(result) == 0 &&
-                       function.values.path(result).size() == 1 && counted(result);
-    if (!fresh) return false;
-    any = true;
+                       function.values.path(result).size() == 1;
+    std::optional<unsigned> depth;
+    for (const ConstantStore& store : function.facts.stores) {
+      const bool counts = store.value == 1 && store.cell.exact && store.size >= counter.size &&
+                          store.cell.place == result.place &&
+                          store.cell.offset - result.offset == counter.offset;
+      if (counts) depth = std::min(depth.value_or(store.depth), store.depth);
+    }
+    if (!fresh || !depth) return std::nullopt;
+    deepest = std::max(deepest.value_or(0), *depth);
   }
-  return any;
+  return deepest;
 }
 
 bool may_return_new_object(const WalkedFunction& function) {

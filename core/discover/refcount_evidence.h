@@ -37,9 +37,9 @@ std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const Wal
 bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter);
 /// 1 or 0 where the function stores that at the counter of its argument 1: an initialiser.
 std::optional<std::int64_t> count_set(const WalkedFunction& function, const CounterEvidence& counter);
-/// True when all that the function returns is new: it stores 1 at the counter of it. NULL may be returned,
-/// too.
-bool returns_counted(const WalkedFunction& function, const CounterEvidence& counter);
+/// When all that the function returns is new, because 1 is stored at the counter of it: how deep in the
+/// functions that it calls, 0 for itself. NULL may be returned, too.
+std::optional<unsigned> depth_of_birth(const WalkedFunction& function, const CounterEvidence& counter);
 /// False when all that the function returns is its arguments and constants.
 bool may_return_new_object(const WalkedFunction& function);
 

@@ -28,6 +28,7 @@ struct ConstantStore {
   Value cell;
   std::int64_t value = 0;
   std::uint8_t size = 4;
+  unsigned depth = 0;  ///< as of a CounterChange
 };
 
 struct FunctionFacts {

@@ -27,7 +27,7 @@ void InstructionEffects::store(const Value& address, const Value& value, unsigne
   } else if (values_.is_content_of(value, address)) {
     changed(address, as_signed(value.offset, bytes), bytes);
   } else if (values_.is_constant(value) && (value.offset == 0 || value.offset == 1)) {
-    facts_.stores.push_back({address, value.offset, static_cast<std::uint8_t>(bytes)});
+    facts_.stores.push_back({address, value.offset, static_cast<std::uint8_t>(bytes), depth_});
   }
 }
 

@@ -55,7 +55,7 @@ def test_a_loop_that_gets_them_in_several_ways(d):
     d.refhist("break-on-leak")
     d.run("picked")
     d.expect_stop()
-    for leak in leaks(d)["leaks"]:
+    for leak in leaks(d):
         first = leak["suspects"][0]
         check("lost: picked" in line_of(first), f"the first is at: {line_of(first)} ({first['why']})")
 
