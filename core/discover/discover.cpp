@@ -62,6 +62,7 @@ class ModuleSearch {
   Proposal propose(const std::vector<ProvenPair>& pairs);
   std::vector<Proposal> without_inner(std::vector<Proposal> proposals,
                                       const std::vector<std::vector<ProvenPair>>& pairs);
+  [[nodiscard]] bool has_inside(const CounterSpec& outer, const CounterSpec& inner) const;
   /// By those alone, as far as can be seen.
   [[nodiscard]] bool is_used_by(std::size_t candidate, const std::set<std::string>& functions) const;
   void add_births(const ProvenPair& pair, Family& family);
@@ -239,9 +240,9 @@ std::vector<Proposal> ModuleSearch::without_inner(std::vector<Proposal> proposal
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     std::set<std::string> gets;
     std::set<std::string> puts;
-    for (std::size_t other = 0; other < proposals.size(); ++other) {
-      if (other == i) continue;
-      for (const ProbeSpec& probe : proposals[other].family.probes) {
+    for (const Proposal& other : proposals) {
+      if (!has_inside(other.family.counter, proposals[i].family.counter)) continue;
+      for (const ProbeSpec& probe : other.family.probes) {
         if (probe.role == Role::get || probe.role == Role::try_get) gets.insert(probe.function);
         if (probe.role == Role::put) puts.insert(probe.function);
       }
@@ -252,6 +253,13 @@ std::vector<Proposal> ModuleSearch::without_inner(std::vector<Proposal> proposal
     if (!inner) kept.push_back(proposals[i]);
   }
   return kept;
+}
+
+/// By their members: conn's "kref.refcount" is kref's "refcount".
+bool ModuleSearch::has_inside(const CounterSpec& outer, const CounterSpec& inner) const {
+  if (outer.type.empty() || inner.type.empty() || outer.type == inner.type) return false;
+  const std::string path = module_.member_at(inner.type, inner.offset.value_or(0));
+  return !path.empty() && module_.member_at(outer.type, outer.offset.value_or(0)).ends_with("." + path);
 }
 
 bool ModuleSearch::is_used_by(std::size_t candidate, const std::set<std::string>& functions) const {

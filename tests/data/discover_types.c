@@ -69,6 +69,46 @@ APART struct neigh *neigh_alloc(void) {
   return neigh;
 }
 
+/* ---- two objects: what one takes, only the functions of the other take */
+
+struct page {
+  int number;
+  int refs;
+};
+APART struct page *page_new(int number) {
+  struct page *page = malloc(sizeof *page);
+  if (page == NULL) abort();
+  page->number = number;
+  page->refs = 1;
+  return page;
+}
+APART void page_ref(struct page *page) { page->refs++; }
+APART void page_unref(struct page *page) {
+  if (--page->refs == 0) free(page);
+}
+
+struct view {
+  struct page *page;
+  long scale;
+  int refs;
+};
+APART struct view *view_new(struct page *page) {
+  struct view *view = malloc(sizeof *view);
+  if (view == NULL) abort();
+  view->page = page;
+  view->refs = 1;
+  return view;
+}
+APART struct view *view_ref(struct view *view) {
+  view->refs++;
+  page_ref(view->page);
+  return view;
+}
+APART void view_unref(struct view *view) {
+  page_unref(view->page);
+  if (--view->refs == 0) free(view);
+}
+
 /* ---- counts something else */
 
 struct gate {
@@ -118,5 +158,8 @@ int main(void) {
     flow_put(flows[i]);
     neigh_release(neighs[i]);
   }
+  struct view *view = view_ref(view_new(page_new(1)));
+  view_unref(view);
+  view_unref(view);
   return sum & 1;
 }

@@ -326,7 +326,9 @@ TEST_CASE("types tell what is counted, and where objects are made") {
   for (const char* flags : {"-g -O0", "-g -O2", "-g -O3"}) {
     CAPTURE(flags);
     const auto proposals = discovered("../../data/discover_types.c", flags);
-    REQUIRE(proposals.size() == 2);  // kref is what flow counts with, and gate counts no references
+    REQUIRE(proposals.size() == 4);  // kref is what flow counts with, and gate counts no references
+    CHECK(family_named(proposals, "page").counter.offset == 4);
+    CHECK(family_named(proposals, "view").counter.offset == 16);
     const Family& flow = family_named(proposals, "flow");
     CHECK(flow.counter.offset == 12);
     CHECK(functions(flow, Role::get) == std::vector<std::string>{"flow_get"});
