@@ -77,9 +77,12 @@ APART static int sum_pages(int wrong) {
 
 // Each turn of the loop gets its page in one of three ways.
 static struct page *latest;
-APART static struct page *page_again(void) { return page_get(latest); }
+APART static struct page *page_again(int number) {
+  written += number;
+  return page_get(latest);
+}
 static inline struct page *pick_page(int number) {
-  if (latest != NULL && latest->number == number) return page_again();
+  if (latest != NULL && latest->number == number) return page_again(number);
   struct page *p = page_find(number);
   return p != NULL ? p : page_new(number);
 }
