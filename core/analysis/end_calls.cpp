@@ -11,10 +11,6 @@ std::optional<FunctionSymbol> function_of(const LoadedModule* module, const Site
   return module == nullptr ? std::nullopt : module->module->code().function_at(site.file_address);
 }
 
-FileRange whole(const FunctionSymbol& function) {
-  return {function.address, function.address + function.size};
-}
-
 }  // namespace
 
 bool EndCalls::give_back(FamilyId ending, FamilyId given) {
@@ -53,7 +49,7 @@ std::set<FamilyId> EndCalls::reached_from(FamilyId ending) {
     if (site.family != ending || site.role != Role::put || !function) continue;
     own.insert(&module->module->code());
     // Around an inlined copy other things are done.
-    add_called({&module->module->code(), *function}, site.inlined ? site.copy : whole(*function), level);
+    add_called({&module->module->code(), *function}, site.inlined ? site.copy : function->range(), level);
   }
   std::set<FamilyId> families;
   std::set<Place> seen;
@@ -63,7 +59,7 @@ std::set<FamilyId> EndCalls::reached_from(FamilyId ending) {
       if (!seen.insert({at.module, at.symbol.address}).second) continue;
       if (const auto puts = puts_.find({at.module, at.symbol.address}); puts != puts_.end())
         families.insert(puts->second.begin(), puts->second.end());
-      if (own.contains(at.module)) add_called(at, whole(at.symbol), next);
+      if (own.contains(at.module)) add_called(at, at.symbol.range(), next);
     }
     level = std::move(next);
   }

@@ -31,8 +31,7 @@ std::uint64_t number_of(const std::string& file, const std::vector<LineRow>& row
 unsigned StatementLines::newest_before(Address at, const FunctionSymbol& function, const NamedFrame& frame,
                                        const Module& module) {
   constexpr unsigned kFarthest = 60;  // lines
-  const std::vector<LineRow> rows =
-      module.line_rows({function.address, function.address + function.size}, at);
+  const std::vector<LineRow> rows = module.line_rows(function.range(), at);
   const std::uint64_t file = number_of(frame.file, rows, module);
   unsigned found = 0;
   for (const LineRow& row : rows) {

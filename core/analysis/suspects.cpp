@@ -223,8 +223,8 @@ Suspects::Twice Suspects::twice(const LostReference& lost) {
   if (!lost.id.valid() || lost.taken.role == Role::init) return Twice::no;
   Twice found = Twice::no;
   const auto compare = [&](const Event& event) {
-    if (found == Twice::by_two_calls || !same_call(event, lost.taken)) return;
-    found = same_instruction(event, lost.taken) ? Twice::by_one_call : Twice::by_two_calls;
+    const Twice both = found == Twice::by_two_calls ? Twice::no : alike(event, lost.taken);
+    if (both != Twice::no) found = both;
   };
   std::optional<Event> before;  // of the object's events, beside it
   bool next = false;
@@ -238,22 +238,18 @@ Suspects::Twice Suspects::twice(const LostReference& lost) {
   return found;
 }
 
-bool Suspects::same_instruction(const Event& event, const Event& taken) {
-  const std::vector<NamedFrame> a = owners_.outwards(event);
-  const std::vector<NamedFrame> b = owners_.outwards(taken);
-  return !a.empty() && !b.empty() && a.front().pc == b.front().pc;
-}
-
 // By the same call of the same function, in the same way.
-bool Suspects::same_call(const Event& event, const Event& taken) {
-  if (!acquires(event) || event.role != taken.role || event.thread != taken.thread) return false;
+Suspects::Twice Suspects::alike(const Event& event, const Event& taken) {
+  if (!acquires(event) || event.role != taken.role || event.thread != taken.thread) return Twice::no;
   const std::vector<NamedFrame> a = owners_.outwards(event);
   const std::vector<NamedFrame> b = owners_.outwards(taken);
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](const NamedFrame& one, const NamedFrame& other) {
-                      const bool own = &one == &a.front();
-                      return one.function == other.function && (own || one.inlined || one.pc == other.pc);
-                    });
+  const bool alike =
+      std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const NamedFrame& one, const NamedFrame& other) {
+        const bool own = &one == &a.front();
+        return one.function == other.function && (own || one.inlined || one.pc == other.pc);
+      });
+  if (!alike) return Twice::no;
+  return !a.empty() && a.front().pc == b.front().pc ? Twice::by_one_call : Twice::by_two_calls;
 }
 
 // The function at this depth, as one that has the reference.
@@ -562,21 +558,21 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
   std::vector<Suspect> suspects;
   const auto late = late_use(history_, namer_, id);
   const auto left = event_pairs_.unpaired(id);
-  if (late && late->is_get) {
-    if (left && left->given_back.empty())
-      add(suspects,
-          {{late->use, "late get", "candidate",
-            fmt::format("{} takes a reference here, and its call on line {} had given the last one back",
-                        short_name(late->use.function), late->put.line)}});
+  if (late && late->is_get && left && left->given_back.empty()) {
+    add(suspects,
+        {{late->use, "late get", "candidate",
+          fmt::format("{} takes a reference here, and its call on line {} had given the last one back",
+                      short_name(late->use.function), late->put.line)}});
   }
   const auto add_put = [&](EventId put) {
     const Event event = history_.event(put);
     add_extra_put(event, owners_.of(event).place, suspects);
   };
   // Where another put has no reference, the object ended too early, and whoever used it then had a right to.
-  const bool other_put = left && std::any_of(left->given_back.begin(), left->given_back.end(),
-                                             [&](EventId put) { return !late || put != late->given_back; });
-  if (late && !late->is_get && !other_put && owned_reference(*late)) {
+  const auto is_other = [&](EventId put) { return put != late->given_back; };
+  if (late && !late->is_get &&
+      (!left || std::none_of(left->given_back.begin(), left->given_back.end(), is_other)) &&
+      owned_reference(*late)) {
     add(suspects, {{late->use, "late use", "candidate",
                     fmt::format("{} gave its reference back on line {}, and uses the object afterwards",
                                 short_name(late->use.function), late->put.line)}});

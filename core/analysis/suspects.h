@@ -116,8 +116,7 @@ class Suspects {
   std::optional<std::size_t> handed_to(const LostReference& lost);
   enum class Twice { no, by_two_calls, by_one_call };
   [[nodiscard]] Twice twice(const LostReference& lost);
-  [[nodiscard]] bool same_instruction(const Event& event, const Event& taken);
-  [[nodiscard]] bool same_call(const Event& event, const Event& taken);
+  [[nodiscard]] Twice alike(const Event& event, const Event& taken);
   /// Of functions that have it first, and should hand it on to the one at `depth`.
   void add_dropped(const LostReference& lost, std::size_t from, std::size_t to,
                    std::vector<Suspect>& suspects);

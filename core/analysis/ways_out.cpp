@@ -40,9 +40,9 @@ std::vector<WaysOut::Here> WaysOut::copies_of(const NamedFrame& frame) const {
   std::vector<Here> all;
   const auto function = module.function_at(in_file(frame, *loaded) - 1);
   if (!frame.inlined && function && function->size != 0) {
-    Here whole{loaded, {{function->address, function->address + function->size}}, function->address, false};
+    Here whole{loaded, {function->range()}, function->address, false};
     for (const FunctionSymbol& cold : module.functions_named(function->name + ".cold"))
-      whole.ranges.push_back({cold.address, cold.address + cold.size});
+      whole.ranges.push_back(cold.range());
     all.push_back(std::move(whole));
   }
   for (const InlinedCopy& copy : module.inlined_copies(plain_name(frame.function)))

@@ -13,11 +13,11 @@ constexpr std::uint8_t kCall = 0xe8;
 constexpr std::uint8_t kJump = 0xe9;  // the end of a function that calls another one last
 constexpr std::size_t kLength = 5;
 
+}  // namespace
+
 std::string probe_name(const std::string& symbol) {
   return symbol.starts_with("_Z") ? function_part(demangle(symbol)) : symbol;
 }
-
-}  // namespace
 
 std::set<std::string> callers_of(const Module& module, const FunctionSymbol& function) {
   std::set<std::string> callers;

@@ -27,7 +27,7 @@ namespace {
 
 struct Candidate {
   FunctionSymbol symbol;
-  std::string name;      ///< as a probe writes it: the C name, or the C++ name without parameters
+  std::string name;      ///< probe_name()'s
   bool inlined = false;  ///< everywhere: the symbol is a name only
 };
 
@@ -62,7 +62,7 @@ class ModuleSearch {
   Proposal propose(const std::vector<ProvenPair>& pairs);
   std::vector<Proposal> without_inner(std::vector<Proposal> proposals,
                                       const std::vector<std::vector<ProvenPair>>& pairs);
-  [[nodiscard]] bool has_inside(const CounterSpec& outer, const CounterSpec& inner) const;
+  [[nodiscard]] std::string member_of(const CounterSpec& counter) const;
   /// By those alone, as far as can be seen.
   [[nodiscard]] bool is_used_by(std::size_t candidate, const std::set<std::string>& functions) const;
   void add_births(const ProvenPair& pair, Family& family);
@@ -88,6 +88,12 @@ ObjectSource argument_source(unsigned number) {
   return source;
 }
 
+ObjectSource result_source() {
+  ObjectSource source;
+  source.from = ObjectSource::From::result;
+  return source;
+}
+
 /// "libjson-c.so.5.2.0" -> "libjson-c.so*", so that the family outlives the next version.
 std::string module_glob(const std::string& path) {
   const std::string name = file_name(path);
@@ -103,10 +109,9 @@ std::string without_struct(std::string_view type) {
 }
 
 /// "net::Conn::Conn" of the type net::Conn, "Ref<Page>::Ref" of Ref<Page>.
-bool is_constructor_of(std::string_view type, std::string_view function) {
-  const std::string class_name = without_struct(type);
+bool is_constructor_of(std::string_view class_name, std::string_view function) {
   if (class_name.empty() || !function.starts_with(class_name)) return false;
-  std::string_view plain = std::string_view(class_name).substr(0, class_name.find('<'));
+  std::string_view plain = class_name.substr(0, class_name.find('<'));
   const std::size_t scope = plain.rfind("::");
   if (scope != std::string_view::npos) plain.remove_prefix(scope + 2);
   const std::string_view rest = function.substr(class_name.size());
@@ -117,8 +122,7 @@ void ModuleSearch::collect_candidates() {
   for (const FunctionSymbol& symbol : module_.functions()) {
     const bool thunk = symbol.name.starts_with("_ZT");
     if (clone_kind(symbol.name) != CloneKind::whole || symbol.ifunc || thunk) continue;
-    const bool mangled = symbol.name.starts_with("_Z");
-    candidates_.push_back({symbol, mangled ? function_part(demangle(symbol.name)) : symbol.name});
+    candidates_.push_back({symbol, probe_name(symbol.name)});
   }
 }
 
@@ -129,8 +133,7 @@ void ModuleSearch::collect_inlined() {
     if (own_code.contains(name)) continue;
     FunctionSymbol symbol;
     symbol.name = name;
-    const bool mangled = name.starts_with("_Z");
-    candidates_.push_back({symbol, mangled ? function_part(demangle(name)) : name, true});
+    candidates_.push_back({symbol, probe_name(name), true});
   }
 }
 
@@ -233,16 +236,20 @@ std::vector<Proposal> ModuleSearch::proposals() {
   return without_inner(std::move(result), proven);
 }
 
-/// kref_get that is called by conn_get alone counts the same references: each would be told twice.
+/// kref_get that is called by conn_get alone counts the same references: each would be told twice. By their
+/// members, conn's "kref.refcount" is kref's "refcount".
 std::vector<Proposal> ModuleSearch::without_inner(std::vector<Proposal> proposals,
                                                   const std::vector<std::vector<ProvenPair>>& pairs) {
+  std::vector<std::string> members;
+  for (const Proposal& proposal : proposals) members.push_back(member_of(proposal.family.counter));
   std::vector<Proposal> kept;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     std::set<std::string> gets;
     std::set<std::string> puts;
-    for (const Proposal& other : proposals) {
-      if (!has_inside(other.family.counter, proposals[i].family.counter)) continue;
-      for (const ProbeSpec& probe : other.family.probes) {
+    for (std::size_t outer = 0; outer < proposals.size(); ++outer) {
+      const bool same_type = proposals[outer].family.counter.type == proposals[i].family.counter.type;
+      if (same_type || members[i].empty() || !members[outer].ends_with("." + members[i])) continue;
+      for (const ProbeSpec& probe : proposals[outer].family.probes) {
         if (probe.role == Role::get || probe.role == Role::try_get) gets.insert(probe.function);
         if (probe.role == Role::put) puts.insert(probe.function);
       }
@@ -255,11 +262,8 @@ std::vector<Proposal> ModuleSearch::without_inner(std::vector<Proposal> proposal
   return kept;
 }
 
-/// By their members: conn's "kref.refcount" is kref's "refcount".
-bool ModuleSearch::has_inside(const CounterSpec& outer, const CounterSpec& inner) const {
-  if (outer.type.empty() || inner.type.empty() || outer.type == inner.type) return false;
-  const std::string path = module_.member_at(inner.type, inner.offset.value_or(0));
-  return !path.empty() && module_.member_at(outer.type, outer.offset.value_or(0)).ends_with("." + path);
+std::string ModuleSearch::member_of(const CounterSpec& counter) const {
+  return counter.type.empty() ? std::string() : module_.member_at(counter.type, counter.offset.value_or(0));
 }
 
 bool ModuleSearch::is_used_by(std::size_t candidate, const std::set<std::string>& functions) const {
@@ -336,8 +340,6 @@ void ModuleSearch::add_conditional_gets(const ProvenPair& pair, Family& family) 
 }
 
 void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
-  ObjectSource result;
-  result.from = ObjectSource::From::result;
   add_constructors(pair, family);
   const bool constructed = family.has_role(Role::init);           // then others that return one call those
   const auto type_words = name_words(without_struct(pair.type));  // of dget(), the subject is "d"
@@ -345,7 +347,7 @@ void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
     const auto words = name_words(candidates_[i].name);
     const bool by_name = is_constructor(pair.names.subject, words) || is_constructor(type_words, words);
     if (by_name && is_birth_by_name(pair, i)) {
-      add_probe(family, Role::init, candidates_[i].name, result);
+      add_probe(family, Role::init, candidates_[i].name, result_source());
     } else if (is_initialiser(pair.names.subject, words) && count_set(walked(i), pair.counter) == 1) {
       add_probe(family, Role::init, candidates_[i].name, argument_source(1));
     }
@@ -364,24 +366,23 @@ bool ModuleSearch::is_birth_by_name(const ProvenPair& pair, std::size_t candidat
 /// file_open() makes a `struct file`, whatever the words of its name are. Others that return one may have
 /// called it: those only where nobody is known to make them.
 void ModuleSearch::add_births_by_type(const ProvenPair& pair, Family& family) {
-  ObjectSource result;
-  result.from = ObjectSource::From::result;
   std::vector<std::size_t> deeper;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     if (candidates_[i].inlined || !signature(i)) continue;
     if (without_struct(signature(i)->result_pointee) != without_struct(pair.type)) continue;
     const auto depth = depth_of_birth(walked(i), pair.counter);
     if (depth && *depth != 0) deeper.push_back(i);
-    if (depth && *depth == 0) add_probe(family, Role::init, candidates_[i].name, result);
+    if (depth && *depth == 0) add_probe(family, Role::init, candidates_[i].name, result_source());
   }
   if (family.has_role(Role::init)) return;
-  for (const std::size_t i : deeper) add_probe(family, Role::init, candidates_[i].name, result);
+  for (const std::size_t i : deeper) add_probe(family, Role::init, candidates_[i].name, result_source());
 }
 
 /// Those of one class store the same count, but for the ones that copy.
 void ModuleSearch::add_constructors(const ProvenPair& pair, Family& family) {
+  const std::string class_name = without_struct(pair.type);
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    if (!is_constructor_of(pair.type, candidates_[i].name)) continue;
+    if (!is_constructor_of(class_name, candidates_[i].name)) continue;
     const auto born = count_set(walked(i), pair.counter);
     if (!born) continue;
     family.born = *born;

@@ -120,7 +120,7 @@ void ActivationFollower::arm(DebuggerPort& port, Following& following, Address i
   const auto function = module.function_at(inside - following.bias);
   if (!function) fail("where {} begins and ends is not known", following.order.function);
   following.entry = function->address + following.bias;
-  const FileRange range{function->address, function->address + function->size};
+  const FileRange range = function->range();
   const std::vector<LineRow> rows = module.line_rows(range, function->address);
   if (rows.size() > kMostLines) fail("{} has too many lines", following.order.function);
   const std::vector<CodeBytes> jumps =

@@ -150,26 +150,19 @@ WalkedFunction facts_of_copies(const Module& module, const FunctionIndex& index,
     frees.add(frees_in(copy, module, index));
   }
   WalkedFunction walked;
-  for (const auto& [distance, delta, size] : facts.steps()) {
-    CounterChange change;
-    change.cell = walked.values.argument(1);
-    change.cell.offset = distance;
-    change.delta = delta;
-    change.size = size;
-    walked.facts.changes.push_back(change);
-  }
-  for (const auto& [distance, value, size] : facts.stores()) {
-    ConstantStore store;
-    store.cell = walked.values.argument(1);
-    store.cell.offset = distance;
-    store.value = value;
-    store.size = size;
-    walked.facts.stores.push_back(store);
-  }
+  const auto at = [&](std::int64_t distance) {
+    Value cell = walked.values.argument(1);
+    cell.offset = distance;
+    return cell;
+  };
+  for (const auto& [distance, delta, size] : facts.steps())
+    walked.facts.changes.push_back({at(distance), delta, size});
+  for (const auto& [distance, value, size] : facts.stores())
+    walked.facts.stores.push_back({at(distance), value, size});
   for (const std::string& name : frees.majority()) {
     CallFact call;
     call.callee = name;
-    call.first = walked.values.argument(1);
+    call.first = at(0);
     walked.facts.calls.push_back(call);
   }
   return walked;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "families/function_pattern.h"
 #include "sites/counter_finder.h"
+#include "sites/nameless_copies.h"
 #include "sites/object_place.h"
 
 namespace refhist {
@@ -98,7 +99,7 @@ void InlinedSites::add_inside(const ProbeSpec& probe, const FunctionSymbol& func
   site.clone = clone_kind(function.name);
   InlinedCopy whole;
   whole.address = function.address;
-  whole.ranges = {{function.address, function.address + function.size}};
+  whole.ranges = {function.range()};
   add(probe, site, whole);
 }
 
@@ -142,6 +143,8 @@ std::vector<Site> InlinedSites::take() {
   std::erase_if(sites_, [&](const Site& site) {
     return !seen.insert({site.address, site.counter.has_value()}).second;
   });
+  std::vector<Site> nameless = nameless_copies(module_, sites_, changes_);
+  std::move(nameless.begin(), nameless.end(), std::back_inserter(sites_));
   return std::exchange(sites_, {});
 }
 

@@ -27,9 +27,9 @@ class InlinedSites {
   void add_copies(const ProbeSpec& probe);
   /// Of the function itself, and of what the compiler split off it.
   void add_inside(const ProbeSpec& probe, const FunctionSymbol& function);
-  /// Each instruction once: a copy inside of another one shares its instructions.
+  /// Each instruction once: a copy inside of another one shares its instructions. With the copies that debug
+  /// information does not tell of.
   [[nodiscard]] std::vector<Site> take();
-  MemoryChanges& changes() { return changes_; }
 
  private:
   void add_copies_of(const ProbeSpec& probe, const std::string& function);

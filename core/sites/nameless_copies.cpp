@@ -12,17 +12,10 @@ namespace refhist {
 
 namespace {
 
-/// Sites at instructions, by these.
-using Instructions = std::map<Address, const Site*>;
-
 struct Holder {
   FunctionSymbol function;
-  Instructions sites;
+  std::map<Address, const Site*> sites;  // by their instructions
 };
-
-FileRange extent(const FunctionSymbol& function) {
-  return {function.address, function.address + function.size};
-}
 
 bool does_the_same(const CounterInstruction& one, const CounterInstruction& other) {
   return one.kind == other.kind && one.negative == other.negative && one.size == other.size &&
@@ -59,16 +52,14 @@ class NamelessCopies {
   std::vector<Site> find() {
     for (const auto& [address, holder] : holders_) add_merged(holder);
     if (holders_.empty()) return std::move(found_);
-    for (const FunctionSymbol& function : module_.functions()) {
-      if (function.name.starts_with("_ZT")) add_thunk(function);
-    }
+    for (const FunctionSymbol& thunk : functions_from(module_, "_ZT")) add_thunk(thunk);
     return std::move(found_);
   }
 
  private:
   // Whether it is of this family is not known: it counts for objects alone that are.
   void add_merged(const Holder& holder) {
-    for (const MemoryChange& change : changes_.around(extent(holder.function))) {
+    for (const MemoryChange& change : changes_.around(holder.function.range())) {
       const CounterInstruction& instruction = change.instruction;
       if (change.zero_side != 0 || holder.sites.contains(instruction.address)) continue;
       const auto like = std::find_if(likes_.begin(), likes_.end(), [&](const Site* site) {
@@ -93,8 +84,8 @@ class NamelessCopies {
     const auto kind = read_thunk(module_, thunk);
     if (!kind || kind->goes_on) return;
     const Holder& holder = of->second;
-    const std::vector<MemoryChange> body = changes_.around(extent(holder.function));
-    const std::vector<MemoryChange> copy = changes_.around(extent(thunk));
+    const std::vector<MemoryChange> body = changes_.around(holder.function.range());
+    const std::vector<MemoryChange> copy = changes_.around(thunk.range());
     const bool same = std::equal(body.begin(), body.end(), copy.begin(), copy.end(),
                                  [](const MemoryChange& one, const MemoryChange& other) {
                                    return (one.zero_side != 0) == (other.zero_side != 0) &&

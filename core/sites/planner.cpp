@@ -14,7 +14,6 @@
 #include "sites/forwarded.h"
 #include "sites/indirect_functions.h"
 #include "sites/inlined_sites.h"
-#include "sites/nameless_copies.h"
 #include "sites/object_place.h"
 #include "sites/thunk.h"
 
@@ -47,26 +46,13 @@ void judge_clone(Site& site, const Family& family, const std::optional<MemberPla
                      : "a clone whose code does not show where the object is";
 }
 
-/// Functions whose symbol is `name` or a clone of it; the list is sorted by name.
-std::span<const FunctionSymbol> with_clones(const std::vector<FunctionSymbol>& functions,
-                                            const std::string& name) {
-  const auto before = [](const FunctionSymbol& function, const std::string& text) {
-    return function.name < text;
-  };
-  const auto begin = std::lower_bound(functions.begin(), functions.end(), name, before);
-  auto end = begin;
-  while (end != functions.end() && end->name.starts_with(name)) ++end;
-  return {begin, end};
-}
-
 /// The functions that the pattern can match at all: few for a plain name, in C or outside of every scope in
 /// C++, else all.
 std::vector<std::span<const FunctionSymbol>> candidates(const Module& module, const std::string& pattern) {
-  const std::vector<FunctionSymbol>& functions = module.functions();
-  if (!is_plain_name(pattern)) return {functions};
-  return {with_clones(functions, pattern),
-          with_clones(functions, fmt::format("_Z{}{}", pattern.size(), pattern)),
-          with_clones(functions, fmt::format("_ZL{}{}", pattern.size(), pattern))};  // static
+  if (!is_plain_name(pattern)) return {module.functions()};
+  return {functions_from(module, pattern),
+          functions_from(module, fmt::format("_Z{}{}", pattern.size(), pattern)),
+          functions_from(module, fmt::format("_ZL{}{}", pattern.size(), pattern))};  // static
 }
 
 template <class Visit>
@@ -208,10 +194,7 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
     sites.push_back(std::move(site));
   }
   for (const ProbeSpec& probe : family.probes) inlined.add_copies(probe);
-  std::vector<Site> copies = inlined.take();
-  std::vector<Site> nameless = nameless_copies(module, copies, inlined.changes());
-  std::move(copies.begin(), copies.end(), std::back_inserter(sites));
-  std::move(nameless.begin(), nameless.end(), std::back_inserter(sites));
+  for (Site& site : inlined.take()) sites.push_back(std::move(site));
   return sites;
 }
 

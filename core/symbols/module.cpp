@@ -173,4 +173,15 @@ std::shared_ptr<const Module> Module::from_image(const std::string& path, std::v
   return std::make_shared<ElfModule>(ElfFile::from_image(path, std::move(image)), path);
 }
 
+std::span<const FunctionSymbol> functions_from(const Module& module, std::string_view begin) {
+  const std::vector<FunctionSymbol>& functions = module.functions();
+  const auto before = [](const FunctionSymbol& function, std::string_view text) {
+    return function.name < text;
+  };
+  const auto first = std::lower_bound(functions.begin(), functions.end(), begin, before);
+  auto last = first;
+  while (last != functions.end() && last->name.starts_with(begin)) ++last;
+  return {first, last};
+}
+
 }  // namespace refhist

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +18,21 @@ namespace refhist {
 /// What GCC and clang make of a function beside the whole of it.
 enum class CloneKind { whole, part, isra, constprop, cold, other };
 
+/// From begin to end, addresses in the file.
+struct FileRange {
+  Address begin = 0;
+  Address end = 0;
+  [[nodiscard]] bool contains(Address at) const { return at >= begin && at < end; }
+};
+
 struct FunctionSymbol {
   std::string name;  ///< as in the symbol table: mangled, with .part.0, without @VERSION
   Address address = 0;
   std::uint64_t size = 0;
   bool exported = false;  ///< found in .dynsym
   bool ifunc = false;
+
+  [[nodiscard]] FileRange range() const { return {address, address + size}; }
 };
 
 struct DataSymbol {
@@ -68,13 +78,6 @@ struct Signature {
   /// points at a pointer.
   bool hands_nothing_out = false;
   std::vector<Parameter> parameters;
-};
-
-/// From begin to end, addresses in the file.
-struct FileRange {
-  Address begin = 0;
-  Address end = 0;
-  [[nodiscard]] bool contains(Address at) const { return at >= begin && at < end; }
 };
 
 /// What a parameter's value is while code runs: what a register holds, with a number added, or an address in
@@ -197,6 +200,8 @@ class Module {
 
 /// "ns::f<int>(char)" of a mangled name; the name itself when it is not mangled.
 std::string demangle(const std::string& name);
+/// Those whose symbol begins so: of a C name, the function and its clones.
+std::span<const FunctionSymbol> functions_from(const Module& module, std::string_view begin);
 /// Kind of the clone that the name tells ("f.part.0" is part).
 CloneKind clone_kind(std::string_view name);
 /// The name without clone suffixes ("f.part.0" -> "f").

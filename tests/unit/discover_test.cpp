@@ -291,14 +291,22 @@ TEST_CASE("a proposal says type, counter, births and conditional gets") {
   for (const ProbeSpec& probe : entry.probes) CHECK(to_string(probe.object) == "2");
 }
 
+namespace {
+
+std::vector<Proposal> discovered(const char* source, const char* flags) {
+  DiscoverOptions options;
+  options.copies = facts_of_copies;
+  return discover({Module::open(test::build_fixture(source, flags))}, options);
+}
+
+}  // namespace
+
 TEST_CASE("functions without code of their own are found by their inlined copies") {
   for (const char* flags : {"-g -O2", "-g -O3", "-g -Os"}) {
     CAPTURE(flags);
     const auto module = Module::open(test::build_fixture("../../data/discover_inlined.c", flags));
     CHECK(discover({module}, {}).empty());
-    DiscoverOptions options;
-    options.copies = facts_of_copies;
-    const auto proposals = discover({module}, options);
+    const auto proposals = discovered("../../data/discover_inlined.c", flags);
     REQUIRE(proposals.size() == 2);
     const Family& item = family_named(proposals, "item");
     CHECK(item.counter.offset == 8);
@@ -311,16 +319,6 @@ TEST_CASE("functions without code of their own are found by their inlined copies
     CHECK(proposals.front().why.find("is inlined everywhere") != std::string::npos);
   }
 }
-
-namespace {
-
-std::vector<Proposal> discovered(const char* source, const char* flags) {
-  DiscoverOptions options;
-  options.copies = facts_of_copies;
-  return discover({Module::open(test::build_fixture(source, flags))}, options);
-}
-
-}  // namespace
 
 TEST_CASE("types tell what is counted, and where objects are made") {
   for (const char* flags : {"-g -O0", "-g -O2", "-g -O3"}) {
