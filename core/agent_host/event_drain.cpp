@@ -85,6 +85,7 @@ long EventDrain::tid_of(unsigned index) {
         area_.slot(index).tid().get_if([](auto tid) { return 0 < tid && tid <= kMostTid; }).value_or(0);
     ring.tid = numbers_.outside(ring.inside);
     if (ring.inside != 0) give_to_owner(index);
+    ended_.erase(ring.tid);  // a new one, by the same number
   }
   return ring.tid;
 }
@@ -294,6 +295,7 @@ void EventDrain::release_ended() {
     if (ring.consumed != end_of(i)) continue;
     lost_besides_ += ring.lost.look(slot.lost(), area_.damage());
     ring.lost = {};
+    ended_.insert(ring.tid);
     ring.tid = ring.inside = 0;
     settled_.ended(i);
     told_[i] = 0;
@@ -301,6 +303,16 @@ void EventDrain::release_ended() {
     unfinished_[i] = {};
     area_.forget_slot(i);
   }
+}
+
+std::unordered_set<long> EventDrain::take_ended() {
+  const std::lock_guard lock(mutex_);
+  std::unordered_set<long> ended = std::move(ended_);
+  ended_.clear();
+  for (const RecordBatch& batch : batches_) {
+    if (ended.erase(batch.tid) != 0) ended_.insert(batch.tid);
+  }
+  return ended;
 }
 
 void EventDrain::note_unfinished(EventId next) {

@@ -52,6 +52,8 @@ class EventDrain {
   std::vector<RecordBatch> take_interrupting(long tid);
   /// Room for records to come.
   void give_back(std::vector<RecordBatch> batches);
+  /// Threads that have ended and of which all has been taken. Each is told once.
+  std::unordered_set<long> take_ended();
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
   [[nodiscard]] std::uint64_t lost();
 
@@ -119,6 +121,7 @@ class EventDrain {
     EventId told;           ///< the first event told while they were not whole
   };
   std::array<Unfinished, agent::kThreadSlots> unfinished_{};  // of each slot, at a take
+  std::unordered_set<long> ended_;                            // threads that nobody has been told of yet
   SettledTime settled_;
   SingleWriter single_writer_;
   std::chrono::steady_clock::time_point gave_at_{};  // something to take_settled

@@ -16,6 +16,12 @@ void FreedWords::choose(const std::vector<TrackedFamily>& families) {
     if (!tracked.untracked && !tracked.family.allocator && word < UINT16_MAX)
       ++times[static_cast<std::uint16_t>(word + 1)];
   }
+  // After those: what a control block points at.
+  for (const TrackedFamily& tracked : families) {
+    const auto& offset = tracked.family.managed_offset;
+    if (!tracked.untracked && offset && *offset / kBytesOfWord < UINT16_MAX - 1)
+      times.try_emplace(static_cast<std::uint16_t>(*offset / kBytesOfWord + 1), 0);
+  }
   for (std::uint16_t& number : numbers_) {
     times.erase(number);
     if (number != 0) continue;

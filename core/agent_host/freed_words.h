@@ -14,8 +14,9 @@ namespace refhist {
 
 class FreedWords {
  public:
-  /// Where most counters of these families lie, in objects that begin with their block. What was chosen once
-  /// stays: there may be records.
+  /// Where most counters of these families lie, and then the pointers of control blocks
+  /// (Family::managed_offset), in objects that begin with their block. What was chosen once stays: there may
+  /// be records.
   void choose(const std::vector<TrackedFamily>& families);
   /// As Site::freed_words has them.
   [[nodiscard]] const std::array<std::uint16_t, 2>& numbers() const { return numbers_; }

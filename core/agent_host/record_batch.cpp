@@ -39,7 +39,10 @@ RecordOrder::RecordOrder(const std::vector<RecordBatch>& batches) {
       const auto [known, added] = newest_stream.try_emplace(batch.tid, streams_.size());
       const bool goes_on = !added && streams_[known->second].newest() <= batch.time(begin);
       if (!added && !goes_on) known->second = streams_.size();
-      if (!goes_on) streams_.emplace_back();
+      if (!goes_on) {
+        streams_.emplace_back();
+        ++streams_of_[batch.tid];
+      }
       streams_[known->second].parts.push_back({&batch, begin, end});
       begin = end;
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -131,15 +132,25 @@ class RecordOrder {
   /// Calls `visit(batch, record)` for each record.
   template <class Visit>
   void for_each(Visit&& visit) {
+    for_each(visit, [](long) {});
+  }
+  /// The same, and `last_of(tid)` after the last one of each thread.
+  template <class Visit, class LastOf>
+  void for_each(Visit&& visit, LastOf&& last_of) {
     while (!heads_.empty()) {
       Stream& stream = streams_[take_first()];
       const std::uint64_t limit = heads_.empty() ? ~std::uint64_t{0} : heads_.front().time;
+      const long tid = stream.parts.back().batch->tid;
       do {
         const Part& part = stream.parts.back();
         const agent::Record record = part.batch->record(part.next);
         visit(*part.batch, record);
       } while (stream.advance() && stream.time() <= limit);
-      if (!stream.parts.empty()) put(stream);
+      if (!stream.parts.empty()) {
+        put(stream);
+      } else if (--streams_of_[tid] == 0) {
+        last_of(tid);
+      }
     }
   }
 
@@ -179,6 +190,7 @@ class RecordOrder {
   }
 
   std::vector<Stream> streams_;
+  std::unordered_map<long, std::size_t> streams_of_;  // of each thread: how many have records left
   std::vector<Head> heads_;  // of those that have records left: a heap, the oldest record first
 };
 

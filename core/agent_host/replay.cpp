@@ -45,6 +45,10 @@ class RecordView final : public ProgramView {
       word = record_.return_pc;
       return true;
     }
+    if (const auto bytes = freed_.bytes_at(record_, address - record_.object, sizeof word)) {
+      word = *bytes;
+      return true;
+    }
     const bool entry = record_.kind == agent::RecordKind::entry;
     if (!entry && (record_.flags & agent::kHasPointed) == 0) return false;
     word = entry ? record_.object : record_.extra;

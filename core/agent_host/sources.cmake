@@ -1,6 +1,7 @@
 target_sources(refhist_core PRIVATE
   agent_host/agent_backend.cpp
   agent_host/agent_backend_code.cpp
+  agent_host/agent_backend_records.cpp
   agent_host/agent_image.cpp
   agent_host/agent_loader.cpp
   agent_host/assembler.cpp

@@ -237,21 +237,26 @@ std::vector<ObjectId> LeakFinder::some_released(FamilyId family) {
   return evenly_spread(all, kMostShown);
 }
 
+std::map<FamilyId, std::map<std::size_t, LeakFinder::BornAt>>& LeakFinder::born_at() {
+  if (!born_at_.empty()) return born_at_;
+  for (const auto& [id, object] : history_.objects()) {
+    BornAt& born = born_at_[object.family][births_.of(object).number];
+    if (released_clean(id, object, blamed_)) born.released.push_back(id);
+    if (is_outstanding(object) && object.complete && !object.moved_unobserved) born.living.push_back(id);
+  }
+  return born_at_;
+}
+
 std::vector<std::pair<ObjectId, double>> LeakFinder::released_like(const ReferencePairs::Subject& subject) {
   constexpr double kElsewhere = 0.1;  // as in ReferencePairs
   constexpr std::size_t kMostLike = 60;
-  if (released_.empty()) {
-    for (const auto& [id, object] : history_.objects()) {
-      if (released_clean(id, object, blamed_))
-        released_[object.family][births_.of(object).number].push_back(id);
-    }
-  }
   std::vector<std::pair<ObjectId, double>> some;
   const auto add = [&](const std::vector<ObjectId>& all, double weight) {
     for (const ObjectId id : evenly_spread(all, kMostLike)) some.emplace_back(id, weight);
   };
   std::vector<ObjectId> other;
-  for (const auto& [place, ids] : released_[subject.family]) {
+  for (const auto& [place, born] : born_at()[subject.family]) {
+    const std::vector<ObjectId>& ids = born.released;
     if (place == subject.birthplace) {
       add(ids, 1);
     } else {
@@ -409,22 +414,22 @@ EventId LeakFinder::kept_call_of(ObjectId id, const LostCall& lost, const std::s
   return {};
 }
 
+std::vector<ObjectId> LeakFinder::living_beside(ObjectId id, const std::vector<ObjectId>& born) {
+  std::vector<ObjectId> chosen = evenly_spread(born, kMostSiblings);
+  std::erase(chosen, id);
+  return chosen;
+}
+
 std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Object& object = history_.object(id);
   const Birthplace& place = births_.of(object);
-  std::vector<ObjectId> released;
-  std::vector<ObjectId> living;
-  for (const auto& [other, sibling] : history_.objects()) {
-    if (other == id || &births_.of(sibling) != &place) continue;
-    if (released_clean(other, sibling, blamed_)) released.push_back(other);
-    if (is_outstanding(sibling) && sibling.complete && !sibling.moved_unobserved) living.push_back(other);
-  }
+  const BornAt& born = born_at()[object.family][place.number];
   const Profile own = profile(id);
   std::vector<Suspect> suspects = suspects_.of_deficit(id, own.acquired, own.put);
-  const Siblings clean = siblings_of(released, place);
+  const Siblings clean = siblings_of(born.released, place);
   const bool ranked = !suspects.empty() && suspects.front().what != "extra put";
   if (!ranked) {
-    if (auto extra = put_too_many(id, own, clean, kinds_of(living)))
+    if (auto extra = put_too_many(id, own, clean, kinds_of(living_beside(id, born.living))))
       Suspects::put_first(std::move(*extra), suspects);
   }
   if (clean.looked_at == 0) return suspects;

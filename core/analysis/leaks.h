@@ -156,6 +156,15 @@ class LeakFinder {
   /// By its dynamic type.
   [[nodiscard]] bool is_of_type(ObjectId id, const std::string& type);
   /// Of those that were released clean, evenly spread, those that were born at the same place first.
+  /// What was born at one place.
+  struct BornAt {
+    std::vector<ObjectId> released;  // clean
+    std::vector<ObjectId> living;    // their counts are known
+  };
+  /// Each object is looked at once, however many findings ask.
+  std::map<FamilyId, std::map<std::size_t, BornAt>>& born_at();
+  /// Some of them, without the object.
+  static std::vector<ObjectId> living_beside(ObjectId id, const std::vector<ObjectId>& born);
   std::vector<std::pair<ObjectId, double>> released_like(const ReferencePairs::Subject& subject);
   /// Of those that were released clean, evenly spread.
   std::vector<ObjectId> some_released(FamilyId family);
@@ -181,9 +190,8 @@ class LeakFinder {
   SinkCalls sinks_;
   Suspects suspects_;
   Birthplaces births_;
-  std::map<FamilyId, std::map<std::size_t, std::vector<ObjectId>>>
-      released_;                                  // clean, by number of birthplace
-  std::map<FamilyId, std::size_t> ended_unseen_;  // objects: another one took their place
+  std::map<FamilyId, std::map<std::size_t, BornAt>> born_at_;  // by number of birthplace
+  std::map<FamilyId, std::size_t> ended_unseen_;               // objects: another one took their place
   bool summed_ = false;
   IdMap<ObjectId, std::uint64_t> sums_;
   std::unordered_map<std::uint64_t, Profile> by_sum_;

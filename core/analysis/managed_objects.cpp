@@ -171,6 +171,21 @@ std::optional<ManagedObject> ManagedObjects::by_birth(ObjectId id) {
   return std::nullopt;
 }
 
+bool ManagedObjects::deletes(ObjectId id) {
+  const Object& object = history_.object(id);
+  const std::vector<std::string>& deleters = families_[object.family.index()].family.deleters;
+  for (EventId event = object.last_event; event.valid(); event = history_.previous(event)) {
+    const Event& birth = history_.event(event);
+    if (birth.role != Role::init || !birth.stack.valid()) continue;
+    for (const NamedFrame& frame : namer_.stack(birth.stack)) {
+      const std::string type = class_of(frame.function);
+      const auto takes = [&](const std::string& pattern) { return glob_match(pattern, type); };
+      if (std::any_of(deleters.begin(), deleters.end(), takes)) return true;
+    }
+  }
+  return false;
+}
+
 std::optional<ManagedObject> ManagedObjects::by_birth(const Object& object,
                                                       const std::vector<NamedFrame>& stack) const {
   for (const NamedFrame& frame : stack) {

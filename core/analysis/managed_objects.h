@@ -35,6 +35,8 @@ class ManagedObjects {
   std::optional<ManagedObject> of(ObjectId id);
   /// Objects that manage what begins at the address, as far as `look` has seen; in order of birth.
   [[nodiscard]] std::vector<ObjectId> managing(Address address) const;
+  /// A control block that deletes what it points at, as the functions of its birth tell (Family::deleters).
+  [[nodiscard]] bool deletes(ObjectId id);
   /// Another program begins: its classes lie elsewhere.
   void forget_classes() { types_.forget(); }
   void forget() {

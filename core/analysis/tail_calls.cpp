@@ -33,6 +33,13 @@ bool same_function(const Module* module, const FunctionSymbol& symbol, const Mod
   return plain_name(symbol) == plain_name(other);
 }
 
+/// Its jumps through pointers lead to functions of its own: what others gave it, it calls, and goes on (but
+/// for _pthread_cleanup_pop, which nothing calls any more).
+bool is_c_library(const Module& module) {
+  const std::string name = file_name(module.path());
+  return name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("libc.musl");
+}
+
 bool is_linker(const Module& module) { return file_name(module.path()).starts_with("ld-"); }
 
 }  // namespace
@@ -156,6 +163,7 @@ std::optional<LostFrames> TailCalls::look(const StackFrame& inner, const StackFr
 }
 
 void TailCalls::follow(Search& search, const Function& at, std::vector<std::string>& way) {
+  if (is_c_library(*at.module) && at.module != search.goal.module) return;
   const std::string name = plain_name(at.symbol);
   const bool goal = same_function(at.module, at.symbol, search.goal.module, search.goal.symbol);
   if (goal && !way.empty()) {

@@ -213,7 +213,7 @@ std::vector<Command> report_commands() {
       {"check", "",
        "print the findings and, in a script, exit the debugger: 23 findings, 0 clean, 1 the session failed",
        "LIST: leak, over-put, use-after-free, resurrection, free-while-referenced, unobserved-change, "
-       "undecidable, held;\n"
+       "undecidable, held, second-owner;\n"
        "imbalance stands for all but leak, unobserved-change, undecidable and held. Default: leak,imbalance.",
        check_options({{"--stay", "", "print only: the debugger keeps running, as it does at a prompt"},
                       {"--quit", "", "exit the debugger even at a prompt"},

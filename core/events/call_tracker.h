@@ -62,6 +62,10 @@ class CallTracker {
     threads_.clear();
     last_ = nullptr;
   }
+  void forget(long tid) {
+    threads_.erase(tid);
+    last_ = nullptr;
+  }
 
   /// Does this place of the thread's stack no longer hold that return address?
   using SlotCheck = std::function<bool(Address slot, Address return_pc)>;

@@ -16,16 +16,24 @@ int change_of(const Event& event) { return event.failed || event.unobserved ? 0 
 }  // namespace
 
 void LateChanges::Running::add(ThreadIndex thread, int change, bool last_only) {
-  const bool known = std::any_of(changes_.begin(), changes_.end(), [&](const auto& one) {
-    return one.first == thread && (last_only || one.second == change);
-  });
-  if (!known) changes_.emplace_back(thread, change);
+  Changes& known = of_thread_[thread];
+  int Changes::*const kind = change < 0 ? &Changes::put : &Changes::get;
+  const bool another = known.get != 0 || known.put != 0;
+  if (known.*kind != 0 || (last_only && another)) return;
+  known.*kind = change;
+  all_.*kind += change;
 }
 
 void LateChanges::Running::append_to(std::vector<int>& changes, ThreadIndex except) const {
-  for (const auto& [thread, change] : changes_) {
-    if (thread != except) changes.push_back(change);
-  }
+  const auto own = of_thread_.find(except);
+  const Changes left_out = own == of_thread_.end() ? Changes{} : own->second;
+  if (const int puts = all_.put - left_out.put; puts != 0) changes.push_back(puts);
+  if (const int gets = all_.get - left_out.get; gets != 0) changes.push_back(gets);
+}
+
+void LateChanges::forget() {
+  known_.clear();
+  lives_.clear();
 }
 
 std::vector<int> LateChanges::around(EventId first, ObjectId object, ThreadIndex thread) {
@@ -87,6 +95,39 @@ std::vector<int> LateChanges::since(EventId first, ObjectId object, ThreadIndex 
   std::vector<int> changes{static_cast<int>(lowest), static_cast<int>(highest)};
   running.append_to(changes, thread);
   return changes;
+}
+
+std::vector<int> LateChanges::ever(ObjectId object, ThreadIndex thread) {
+  const std::size_t listed = history_.listed_events(object);
+  if (lives_.size() > kMostKnown) lives_.clear();
+  Life& life = lives_[object];
+  if (listed != history_.object(object).events || listed - life.events > kMostRead)
+    return {-kAnything, kAnything};
+  read_life(object, life);
+  std::vector<int> changes;
+  if (life.counted) {
+    const std::int64_t now = history_.object(object).ledger;
+    changes.push_back(static_cast<int>(std::min<std::int64_t>(0, now - life.most)));
+    changes.push_back(static_cast<int>(std::max<std::int64_t>(0, now - life.fewest)));
+  }
+  life.running.append_to(changes, thread);
+  return changes;
+}
+
+void LateChanges::read_life(ObjectId object, Life& life) const {
+  history_.read_back_while(object, [&](const EventLog::Entry& entry) {
+    if (life.newest.valid() && entry.id <= life.newest) return false;
+    ++life.events;
+    if (const Count& after = entry.event.after) {
+      life.fewest = life.counted ? std::min(life.fewest, *after) : *after;
+      life.most = life.counted ? std::max(life.most, *after) : *after;
+      life.counted = true;
+    }
+    if (const int change = change_of(entry.event); change != 0)
+      life.running.add(entry.event.thread, change, false);
+    return true;
+  });
+  if (const EventId last = history_.object(object).last_event; last.valid()) life.newest = last;
 }
 
 }  // namespace refhist

@@ -24,7 +24,9 @@ class LateChanges {
   /// events before `first`: from the count of now to the ones of that time, and changes of other threads
   /// which may not have reached memory then. Anything at all where that cannot be told any more.
   [[nodiscard]] std::vector<int> since(EventId first, ObjectId object, ThreadIndex thread) const;
-  void forget() { known_.clear(); }
+  /// The same of a thread that has told nothing before: its look may be as old as the object.
+  [[nodiscard]] std::vector<int> ever(ObjectId object, ThreadIndex thread);
+  void forget();
 
  private:
   /// Changes that may have been in flight, at most one get and one put of each thread.
@@ -35,7 +37,12 @@ class LateChanges {
     void append_to(std::vector<int>& changes, ThreadIndex except) const;
 
    private:
-    std::vector<std::pair<ThreadIndex, int>> changes_;
+    struct Changes {
+      int get = 0;
+      int put = 0;  // negative
+    };
+    std::unordered_map<ThreadIndex, Changes> of_thread_;
+    Changes all_;
   };
   struct Known {
     EventId newest;  // the last event of the object that has been read
@@ -50,9 +57,20 @@ class LateChanges {
     }
   };
   void read(EventId first, ObjectId object, Known& known) const;
+  /// The whole life, as far as it has been read.
+  struct Life {
+    EventId newest;
+    std::size_t events = 0;  // that have been read
+    std::int64_t fewest = 0;
+    std::int64_t most = 0;
+    bool counted = false;  // fewest and most are counts that were seen
+    Running running;
+  };
+  void read_life(ObjectId object, Life& life) const;
 
   const History& history_;
   std::unordered_map<Place, Known, Hash> known_;
+  std::unordered_map<ObjectId, Life> lives_;
 };
 
 }  // namespace refhist

@@ -62,8 +62,9 @@ class Recorder::ProgramContext final : public EventContext {
   }
   [[nodiscard]] std::vector<int> after_the_look(ObjectId object) const override {
     if (!access.time_ns()) return {};  // it happens now
-    const EventId first = thread_.told.valid() ? thread_.told : EventId(std::size_t{0});
-    return recorder_.late_changes_.since(first, object, recorder_.thread_index(access, tid));
+    const ThreadIndex thread = recorder_.thread_index(access, tid);
+    if (!thread_.told.valid()) return recorder_.late_changes_.ever(object, thread);
+    return recorder_.late_changes_.since(thread_.told, object, thread);
   }
   [[nodiscard]] bool inside_put(ObjectId object) const override {
     const auto& open = thread_.open;
@@ -99,6 +100,7 @@ void Recorder::forget_process() {
   pools_.clear();
   excluded_cache_.clear();
   late_changes_.forget();
+  second_owners_.forget();
 }
 
 void Recorder::forget_family(FamilyId family) {
@@ -661,6 +663,7 @@ void Recorder::give_back(ProgramContext& around, SiteId site, StackId stack, Add
     for (const ObjectId id : ending) ++of_family[history_.object(id).family.index()];
   }
   for (const ObjectId id : ending) {
+    note_owned(around.access, id);
     Execution execution = arrival_for(around, id, site, stack);
     execution.among_others = !of_family.empty() && of_family[execution.family.index()] > 1;
     recorded.push_back(Recorded{site, execution.address, execution.before, ledger_.apply(execution)});

@@ -16,6 +16,7 @@
 #include "events/call_tracker.h"
 #include "events/late_changes.h"
 #include "events/program_view.h"
+#include "events/second_owners.h"
 #include "events/thread_names.h"
 #include "history/history.h"
 #include "history/ledger.h"
@@ -126,6 +127,9 @@ class Recorder {
 
   /// A fork's other side is followed: its threads are new, its memory is the same.
   void forget_threads() { calls_.clear(); }
+  [[nodiscard]] SecondOwners& second_owners() { return second_owners_; }
+  /// One that has ended, once all that it has told is recorded.
+  void forget_thread(long tid) { calls_.forget(tid); }
   /// Its functions are not followed any more: calls of theirs that have begun are dropped.
   void forget_family(FamilyId family);
   /// Some call that has begun will return there.
@@ -196,6 +200,8 @@ class Recorder {
   void finish(ProgramContext& around, const PendingCall& call, Address result,
               std::vector<Recorded>& recorded);
   [[nodiscard]] MemoryFate fate_within_block(ObjectId id) const;
+  /// Of an object whose memory is about to be freed: what it owns, if it is a control block.
+  void note_owned(const ProgramView& access, ObjectId id);
   Count read_count(const ProgramView& access, FamilyId family, Address object) const;
   /// A counter that was read while other threads may run, and does not agree with the history: what the agent
   /// has recorded meanwhile is told before anybody is accused.
@@ -210,6 +216,7 @@ class Recorder {
   std::vector<TrackedFamily>& families_;
   CallTracker calls_;
   LateChanges late_changes_{history_};
+  SecondOwners second_owners_{history_, families_};
   struct {
     Address object = 0;
     int change = 0;  ///< by which the history lags behind the counter

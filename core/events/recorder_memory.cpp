@@ -28,6 +28,13 @@ MemoryFate Recorder::fate_within_block(ObjectId id) const {
   return several ? MemoryFate::pooled : MemoryFate::unknown;
 }
 
+void Recorder::note_owned(const ProgramView& access, ObjectId id) {
+  const Object& object = history_.object(id);
+  const auto& offset = families_[object.family.index()].family.managed_offset;
+  Address owned = 0;
+  if (offset && access.read_word(object.address + *offset, owned)) second_owners_.note(id, owned);
+}
+
 MemoryFate Recorder::memory_fate(FamilyId family, Address address) const {
   const ObjectId last = history_.newest_at(family, address);
   if (!allocator_tracked_ || !last.valid()) return MemoryFate::unknown;

@@ -7,5 +7,6 @@ target_sources(refhist_core PRIVATE
   events/recorder.cpp
   events/recorder_memory.cpp
   events/repeated_hits.cpp
+  events/second_owners.cpp
   events/signal_frames.cpp
   events/thread_names.cpp)

@@ -53,6 +53,7 @@ class Session::Impl {
   explicit Impl(SessionOptions options) {
     state_.families_folder = std::move(options.families_folder);
     state_.recorder.set_catch_up([this] { state_.agent.replay(); });
+    state_.recorder.second_owners().set_deletes([this](ObjectId id) { return state_.managed.deletes(id); });
   }
 
   CommandResult execute(DebuggerPort& port, std::string_view line);

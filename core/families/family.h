@@ -96,7 +96,9 @@ struct Family {
   std::int64_t born = 1;          ///< references that an init creates
   std::vector<std::string> fold;  ///< functions (globs) between the user's and the probes: of no interest
   std::string part_of;            ///< family: while its object at the same address lives, this one's does too
-  std::vector<std::string> managed;    ///< member paths to the user's object, "*" in front: a pointer to it
+  std::vector<std::string> managed;  ///< member paths to the user's object, "*" in front: a pointer to it
+  std::optional<std::uint64_t> managed_offset;  ///< bytes to that pointer, or to the object itself
+  std::vector<std::string> deleters;   ///< types (globs) of control blocks that delete what they point at
   std::vector<std::string> listed_by;  ///< functions (globs): memory that they allocate points at objects
                                        ///< without holding them
   DynamicType dynamic_type = DynamicType::virtual_table;

@@ -40,11 +40,11 @@ const std::vector<std::string>& file_keys() {
 
 const std::vector<std::string>& family_keys() {
   static const std::vector<std::string> keys{
-      "name",       "description", "modules",      "type",         "count",    "count_offset",
-      "count_size", "count_shift", "count_scale",  "count_bias",   "born",     "except",
-      "alloc",      "init",        "get",          "try_get",      "put",      "free",
-      "realloc",    "pool_create", "pool_destroy", "allocator",    "fold",     "managed",
-      "part_of",    "immortal",    "revives",      "dynamic_type", "listed_by"};
+      "name",        "description",    "modules",    "type",    "count",    "count_offset", "count_size",
+      "count_shift", "count_scale",    "count_bias", "born",    "except",   "alloc",        "init",
+      "get",         "try_get",        "put",        "free",    "realloc",  "pool_create",  "pool_destroy",
+      "allocator",   "fold",           "managed",    "part_of", "immortal", "revives",      "dynamic_type",
+      "listed_by",   "managed_offset", "deleters"};
   return keys;
 }
 
@@ -143,6 +143,9 @@ class Reader {
     if (const toml::node* node = table.get("part_of")) result.part_of = string(*node, "part_of");
     result.fold = strings(table, "fold");
     result.managed = strings(table, "managed");
+    if (const toml::node* node = table.get("managed_offset"))
+      result.managed_offset = static_cast<std::uint64_t>(integer(*node, "managed_offset", 0, INT32_MAX));
+    result.deleters = strings(table, "deleters");
     result.listed_by = strings(table, "listed_by");
     if (const toml::node* node = table.get("dynamic_type")) result.dynamic_type = dynamic_type(*node);
     if (const toml::node* node = table.get("born")) result.born = integer(*node, "born", 0, INT32_MAX);

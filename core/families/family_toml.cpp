@@ -97,6 +97,8 @@ std::string to_toml(const Family& family) {
   if (!family.fold.empty()) text += fmt::format("fold = {}\n", toml_array(family.fold));
   if (!family.listed_by.empty()) text += fmt::format("listed_by = {}\n", toml_array(family.listed_by));
   if (!family.managed.empty()) text += fmt::format("managed = {}\n", toml_array(family.managed));
+  if (family.managed_offset) text += fmt::format("managed_offset = {}\n", *family.managed_offset);
+  if (!family.deleters.empty()) text += fmt::format("deleters = {}\n", toml_array(family.deleters));
   if (const std::string_view type = dynamic_type_name(family.dynamic_type); !type.empty())
     text += fmt::format("dynamic_type = {}\n", toml_string(std::string(type)));
   if (!family.except.empty()) text += fmt::format("except = {}\n", toml_array(family.except));

@@ -10,7 +10,7 @@
 namespace refhist {
 
 namespace {
-constexpr std::array<std::pair<Verdict, std::string_view>, 8> kVerdicts{{
+constexpr std::array<std::pair<Verdict, std::string_view>, 9> kVerdicts{{
     {Verdict::leak, "leak"},
     {Verdict::over_put, "over-put"},
     {Verdict::use_after_free, "use-after-free"},
@@ -19,6 +19,7 @@ constexpr std::array<std::pair<Verdict, std::string_view>, 8> kVerdicts{{
     {Verdict::unobserved_change, "unobserved-change"},
     {Verdict::undecidable, "undecidable"},
     {Verdict::held, "held"},
+    {Verdict::second_owner, "second-owner"},
 }};
 }  // namespace
 

@@ -29,6 +29,7 @@ enum class Verdict : std::uint8_t {
   unobserved_change,
   undecidable,
   held,
+  second_owner,
 };
 std::string_view verdict_name(Verdict verdict);
 std::optional<Verdict> verdict_from_name(std::string_view name);

@@ -78,6 +78,16 @@ class SeenFingerprints {
   std::map<Place, std::string> known_;
 };
 
+/// Whoever made the second control block.
+Suspect second_owner(SessionState& state, const Finding& seen) {
+  Suspect suspect;
+  suspect.frame = state.namer.owner(state.history.event(seen.event));
+  suspect.what = "second owner";
+  suspect.confidence = "named";
+  suspect.why = seen.why;
+  return suspect;
+}
+
 void add_seen(SessionState& state, const FindingFilter& filter, FindingList& all) {
   LeakFinder finder = state.leak_finder();
   SeenFingerprints fingerprints(state);
@@ -92,7 +102,11 @@ void add_seen(SessionState& state, const FindingFilter& filter, FindingList& all
     finding.event = seen.event;
     finding.why = seen.why;
     finding.references = {seen.event};
-    if (seen.verdict != Verdict::undecidable) finding.suspects = finder.suspects_of(seen.object);
+    if (seen.verdict == Verdict::second_owner) {
+      finding.suspects = {second_owner(state, seen)};
+    } else if (seen.verdict != Verdict::undecidable) {
+      finding.suspects = finder.suspects_of(seen.object);
+    }
     all.add(std::move(finding));
   }
 }

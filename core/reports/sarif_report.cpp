@@ -27,7 +27,7 @@ struct Rule {
   const char* name;
   const char* text;
 };
-constexpr std::array<Rule, 8> kRules{{
+constexpr std::array<Rule, 9> kRules{{
     {Verdict::leak, "ReferenceLeak",
      "A reference is never given back, and nothing reaches the object any more."},
     {Verdict::over_put, "OverPut", "A reference is given back more often than it was taken."},
@@ -38,6 +38,7 @@ constexpr std::array<Rule, 8> kRules{{
     {Verdict::unobserved_change, "UnobservedChange", "The counter changed, and no get or put was seen."},
     {Verdict::undecidable, "Undecidable", "What was seen is not enough to tell whether this is a mistake."},
     {Verdict::held, "Held", "An object is still held at the end, while others like it were released."},
+    {Verdict::second_owner, "SecondOwner", "Two control blocks own one object, which is deleted twice."},
 }};
 
 bool is_note(Verdict verdict) { return verdict == Verdict::undecidable || verdict == Verdict::held; }

@@ -12,7 +12,7 @@ std::vector<Verdict> verdicts_of(const std::string& list) {
     const std::string word(trim(part));
     if (word == "imbalance") {
       verdicts.insert(verdicts.end(), {Verdict::over_put, Verdict::use_after_free, Verdict::resurrection,
-                                       Verdict::free_while_referenced});
+                                       Verdict::free_while_referenced, Verdict::second_owner});
     } else if (const auto verdict = verdict_from_name(word)) {
       verdicts.push_back(*verdict);
     } else {

@@ -149,6 +149,11 @@ std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port)
 void look_at_managed(SessionState& state, DebuggerPort& port) {
   if (!state.alive || port.process().state == ProcessState::running) return;
   state.managed.look(ProgramAccess(port, state.process, state.tracer_here));
+  for (const auto& [id, managed] : state.managed.known()) {
+    const FamilyId family = state.history.object(id).family;
+    if (state.families[family.index()].family.managed_offset)
+      state.recorder.second_owners().note(id, managed.address);
+  }
 }
 
 void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exiting_thread) {

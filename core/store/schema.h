@@ -8,7 +8,7 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 7;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 8;             ///< PRAGMA user_version
 inline constexpr int kOldestFileVersion = 4;       ///< that is read: it has `events_were_lost` 1 for any loss
 inline constexpr int kVersionOfCycles = 6;         ///< has `cycle_members` and `cycle_steps`
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"

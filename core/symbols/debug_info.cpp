@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "symbols/index_cache.h"
+#include "symbols/module.h"
 #include "symbols/name_index_builder.h"
 #include "symbols/parameter_values.h"
 #include "symbols/type_spelling.h"
@@ -100,6 +101,12 @@ std::optional<Signature> DebugInfo::signature(const std::string& linkage_name, A
 std::optional<Signature> DebugInfo::inlined_signature(const std::string& name) {
   for (const Dwarf_Die& function : names().inlined_functions(name)) {
     if (is_called(function, name)) return read_signature(name, function);
+  }
+  // With its parameters, as a frame has it.
+  const std::size_t parameters = name.find('(');
+  if (parameters == std::string::npos || parameters == 0) return std::nullopt;
+  for (const Dwarf_Die& function : names().inlined_functions(name.substr(0, parameters))) {
+    if (demangle(std::string(die_linkage_name(function))) == name) return read_signature(name, function);
   }
   return std::nullopt;
 }

@@ -9,7 +9,7 @@ import time
 
 # The verdicts that say so. An object that is given back too often can show as any of the second ones.
 SURPLUS = {"leak"}
-DEFICIT = {"over-put", "use-after-free", "resurrection", "free-while-referenced"}
+DEFICIT = {"over-put", "use-after-free", "resurrection", "free-while-referenced", "second-owner"}
 # What `refhist-run --fail-on` counts when it is not said: leak and imbalance.
 FAILING = SURPLUS | DEFICIT
 UNDECIDED = {"undecidable", "unobserved-change"}

@@ -70,7 +70,7 @@ static void use(struct conn *conn, long pairs) {
 
 int main(int argc, char **argv) {
   const long many = argc > 1 ? atol(argv[1]) : 0;
-  struct sigaction action = {.sa_handler = jump, .sa_flags = SA_NODEFER};
+  struct sigaction action = {.sa_handler = jump};
   sigaction(SIGSEGV, &action, NULL);
   sigaction(SIGPROF, &action, NULL);
   gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -55,7 +55,7 @@ TEST_CASE_FIXTURE(LateChangesFixture,
   const EventId first = change(Role::put, 3, other);
   CHECK(around(first, object, 2) == Changes{-1});
   CHECK(around(first, object, 1) == Changes{1});
-  CHECK(around(first, object, 3) == Changes{1, -1});
+  CHECK(around(first, object, 3) == Changes{-1, 1});
 }
 
 TEST_CASE_FIXTURE(LateChangesFixture, "from the next event on there is nothing yet") {
@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(CountedFixture, "what is in flight when the look may be made c
   counted(Role::get, 2);
   counted(Role::get, 3);
   const EventId first = change(Role::put, 1, other);
-  CHECK(since(first, 1) == Changes{0, 0, 1, 1});
+  CHECK(since(first, 1) == Changes{0, 0, 2});
 }
 
 TEST_CASE_FIXTURE(CountedFixture, "a look of long ago may miss anything") {
@@ -112,6 +112,21 @@ TEST_CASE_FIXTURE(CountedFixture, "a look of long ago may miss anything") {
   const Changes changes = since(first, 1);
   CHECK(changes.front() < -1000000);
   CHECK(changes.back() > 1000000);
+}
+
+TEST_CASE_FIXTURE(CountedFixture, "a thread that has told nothing may have looked at any time") {
+  const auto ever = [&](unsigned thread) { return late.ever(object, ThreadIndex(thread)); };
+  counted(Role::get, 2);
+  counted(Role::get, 2);
+  counted(Role::put, 3);
+  // From 1 now to 2 when there was one more; a get of one thread and a put of another in flight.
+  CHECK(ever(1) == Changes{-1, 0, -1, 1});
+  CHECK(ever(3) == Changes{-1, 0, 1});
+  counted(Role::get, 4);
+  counted(Role::put, 2);
+  CHECK(ever(1) == Changes{-1, 0, -2, 2});
+  for (int i = 0; i < 20000; ++i) counted(i % 2 == 0 ? Role::put : Role::get, 2);
+  CHECK(ever(1).back() > 1000000);  // too long ago
 }
 
 }  // namespace refhist

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <random>
+#include <string>
 
 using refhist::RecordBatch;
 using refhist::RecordOrder;
@@ -53,6 +55,24 @@ TEST_CASE("record order: threads that take turns") {
   const Seen expected{{1, 1}, {2, 2}, {2, 3}, {1, 4}, {3, 5}, {1, 6}, {2, 7}};
   CHECK(in_order({batch(1, {1, 4}), batch(2, {2, 3}), batch(1, {6}), batch(3, {5}), batch(2, {7})}) ==
         expected);
+}
+
+TEST_CASE("record order: it tells of each thread's last record once") {
+  std::vector<std::string> seen;
+  const std::vector<RecordBatch> batches{batch(1, {1, 5, 3, 4, 6}), batch(2, {2}), batch(1, {2, 7}),
+                                         batch(3, {})};
+  RecordOrder(batches).for_each(
+      [&](const RecordBatch& of, const agent::Record& each) {
+        seen.push_back(std::to_string(of.tid) + "@" + std::to_string(each.time));
+      },
+      [&](long tid) { seen.push_back(std::to_string(tid) + " ends"); });
+  REQUIRE(seen.size() == 10);
+  CHECK(seen.back() == "1 ends");
+  CHECK(std::count(seen.begin(), seen.end(), "1 ends") == 1);
+  CHECK(std::count(seen.begin(), seen.end(), "3 ends") == 0);
+  const auto end = std::find(seen.begin(), seen.end(), "2 ends");
+  REQUIRE(end != seen.begin());
+  CHECK(*(end - 1) == "2@2");
 }
 
 TEST_CASE("record order: a signal handler's record stands behind the one that it interrupted") {

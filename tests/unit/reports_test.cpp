@@ -33,7 +33,7 @@ TEST_CASE("names of source files: relative below the root, percent signs in refe
 
 TEST_CASE("lists of verdicts") {
   CHECK(verdicts_of("leak, over-put") == std::vector{Verdict::leak, Verdict::over_put});
-  CHECK(verdicts_of("imbalance").size() == 4);
+  CHECK(verdicts_of("imbalance").size() == 5);
   CHECK_THROWS_AS(verdicts_of("leak,"), Error);
   CHECK_THROWS_WITH_AS(verdicts_of("leek"), doctest::Contains("did you mean leak?"), Error);
 }

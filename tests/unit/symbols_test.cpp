@@ -104,6 +104,15 @@ TEST_CASE("A wrong member path names the nearest") {
   CHECK_FALSE(module->type_size("struct opaque").has_value());
 }
 
+TEST_CASE("the signature of an inlined function, by the name that its frame has") {
+  if (!have("clang++")) return;  // GCC gives the frame of a static function its plain name
+  const auto types = Module::open(build("clang++", "symbols_types.cpp", "-g -O1"));
+  const auto cleared = types->inlined_signature("clear(net::Buffer<int, 3>**)");
+  REQUIRE(cleared.has_value());
+  CHECK(cleared->parameters[0].type == "net::IntBuffer **");
+  CHECK_FALSE(types->inlined_signature("clear(int)").has_value());
+}
+
 TEST_CASE("C++ members: bases, templates, namespaces, nested types") {
   std::vector<std::pair<std::string, std::string>> builds = {{"g++", "-g -O0"}, {"g++", "-g -O2 -gdwarf-4"}};
   if (have("clang++")) builds.emplace_back("clang++", "-g -O1");

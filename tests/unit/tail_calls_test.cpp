@@ -71,6 +71,11 @@ TEST_CASE("functions that jumped to their last callee are named") {
         "frames lost to a tail call: called jump_twice, which jumped to jump, which jumped to finish\n");
 }
 
+TEST_CASE("the C library does not jump to a function of the program") {
+  CHECK(lost_on_the_way("or-print") ==
+        "frames lost to a tail call: called jump_or_print, which jumped to finish\n");
+}
+
 TEST_CASE("of several ways all are candidates") {
   const std::string text = lost_on_the_way("either");
   CHECK(text.find("called jump_either, which led to finish (candidates: ") != std::string::npos);

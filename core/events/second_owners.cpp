@@ -1,0 +1,75 @@
+#include "events/second_owners.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace refhist {
+
+void SecondOwners::note(ObjectId block, Address owned) {
+  if (!deletes_ || owned == 0) return;
+  if (const ObjectId other = beside(block, owned); other.valid() && deletes_(block) && deletes_(other))
+    tell(block, other, owned);
+  if (const ObjectId outer = around(block, owned);
+      outer.valid() && at_one_time(block, outer) && deletes_(block))
+    tell(block, outer, owned);
+}
+
+ObjectId SecondOwners::beside(ObjectId block, Address owned) {
+  constexpr std::size_t kMost = 32;  // blocks: the first ones, and the last
+  std::vector<ObjectId>& noted = noted_[owned];
+  if (std::find(noted.begin(), noted.end(), block) != noted.end()) return {};
+  std::erase_if(noted, [&](ObjectId one) { return !history_.objects().contains(one); });
+  ObjectId first;
+  for (const ObjectId one : noted) {
+    const bool earlier = !first.valid() || history_.object(one).born < history_.object(first).born;
+    if (earlier && at_one_time(block, one)) first = one;
+  }
+  if (noted.size() == kMost) noted.erase(noted.begin() + kMost / 2);
+  noted.push_back(block);
+  return first;
+}
+
+ObjectId SecondOwners::around(ObjectId block, Address owned) const {
+  const FamilyId family = history_.object(block).family;
+  const auto& offset = families_[family.index()].family.managed_offset;
+  return offset ? history_.newest_at(family, owned - *offset) : ObjectId();
+}
+
+// A reference is given back before the object is deleted, and the next object there born after that.
+bool SecondOwners::at_one_time(ObjectId one, ObjectId other) const {
+  const Object& a = history_.object(one);
+  const Object& b = history_.object(other);
+  const auto ends_before = [](const Object& first, const Object& next) {
+    return first.died.valid() && first.died < next.born;
+  };
+  return one != other && a.complete && b.complete && a.born.valid() && b.born.valid() && !ends_before(a, b) &&
+         !ends_before(b, a);
+}
+
+EventId SecondOwners::made(ObjectId block) const {
+  const Object& object = history_.object(block);
+  for (EventId event = object.last_event; event.valid(); event = history_.previous(event)) {
+    if (history_.event(event).role == Role::init) return event;
+  }
+  return object.born;
+}
+
+void SecondOwners::tell(ObjectId one, ObjectId other, Address owned) {
+  const auto [first, second] =
+      history_.object(one).born < history_.object(other).born ? std::pair(one, other) : std::pair(other, one);
+  // Once the object is gone, whatever comes to lie there seems to have the first one for an owner, too.
+  if (!told_.insert(first).second) return;
+  history_.add_finding({Verdict::second_owner, second, made(second),
+                        fmt::format("the control block {:#x} owned the object at {:#x} already: it is "
+                                    "deleted twice",
+                                    history_.object(first).address, owned)});
+}
+
+void SecondOwners::forget() {
+  noted_.clear();
+  told_.clear();
+}
+
+}  // namespace refhist

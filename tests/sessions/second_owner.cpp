@@ -1,0 +1,71 @@
+// A shared_ptr made from a plain pointer to what another one owns already, and what only looks like it.
+//   second_owner dies | stays | inplace | right
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+struct Session : std::enable_shared_from_this<Session> {
+  explicit Session(int number) : id(number) {}
+  int id;
+  int seats[4] = {1, 2, 3, 4};
+};
+
+static std::vector<std::shared_ptr<Session>>* kept;  // nobody's to destroy
+static volatile int total;
+
+extern "C" __attribute__((noinline)) void checkpoint() { __asm__ volatile("" ::: "memory"); }
+
+__attribute__((noinline)) static void open_sessions() {
+  for (int i = 0; i < 3; ++i) kept->push_back(std::shared_ptr<Session>(new Session(i)));
+}
+
+__attribute__((noinline)) static void add_again(Session* session) {
+  kept->push_back(std::shared_ptr<Session>(session));  // second owner
+}
+
+__attribute__((noinline)) static void look_once(Session* session) {
+  std::shared_ptr<Session> mine(session);  // second owner, for a moment
+  total = total + mine->id;
+}
+
+// The same memory again and again; and whoever points there without owning it.
+__attribute__((noinline)) static void right() {
+  for (int i = 0; i < 50; ++i) {
+    std::shared_ptr<Session> one(new Session(i));
+    std::weak_ptr<Session> weak = one;
+    std::shared_ptr<int> part(one, &one->seats[1]);
+    one.reset();
+    part.reset();
+    std::shared_ptr<Session> next(new Session(i + 1));
+    total = total + (weak.expired() ? next->id : 0);
+  }
+  const std::shared_ptr<Session>& one = kept->front();
+  const std::shared_ptr<Session> self = one->shared_from_this();
+  const std::shared_ptr<Session> observer(one.get(), [](Session*) {});
+  const std::shared_ptr<Session> guest(one.get(), [owner = one](Session* it) { total = total + it->id; });
+  total = total + static_cast<int>(self.use_count() + observer.use_count() + guest.use_count());
+  std::unique_ptr<Session> only(new Session(7));
+  Session* plain = only.get();
+  const std::shared_ptr<Session> shared(std::move(only));
+  total = total + plain->id;
+  const std::shared_ptr<Session> made = std::make_shared<Session>(8);
+  const std::shared_ptr<int> seat(made, &made->seats[0]);
+  total = total + *seat;
+}
+
+int main(int argc, char** argv) {
+  const char how = argc > 1 ? argv[1][0] : 'r';
+  kept = new std::vector<std::shared_ptr<Session>>;
+  open_sessions();
+  if (how == 'd') look_once((*kept)[1].get());
+  if (how == 's') add_again((*kept)[1].get());
+  if (how == 'i') {
+    kept->push_back(std::make_shared<Session>(9));
+    add_again(kept->back().get());
+  }
+  right();
+  checkpoint();
+  _exit(0);
+}
