@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/statement_lines.h"
 #include "base/short_name.h"
 #include "base/system_path.h"
 #include "base/text.h"
@@ -82,6 +83,8 @@ class SeenFingerprints {
 Suspect second_owner(SessionState& state, const Finding& seen) {
   Suspect suspect;
   suspect.frame = state.namer.owner(state.history.event(seen.event));
+  if (const unsigned line = StatementLines(state.modules).of_call(suspect.frame); line != 0)
+    suspect.frame.line = line;
   suspect.what = "second owner";
   suspect.confidence = "named";
   suspect.why = seen.why;

@@ -3,6 +3,7 @@ memory and of time and without control characters. They are made out of good fil
 
 import argparse
 import os
+import re
 import resource
 import shutil
 import sqlite3
@@ -255,10 +256,12 @@ def limits():
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_OUTPUT, LARGEST_OUTPUT))
 
 
+# Characters that mean something to a terminal, or turn text around.
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+
+
 def controls_in(text):
-    """Characters that mean something to a terminal, or turn text around."""
-    return sorted({f"U+{ord(c):04X}" for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 or
-                   ord(c) in (0x200e, 0x200f, 0xfffe, 0xffff) or 0x202a <= ord(c) <= 0x202e or 0x2066 <= ord(c) <= 0x2069})
+    return sorted({f"U+{ord(c):04X}" for c in set(CONTROLS.findall(text))})
 
 
 class Attempt:

@@ -6,23 +6,30 @@
 #include <memory>
 #include <vector>
 
+#include "conn.h"
+
 struct Session : std::enable_shared_from_this<Session> {
   explicit Session(int number) : id(number) {}
   int id;
   int seats[4] = {1, 2, 3, 4};
 };
 
-static std::vector<std::shared_ptr<Session>>* kept;  // nobody's to destroy
-static volatile int total;
+struct Notice {
+  std::shared_ptr<Session> to;
+  int code;
+};
 
-extern "C" __attribute__((noinline)) void checkpoint() { __asm__ volatile("" ::: "memory"); }
+static std::vector<std::shared_ptr<Session>>* kept;  // nobody's to destroy
+static std::vector<Notice>* notices;
+static volatile int total;
 
 __attribute__((noinline)) static void open_sessions() {
   for (int i = 0; i < 3; ++i) kept->push_back(std::shared_ptr<Session>(new Session(i)));
 }
 
 __attribute__((noinline)) static void add_again(Session* session) {
-  kept->push_back(std::shared_ptr<Session>(session));  // second owner
+  total = total + 1;
+  notices->push_back({std::shared_ptr<Session>(session), 7});  // second owner
 }
 
 __attribute__((noinline)) static void look_once(Session* session) {
@@ -58,6 +65,7 @@ __attribute__((noinline)) static void right() {
 int main(int argc, char** argv) {
   const char how = argc > 1 ? argv[1][0] : 'r';
   kept = new std::vector<std::shared_ptr<Session>>;
+  notices = new std::vector<Notice>;
   open_sessions();
   if (how == 'd') look_once((*kept)[1].get());
   if (how == 's') add_again((*kept)[1].get());
