@@ -69,9 +69,10 @@ def generated_columns(file):
     """A name of a hundred megabytes that takes no byte in the file."""
     rows = file.execute("SELECT id, frame, file, line, inlined FROM frame_names").fetchall()
     file.execute("DROP TABLE frame_names")
-    file.execute("CREATE TABLE frame_names(id INTEGER PRIMARY KEY, frame INTEGER, function TEXT GENERATED ALWAYS AS "
-                 "(hex(zeroblob(50000000))) VIRTUAL, file TEXT, line INTEGER, inlined INTEGER)")
-    file.executemany("INSERT INTO frame_names(id, frame, file, line, inlined) VALUES(?, ?, ?, ?, ?)", rows)
+    file.execute("CREATE TABLE frame_names(id INTEGER PRIMARY KEY, frame INTEGER, file TEXT, line INTEGER, inlined INTEGER)")
+    file.executemany("INSERT INTO frame_names VALUES(?, ?, ?, ?, ?)", rows)
+    # Behind the rows: sqlite would make the name for each that is put in.
+    file.execute("ALTER TABLE frame_names ADD COLUMN function TEXT GENERATED ALWAYS AS (hex(zeroblob(50000000))) VIRTUAL")
 
 
 def view(file):
