@@ -155,7 +155,6 @@ class LeakFinder {
   std::vector<ReferencePairs::Kind> clean_kinds(FamilyId family);
   /// By its dynamic type.
   [[nodiscard]] bool is_of_type(ObjectId id, const std::string& type);
-  /// Of those that were released clean, evenly spread, those that were born at the same place first.
   /// What was born at one place.
   struct BornAt {
     std::vector<ObjectId> released;  // clean
@@ -165,6 +164,7 @@ class LeakFinder {
   std::map<FamilyId, std::map<std::size_t, BornAt>>& born_at();
   /// Some of them, without the object.
   static std::vector<ObjectId> living_beside(ObjectId id, const std::vector<ObjectId>& born);
+  /// Of those that were released clean, evenly spread, those that were born at the same place first.
   std::vector<std::pair<ObjectId, double>> released_like(const ReferencePairs::Subject& subject);
   /// Of those that were released clean, evenly spread.
   std::vector<ObjectId> some_released(FamilyId family);

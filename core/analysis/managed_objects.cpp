@@ -173,17 +173,14 @@ std::optional<ManagedObject> ManagedObjects::by_birth(ObjectId id) {
 
 bool ManagedObjects::deletes(ObjectId id) {
   const Object& object = history_.object(id);
+  if (!object.born.valid()) return false;
   const std::vector<std::string>& deleters = families_[object.family.index()].family.deleters;
-  for (EventId event = object.last_event; event.valid(); event = history_.previous(event)) {
-    const Event& birth = history_.event(event);
-    if (birth.role != Role::init || !birth.stack.valid()) continue;
-    for (const NamedFrame& frame : namer_.stack(birth.stack)) {
-      const std::string type = class_of(frame.function);
-      const auto takes = [&](const std::string& pattern) { return glob_match(pattern, type); };
-      if (std::any_of(deleters.begin(), deleters.end(), takes)) return true;
-    }
-  }
-  return false;
+  const std::vector<NamedFrame> stack = namer_.stack(history_.event(object.born).stack);
+  return std::any_of(stack.begin(), stack.end(), [&](const NamedFrame& frame) {
+    const std::string type = class_of(frame.function);
+    return std::any_of(deleters.begin(), deleters.end(),
+                       [&](const std::string& pattern) { return glob_match(pattern, type); });
+  });
 }
 
 std::optional<ManagedObject> ManagedObjects::by_birth(const Object& object,

@@ -105,10 +105,10 @@ std::vector<int> LateChanges::ever(ObjectId object, ThreadIndex thread) {
     return {-kAnything, kAnything};
   read_life(object, life);
   std::vector<int> changes;
-  if (life.counted) {
+  if (life.most && life.fewest) {
     const std::int64_t now = history_.object(object).ledger;
-    changes.push_back(static_cast<int>(std::min<std::int64_t>(0, now - life.most)));
-    changes.push_back(static_cast<int>(std::max<std::int64_t>(0, now - life.fewest)));
+    changes.push_back(static_cast<int>(std::min<std::int64_t>(0, now - *life.most)));
+    changes.push_back(static_cast<int>(std::max<std::int64_t>(0, now - *life.fewest)));
   }
   life.running.append_to(changes, thread);
   return changes;
@@ -119,9 +119,8 @@ void LateChanges::read_life(ObjectId object, Life& life) const {
     if (life.newest.valid() && entry.id <= life.newest) return false;
     ++life.events;
     if (const Count& after = entry.event.after) {
-      life.fewest = life.counted ? std::min(life.fewest, *after) : *after;
-      life.most = life.counted ? std::max(life.most, *after) : *after;
-      life.counted = true;
+      life.fewest = std::min(life.fewest.value_or(*after), *after);
+      life.most = std::max(life.most.value_or(*after), *after);
     }
     if (const int change = change_of(entry.event); change != 0)
       life.running.add(entry.event.thread, change, false);

@@ -61,9 +61,8 @@ class LateChanges {
   struct Life {
     EventId newest;
     std::size_t events = 0;  // that have been read
-    std::int64_t fewest = 0;
-    std::int64_t most = 0;
-    bool counted = false;  // fewest and most are counts that were seen
+    Count fewest;            // of the counts that were seen
+    Count most;
     Running running;
   };
   void read_life(ObjectId object, Life& life) const;

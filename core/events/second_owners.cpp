@@ -48,20 +48,12 @@ bool SecondOwners::at_one_time(ObjectId one, ObjectId other) const {
          !ends_before(b, a);
 }
 
-EventId SecondOwners::made(ObjectId block) const {
-  const Object& object = history_.object(block);
-  for (EventId event = object.last_event; event.valid(); event = history_.previous(event)) {
-    if (history_.event(event).role == Role::init) return event;
-  }
-  return object.born;
-}
-
 void SecondOwners::tell(ObjectId one, ObjectId other, Address owned) {
   const auto [first, second] =
       history_.object(one).born < history_.object(other).born ? std::pair(one, other) : std::pair(other, one);
   // Once the object is gone, whatever comes to lie there seems to have the first one for an owner, too.
   if (!told_.insert(first).second) return;
-  history_.add_finding({Verdict::second_owner, second, made(second),
+  history_.add_finding({Verdict::second_owner, second, history_.object(second).born,
                         fmt::format("the control block {:#x} owned the object at {:#x} already: it is "
                                     "deleted twice",
                                     history_.object(first).address, owned)});

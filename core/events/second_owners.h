@@ -33,7 +33,6 @@ class SecondOwners {
   /// It has the object in itself.
   [[nodiscard]] ObjectId around(ObjectId block, Address owned) const;
   [[nodiscard]] bool at_one_time(ObjectId one, ObjectId other) const;
-  [[nodiscard]] EventId made(ObjectId block) const;
   void tell(ObjectId one, ObjectId other, Address owned);
 
   History& history_;
