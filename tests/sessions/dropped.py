@@ -1,7 +1,7 @@
 """Suspects: a function that drops what it has made on one path, and one that gives back twice before the object is used."""
 
 from harness.checks import check, equal
-from harness.shapes import check_findings
+from harness.shapes import check_findings, source_line
 
 ENTRY = "--init entry_new --get entry_get --put entry_put --count refs"
 PAGE = "--init page_new --get page_get --put page_put --count refs"
@@ -10,9 +10,7 @@ PAGE = "--init page_new --get page_get --put page_put --count refs"
 def suspect(finding, number):
     """What, function, and the comment that marks its line."""
     suspect = finding["suspects"][number]
-    with open(suspect["file"], encoding="utf-8") as source:
-        line = source.read().splitlines()[suspect["line"] - 1]
-    return suspect["what"], suspect["function"], line.rpartition("/* ")[2].rstrip("*/ ")
+    return suspect["what"], suspect["function"], source_line(suspect).rpartition("/* ")[2].rstrip("*/ ")
 
 
 def test_dropped_on_one_path(d):

@@ -1,7 +1,7 @@
 """Whoever had a reference in hand is named, and not the functions that take and give back for everybody."""
 
 from harness.checks import check, contains, equal
-from harness.shapes import check_findings, leaks, only
+from harness.shapes import check_findings, leaks, only, source_line
 
 PARTS = """
 schema = 1
@@ -25,8 +25,7 @@ def begin(d, how):
 def first_suspect(d):
     found = only(leaks(d), "leaks")
     first = found["suspects"][0]
-    with open(first["file"], encoding="utf-8") as source:
-        return first, source.read().splitlines()[first["line"] - 1]
+    return first, source_line(first)
 
 
 def expect_lost_in(d, how, *functions):

@@ -1,7 +1,7 @@
 """The object that was forgotten is told, not what it holds; and whoever had the reference in hand is the first suspect."""
 
 from harness.checks import check, contains, equal, lacks
-from harness.shapes import check_findings, leaks, only
+from harness.shapes import check_findings, leaks, only, source_line
 
 ITEM = "--name item --init item_new --get item_get --put item_put --type 'struct item' --count refs"
 STORE = "--name store --init store_new --get store_get --put store_put --type 'struct store' --count refs"
@@ -16,11 +16,6 @@ def begin(d):
 def told(d):
     """The one leak that is not held by another one."""
     return only([group for group in leaks(d) if not group["consequence"]], "leaks of their own")
-
-
-def line_of(d, suspect):
-    with open(suspect["file"], encoding="utf-8") as source:
-        return source.read().splitlines()[suspect["line"] - 1]
 
 
 def test_right(d):
@@ -47,7 +42,7 @@ def test_what_a_lookup_returns(d):
     found = told(d)
     first = found["suspects"][0]
     equal((found["family"], first["function"], first["what"]), ("item", "check_item", "missing put"), "first suspect")
-    check("forgotten" in line_of(d, first), f"the way out on which it is forgotten: {first}")
+    check("forgotten" in source_line(first), f"the way out on which it is forgotten: {first}")
 
 
 def test_what_a_helper_makes(d):

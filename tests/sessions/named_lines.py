@@ -1,7 +1,7 @@
 """The first suspect is the line that has to change, for mistakes of several kinds; none is said of the right program."""
 
 from harness.checks import agent_only, contains, equal
-from harness.shapes import check_findings
+from harness.shapes import check_findings, source_line
 
 COUNTER = "--name counter --init counter_set --get counter_get --put counter_put --type 'struct counter' --count refs"
 
@@ -18,9 +18,7 @@ def first_suspect(d, way):
     status, found = check_findings(d)
     equal(status, 23, "exit status")
     first = found[0]["suspects"][0]
-    with open(first["file"], encoding="utf-8") as source:
-        line = source.read().splitlines()[first["line"] - 1]
-    contains(line, f"// {way}", f"the line of {first}")
+    contains(source_line(first), f"// {way}", f"the line of {first}")
     return found[0]["verdict"], first["what"]
 
 

@@ -1,7 +1,7 @@
 """Two control blocks own one object: told before or when it is deleted twice, with the line that made the second."""
 
 from harness.checks import IN_AGENT, contains, equal
-from harness.shapes import check_findings, only
+from harness.shapes import check_findings, only, source_line
 
 
 def run(d, mode):
@@ -22,8 +22,7 @@ def the_second(d, function, mark):
     suspect = only(finding["suspects"], "suspects")
     equal((suspect["what"], suspect["confidence"]), ("second owner", "named"), "suspect")
     contains(suspect["function"], function, "who made it")
-    with open(suspect["file"], encoding="utf-8") as source:
-        contains(source.read().splitlines()[suspect["line"] - 1], mark, "the line")
+    contains(source_line(suspect), mark, "the line")
 
 
 def test_one_that_was_released(d):

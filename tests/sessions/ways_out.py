@@ -3,7 +3,7 @@
 import os
 
 from harness.checks import check, contains, equal, lacks
-from harness.shapes import check_findings, leaks, only
+from harness.shapes import check_findings, leaks, only, source_line
 
 PAGE = "--name page --init page_new --get page_get --put page_put --type 'struct page' --count refs"
 WAY = "this exit path of"
@@ -17,16 +17,11 @@ def lost(d, mode):
     return only(leaks(d), "leaks")["suspects"]
 
 
-def line_of(suspect):
-    with open(suspect["file"], encoding="utf-8") as source:
-        return source.read().splitlines()[suspect["line"] - 1]
-
-
 def named(d, mode):
     suspects = lost(d, mode)
     first = suspects[0]
     told = [(suspect["function"], suspect["line"], suspect["why"]) for suspect in suspects]
-    check(f"lost: {mode}" in line_of(first), f"the first of {told} is at: {line_of(first)}")
+    check(f"lost: {mode}" in source_line(first), f"the first of {told} is at: {source_line(first)}")
     contains(first["why"], WAY, "why")
     equal((first["what"], first["confidence"]), ("missing put", "candidate"), "what and confidence")
 
@@ -57,7 +52,7 @@ def test_a_loop_that_gets_them_in_several_ways(d):
     d.expect_stop()
     for leak in leaks(d):
         first = leak["suspects"][0]
-        check("lost: picked" in line_of(first), f"the first is at: {line_of(first)} ({first['why']})")
+        check("lost: picked" in source_line(first), f"the first is at: {source_line(first)} ({first['why']})")
 
 
 def test_an_inlined_function(d):

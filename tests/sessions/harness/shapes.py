@@ -53,6 +53,12 @@ def only(things, what):
     return things[0]
 
 
+def source_line(place):
+    """The text of the line that a suspect or a frame names."""
+    with open(place["file"], encoding="utf-8") as source:
+        return source.read().splitlines()[place["line"] - 1]
+
+
 def check_findings(d, options="--fail-on leak,imbalance,unobserved-change,undecidable"):
     """`refhist check --json`, which ends the debugger: (exit status, findings)."""
     status, text = d.ending_command(f"refhist check --json {options}")
