@@ -25,6 +25,11 @@ inline int64_t counter_value(uint64_t raw, unsigned size, bool is_unsigned) {
 /// References, from the counter's `size` bytes.
 inline int64_t references(uint64_t raw, unsigned size, bool is_unsigned, unsigned shift, int64_t scale,
                           int64_t bias) {
+  const unsigned bits = 8 * size - shift;
+  if (shift != 0 && is_unsigned && bits <= 16) {  // a few bits of a word: the uppermost is no sign
+    const uint64_t few = raw >> shift & ((1U << bits) - 1);
+    return scale * static_cast<int64_t>(few) + bias;
+  }
   return scale * (counter_value(raw, size, is_unsigned) >> shift) + bias;
 }
 

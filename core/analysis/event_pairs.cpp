@@ -227,6 +227,7 @@ EventPairs::Model EventPairs::learn(const std::vector<std::pair<Life, double>>& 
       model.gets[get.kind] += weight;
       model.places.insert(get.path->steps.front().pc);
       model.put_places[put.path->steps.front().pc] += weight;
+      model.put_lines.insert(line_of(put.event, *put.path));
       model.at_places[{get.kind, put.path->steps.front().pc}] += weight;
       model.puts[put.kind] += weight;
       model.partners[{get.kind, partner(get, put)}] += weight;
@@ -397,6 +398,15 @@ ReferencePairs::Partners EventPairs::partners_of(const Event& taken) {
   std::stable_sort(partners.begin(), partners.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   return partners;
+}
+
+std::pair<std::uint32_t, unsigned> EventPairs::line_of(const Event& event, const CallPath& path) {
+  return {path.steps.front().function, owners_.of(event).frame.line};
+}
+
+bool EventPairs::is_usual_put(const Event& put) {
+  const Model& model = model_of(pairs_.subject_of(put.object));
+  return model.put_lines.contains(line_of(put, paths_.of(put)));
 }
 
 }  // namespace refhist

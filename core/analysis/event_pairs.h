@@ -61,6 +61,8 @@ class EventPairs {
   std::optional<References> references(ObjectId id);
   /// WaysOut::kept_in, of an event that takes or gives back.
   const SlotNames::Name& kept_in(const Event& event) { return paths_.kept_in(event); }
+  /// Released objects gave back on the line of this put, too.
+  bool is_usual_put(const Event& put);
   /// Whether, and how far out on its stack, what was taken so is usually given back by a function that called
   /// for it.
   struct Holder {
@@ -97,8 +99,9 @@ class EventPairs {
   struct Model {
     std::map<std::uint32_t, double> gets;
     std::map<std::uint32_t, double> puts;
-    std::set<Address> places;              ///< of the calls that took what was given back
-    std::map<Address, double> put_places;  ///< of those that gave it back
+    std::set<Address> places;                                ///< of the calls that took what was given back
+    std::map<Address, double> put_places;                    ///< of those that gave it back
+    std::set<std::pair<std::uint32_t, unsigned>> put_lines;  ///< with the function
     std::map<std::pair<std::uint32_t, Address>, double> at_places;  ///< by kind of what they gave back
     std::map<std::pair<std::uint32_t, Partner>, double> partners;
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> kinds;
@@ -114,6 +117,7 @@ class EventPairs {
   std::size_t take_out_at_once(std::vector<std::pair<EventId, Event>>& events);
   static void take_out_told_twice(const Object& object, bool born_here, std::size_t born, Life& life);
   std::uint32_t kind_of(const CallPath& path, Role role);
+  std::pair<std::uint32_t, unsigned> line_of(const Event& event, const CallPath& path);
   /// Of each put, its get; none where it is no less than gets.size().
   /// `more`: references that are still to be given back by somebody.
   std::vector<std::size_t> match(const Model& model, const Life& life, std::size_t more = 0);

@@ -1,7 +1,7 @@
 #include "analysis/function_ways.h"
 
 #include <algorithm>
-#include <array>
+#include <tuple>
 
 #include "x86/straight_way.h"
 
@@ -11,17 +11,6 @@ namespace {
 
 constexpr std::size_t kMostInstructions = 8000;
 constexpr std::size_t kMostBranches = 64;  // that part ways: each is followed by itself
-constexpr std::array<unsigned, 6> kEncodedArguments{7, 6, 2, 1, 8, 9};  // rdi, rsi, rdx, rcx, r8, r9
-
-/// What a call enters: its target, or for one through a slot the slot's own address.
-std::optional<Address> entered(const DecodedInstruction& instruction) {
-  const auto target = instruction.branch_target();
-  return target ? target : instruction.rip_target();
-}
-
-bool is_return(const DecodedInstruction& instruction) {
-  return instruction.raw.meta.category == ZYDIS_CATEGORY_RET;
-}
 
 bool ends_here(ZydisMnemonic mnemonic) {
   return mnemonic == ZYDIS_MNEMONIC_UD2 || mnemonic == ZYDIS_MNEMONIC_HLT || mnemonic == ZYDIS_MNEMONIC_INT3;
@@ -39,7 +28,7 @@ bool FunctionWays::is_between(Address at) const {
   constexpr int kMost = 8;
   DecodedInstruction instruction;
   for (int i = 0; i < kMost && read_instruction(*code_.module, at, instruction); ++i) {
-    if (instruction.is_call() || instruction.is_jump() || instruction.is_branch() || is_return(instruction))
+    if (instruction.is_call() || instruction.is_jump() || instruction.is_branch() || instruction.is_return())
       return false;
     at = instruction.next();
     if (inside(at)) return true;
@@ -81,6 +70,7 @@ void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState
   if (values_.is_stack(address)) return;
   step.stored = state.read(instruction.operands[1], instruction.next());
   step.stored_at = address;
+  step.stored_bases = bases_of(values_, state, address);
 }
 
 // `mov r, r` and `mov r, n(%rbp)`.
@@ -125,6 +115,14 @@ std::optional<FunctionWays::Obtained> FunctionWays::obtained() const {
   return loaded == loads_.end() || !one_reference_ ? std::nullopt : std::optional(loaded->second);
 }
 
+void FunctionWays::note_base(const DecodedInstruction& instruction, const MachineState& state) {
+  const auto& operands = instruction.operands;
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY) return;
+  const Value address = state.address_of(operands[1], instruction.next());
+  if (!address.known() || values_.is_stack(address)) return;
+  bases_.try_emplace(values_.content(address).place, instruction.address, bases_of(values_, state, address));
+}
+
 // `mov (…), r`, from other memory than the stack.
 void FunctionWays::note_load(const DecodedInstruction& instruction, MachineState& state) {
   constexpr unsigned kPointer = 64;
@@ -145,8 +143,8 @@ bool FunctionWays::gives_soon(Address at, const GivesBack& gives_back) const {
   DecodedInstruction instruction;
   for (int i = 0; i < kSoon && read_instruction(*code_.module, at, instruction); ++i) {
     const bool call = instruction.is_call();
-    if (gives_back(at, instruction.next(), call ? entered(instruction) : std::nullopt)) return true;
-    if (call || instruction.is_branch() || is_return(instruction)) return false;
+    if (gives_back(at, instruction.next(), call ? instruction.entered() : std::nullopt)) return true;
+    if (call || instruction.is_branch() || instruction.is_return()) return false;
     const auto target = instruction.is_jump() ? instruction.branch_target() : instruction.next();
     if (!target) return false;
     at = *target;
@@ -222,19 +220,19 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   MachineState state = waiting.state;
   const bool call = instruction.is_call();
   const bool jump = instruction.is_jump();
-  const auto target = call || jump ? entered(instruction) : std::nullopt;
+  const auto target = call || jump ? instruction.entered() : std::nullopt;
   const bool out = jump && (!instruction.branch_target() || !inside(*instruction.branch_target()));
   step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
   if (out && !target && !step.gives)
     return false;  // a switch's table, or another tail call through a pointer
   step.takes_again = code_.taken && (call || code_.loaded) && step.end == code_.from;
-  step.leaves = is_return(instruction) || out;
+  step.leaves = instruction.is_return() || out;
   if (instruction.is_branch()) {
     step.tested = waiting.tested;
     note_none(waiting, instruction, step);
   }
-  if (is_return(instruction)) step.returned = step.result = state.reg(0);
-  step.returns_it = is_return(instruction) && is_reference(step.returned);
+  if (instruction.is_return()) step.returned = step.result = state.reg(0);
+  step.returns_it = instruction.is_return() && is_reference(step.returned);
   note_uses(instruction, state, step);
   constexpr unsigned kFirstArgument = 7;
   const Value first = state.reg(kFirstArgument);
@@ -265,6 +263,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     tested = {};
   } else {
     note_replaced(instruction, state, step);
+    note_base(instruction, state);
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
     note_load(instruction, state);
   }
@@ -570,7 +569,9 @@ Held FunctionWays::from_where() {
   const Value address = values_.loaded_from(reference_);
   if (address.known() && values_.is_stack(address)) return Held::local;
   if (address.known()) {
-    slot_ = slot_at(address);
+    slot_ = slot_at(values_, results_, address);
+    if (const auto base = bases_.find(reference_.place); base != bases_.end())
+      std::tie(slot_.code, slot_.bases) = base->second;
     return Held::memory;
   }
   return values_.root_argument(reference_) != 0 ? Held::argument : Held::unknown;
@@ -591,7 +592,11 @@ Held FunctionWays::kept_where(Address at) {
       passed |= !step.gives && std::any_of(step.passed.begin(), step.passed.end(), is_it);
       continue;
     }
-    if (stores.empty()) slot_ = slot_at(step.stored_at);
+    if (stores.empty()) {
+      slot_ = slot_at(values_, results_, step.stored_at);
+      slot_.code = place;
+      slot_.bases = step.stored_bases;
+    }
     stores.insert(place);
   }
   if (stores.empty()) return passed ? Held::unknown : Held::local;
@@ -613,24 +618,6 @@ bool FunctionWays::leaves_without(Address at, const std::set<Address>& stores) c
     }
   }
   return false;
-}
-
-Slot FunctionWays::slot_at(const Value& address) const {
-  const Value root = values_.root(address);
-  if (!root.known()) return {};
-  Slot slot;
-  slot.steps = values_.path(address);
-  slot.exact = address.exact;
-  const auto result = results_.find(root.place);
-  if (result != results_.end()) {
-    slot.from = Slot::From::result;
-    slot.behind = result->second;
-  } else if (values_.is_constant({root.place, 0})) {
-    slot.from = Slot::From::global;
-  } else if (slot.argument = values_.root_argument(root); slot.argument != 0) {
-    slot.from = Slot::From::argument;
-  }
-  return slot;
 }
 
 std::optional<Address> FunctionWays::called_before(Address behind) const {

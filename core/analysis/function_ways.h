@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/activation_trail.h"
+#include "analysis/slot.h"
 #include "symbols/module.h"
 #include "x86/instruction_effects.h"
 
@@ -21,19 +22,6 @@ enum class Held : std::uint8_t {
   local,     ///< in a variable of the function
   argument,  ///< its caller gave it
   memory,    ///< in an object, a container or a global variable
-};
-
-/// How the function's code comes to the place in memory where a pointer lies.
-struct Slot {
-  enum class From : std::uint8_t { unknown, argument, result, global };
-  From from = From::unknown;
-  unsigned argument = 0;  ///< 1-based
-  Address behind = 0;     ///< of a result: where its call returns to
-  /// From there to the place, one for each step: {16} is 16 bytes behind it, {16, 8} 8 bytes behind what is
-  /// found there. Of a global variable the first one is an address in the file.
-  std::vector<std::int64_t> steps;
-  bool exact = true;           ///< false: an unknown index was added
-  bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
 };
 
 /// A way on which nothing is given back.
@@ -117,7 +105,8 @@ class FunctionWays {
     std::vector<Value> passed;  ///< to a call
     Value stored;               ///< to memory other than the stack
     Value stored_at;
-    Value replaced;  ///< what a register or a place on the stack held before
+    std::vector<ValuePlaces> stored_bases;  ///< Slot::bases
+    Value replaced;                         ///< what a register or a place on the stack held before
     Value replaced_by;
   };
   struct Waiting {
@@ -140,7 +129,6 @@ class FunctionWays {
   /// From behind the call that returns to `at`, or the instruction there, the function leaves without a pass
   /// through one of these.
   [[nodiscard]] bool leaves_without(Address at, const std::set<Address>& stores) const;
-  [[nodiscard]] Slot slot_at(const Value& address) const;
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
   /// The last register or stack slot that had the reference gets another value.
   [[nodiscard]] bool lets_go(const Waiting& before, const DecodedInstruction& instruction,
@@ -148,6 +136,7 @@ class FunctionWays {
   Value compared(const DecodedInstruction& instruction, MachineState& state) const;
   [[nodiscard]] static bool compares_with_none(const DecodedInstruction& instruction);
   void note_none(const Waiting& waiting, const DecodedInstruction& instruction, Step& step) const;
+  void note_base(const DecodedInstruction& instruction, const MachineState& state);
   void note_load(const DecodedInstruction& instruction, MachineState& state);
   void note_replaced(const DecodedInstruction& instruction, MachineState& state, Step& step) const;
   void note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const;
@@ -184,8 +173,10 @@ class FunctionWays {
   bool one_reference_ = true;  // every put gives it back
   bool given_back_ = false;    // a put does
   std::set<Address> good_;
-  std::map<PlaceId, Address> results_;  // of calls, by where they return to
+  CallResults results_;
   std::map<PlaceId, Obtained> loads_;
+  std::map<PlaceId, std::pair<Address, std::vector<ValuePlaces>>>
+      bases_;  // Slot::code and ::bases of what was loaded
   std::map<Address, Step> steps_;
   std::vector<Waiting> waiting_;
   std::size_t puts_ = 0;

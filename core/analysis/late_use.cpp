@@ -48,6 +48,16 @@ bool is_behind(const NamedFrame& use, const NamedFrame& put) {
 
 }  // namespace
 
+std::optional<Event> late_get(const History& history, ObjectId id) {
+  std::optional<Event> last;  // of those that were read, going back
+  std::optional<Event> found;
+  history.read_back(id, [&](const EventLog::Entry& entry) {
+    if (gives_back(entry.event) && entry.event.after == 0 && last) found = last;
+    if (acquires(entry.event) || gives_back(entry.event)) last = entry.event;
+  });
+  return found && found->role == Role::get ? found : std::nullopt;
+}
+
 std::optional<LateUse> late_use(const History& history, FrameNamer& namer, ObjectId id) {
   const Ends ends = ends_of(history, id);
   if (!ends.use || !ends.put || ends.use->thread != ends.put->thread) return std::nullopt;

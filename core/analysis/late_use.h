@@ -17,6 +17,9 @@ struct LateUse {
   bool is_get = false;  ///< what used the object took a reference
 };
 
+/// What took a reference when the last one had just been given back; the first time.
+std::optional<Event> late_get(const History& history, ObjectId id);
+
 /// Nothing when the object was not used after its end, or elsewhere.
 std::optional<LateUse> late_use(const History& history, FrameNamer& namer, ObjectId id);
 

@@ -76,13 +76,13 @@ LeakFinder::LeakFinder(const History& history, const SiteTable& sites,
                    [this](const ReferencePairs::Subject& subject) { return released_like(subject); }),
       depth_(history, owners_, pairs_, [this](FamilyId family) { return some_released(family); }),
       ways_out_(namer.modules(), sites, namer.code_graph()),
-      sinks_(namer.modules(), sites, namer.code_graph()),
+      keeps_(namer.modules(), sites, namer.code_graph()),
+      sinks_(namer.modules(), sites, namer.code_graph(), keeps_),
       suspects_(
-          history, namer, owners_, pairs_, event_pairs_, depth_, ways_out_, sinks_,
+          history, namer, owners_, pairs_, event_pairs_, depth_, ways_out_, keeps_, sinks_,
           [this](const std::string& function, FamilyId family, bool put) {
-            return example_of(function, family, put);
+            return places_of(function, family, put);
           },
-          [this](const std::string& function, FamilyId family) { return puts_in(function, family); },
           [this](ObjectId id, const std::string& type) { return is_of_type(id, type); }),
       births_(history, sites, namer) {}
 
@@ -273,14 +273,14 @@ bool LeakFinder::is_of_type(ObjectId id, const std::string& type) {
 }
 
 NamedFrame LeakFinder::example_of(const std::string& function, FamilyId family, bool put) {
-  const auto& places = put ? put_places_ : get_places_;
-  const auto found = places.find({family.value, function});
-  return found == places.end() ? NamedFrame{} : found->second.front();
+  const std::vector<NamedFrame> places = places_of(function, family, put);
+  return places.empty() ? NamedFrame{} : places.front();
 }
 
-std::vector<NamedFrame> LeakFinder::puts_in(const std::string& function, FamilyId family) {
-  const auto found = put_places_.find({family.value, function});
-  return found == put_places_.end() ? std::vector<NamedFrame>() : found->second;
+std::vector<NamedFrame> LeakFinder::places_of(const std::string& function, FamilyId family, bool put) {
+  const auto& places = put ? put_places_ : get_places_;
+  const auto found = places.find({family.value, function});
+  return found == places.end() ? std::vector<NamedFrame>() : found->second;
 }
 
 void LeakFinder::add_place(Places& places, FamilyId family, const Owner& owner) {

@@ -169,7 +169,7 @@ class LeakFinder {
   /// Of those that were released clean, evenly spread.
   std::vector<ObjectId> some_released(FamilyId family);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
-  std::vector<NamedFrame> puts_in(const std::string& function, FamilyId family);
+  std::vector<NamedFrame> places_of(const std::string& function, FamilyId family, bool put);
 
   const History& history_;
   const std::vector<TrackedFamily>& families_;
@@ -187,6 +187,7 @@ class LeakFinder {
   EventPairs event_pairs_;
   ReleaseDepth depth_;
   WaysOut ways_out_;
+  UntakenKeeps keeps_;
   SinkCalls sinks_;
   Suspects suspects_;
   Birthplaces births_;

@@ -13,9 +13,7 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kMostBehind = 16;        // instructions from the get to the sink
-constexpr std::size_t kMostUntaken = 2;        // calls
-constexpr std::uint64_t kLargest = 1U << 16U;  // bytes of a function that is read
+constexpr std::size_t kMostBehind = 32;  // instructions from the get to the sink
 
 /// A word of the function's own stack.
 struct StackWord {
@@ -126,15 +124,17 @@ std::optional<SinkCalls::Sink> SinkCalls::sink_behind(const Module& module, Addr
   if (way.instructions.empty()) return std::nullopt;
   // A birth is handed on in many ways.
   if (!enters(module, way.instructions.back(), gets)) return std::nullopt;
-  Holders holders = holders_behind(way.instructions);
+  std::vector<std::pair<Address, Holders>> waiting{{return_address, holders_behind(way.instructions)}};
+  std::set<Address> seen;
   DecodedInstruction instruction;
-  Address at = return_address;
-  for (std::size_t i = 0; i < kMostBehind && read_instruction(module, at, instruction); ++i) {
-    at = instruction.next();
+  while (!waiting.empty() && seen.size() < kMostBehind) {
+    const Address at = waiting.front().first;
+    Holders holders = std::move(waiting.front().second);
+    waiting.erase(waiting.begin());
+    if (!seen.insert(at).second || !read_instruction(module, at, instruction)) continue;
     const auto target = instruction.branch_target();
     if (instruction.is_call() || (instruction.is_jump() && target)) {
       const auto entered = target ? graph_.entered_at(module, *target) : std::vector<CodeGraph::Function>();
-      if (entered.empty() && instruction.is_jump()) return std::nullopt;
       const auto given = std::find_if(kArgumentRegisters.begin(), kArgumentRegisters.end(),
                                       [&](unsigned reg) { return holders.has(reg); });
       const bool counts = enters(module, instruction, counted);
@@ -142,48 +142,11 @@ std::optional<SinkCalls::Sink> SinkCalls::sink_behind(const Module& module, Addr
         return Sink{entered.front().symbol.name, *target, static_cast<unsigned>(*given)};
       holders.call();
     }
-    if (!instruction.falls_through()) return std::nullopt;
     holders.follow(instruction);
+    if ((instruction.is_branch() || instruction.is_jump()) && target) waiting.emplace_back(*target, holders);
+    if (instruction.falls_through()) waiting.emplace_back(instruction.next(), holders);
   }
   return std::nullopt;
-}
-
-// On the way to the call something was taken: a reference, or a new object with the one that it was born
-// with.
-bool SinkCalls::is_taken(const Module& module, Address call, const Taking& taking) {
-  const StraightWay way = straight_way(module, call);
-  return std::any_of(way.instructions.begin(), way.instructions.end(), [&](const DecodedInstruction& before) {
-    return taking.contains({&module, before.address}) || (before.is_call() && enters(module, before, taking));
-  });
-}
-
-std::optional<NamedFrame> SinkCalls::frame_at(const LoadedModule& loaded, Address call) {
-  const std::vector<SourceFrame> frames = loaded.module->code().source_frames(call);
-  if (frames.empty() || frames.front().file.empty() || frames.front().line == 0) return std::nullopt;
-  NamedFrame frame;
-  frame.function = frames.front().function;
-  frame.file = frames.front().file;
-  frame.line = frames.front().line;
-  frame.module = loaded.module->path();
-  frame.pc = loaded.bias + call;
-  frame.inlined = frames.front().inlined;
-  return frame;
-}
-
-void SinkCalls::look(const LoadedModule& loaded, const FunctionSymbol& function, const Sink& sink,
-                     const Taking& taking, std::vector<NamedFrame>& untaken) {
-  const Module& module = loaded.module->code();
-  std::vector<std::uint8_t> bytes(function.size);
-  if (!module.read_code(function.address, bytes.data(), bytes.size())) return;
-  const CodeRange range{function.address, bytes};
-  const InstructionDecoder decoder;
-  DecodedInstruction instruction;
-  for (Address at = range.address; at < range.end() && decoder.decode(range, at, instruction);
-       at = instruction.next()) {
-    const bool calls = instruction.is_call() || instruction.is_jump();
-    if (!calls || instruction.branch_target() != sink.target || is_taken(module, at, taking)) continue;
-    if (auto frame = frame_at(loaded, at)) untaken.push_back(std::move(*frame));
-  }
 }
 
 SinkCalls::Found SinkCalls::without_get(FamilyId family, const NamedFrame& get) {
@@ -193,18 +156,12 @@ SinkCalls::Found SinkCalls::without_get(FamilyId family, const NamedFrame& get) 
   if (loaded == nullptr || is_system_path(get.module)) return found;
   const Module& module = loaded->module->code();
   const std::vector<Role> gets{Role::get, Role::try_get};
-  const Taking taking = sites_of(family, {Role::get, Role::try_get, Role::init, Role::alloc});
   const Taking counted = sites_of(family, {Role::get, Role::try_get, Role::init, Role::alloc, Role::put});
   const auto sink = sink_behind(module, get.pc - loaded->bias, sites_of(family, gets), counted);
   if (!sink) return found;
-  std::set<Address> seen;  // functions have several names
-  for (const FunctionSymbol& function : module.functions()) {
-    if (function.size != 0 && function.size < kLargest && seen.insert(function.address).second)
-      look(*loaded, function, *sink, taking, found.untaken);
-  }
-  if (found.untaken.size() > kMostUntaken) found.untaken.clear();
-  std::sort(found.untaken.begin(), found.untaken.end(),
-            [](const NamedFrame& a, const NamedFrame& b) { return a.line < b.line; });
+  const auto argument = std::find(kArgumentRegisters.begin(), kArgumentRegisters.end(), sink->reg);
+  const auto number = static_cast<unsigned>(argument - kArgumentRegisters.begin()) + 1;
+  found.untaken = keeps_.calls(family, *loaded, sink->target, number);
   found.sink = demangle(sink->name);
   return found;
 }

@@ -2,8 +2,8 @@
 //
 // `list_add(list, item_get(item))` in one function and `list_add(list, item)` in another: what answers the
 // list's put is taken in the first, and missing in the second. The function that the reference is handed to,
-// the sink, is read from the code behind the get; its other calls in the module are looked at, and those that
-// no get and no birth of the family stands before are told.
+// the sink, is read from the code behind the get; of its other calls in the module, those are told that are
+// given an object without a reference.
 #pragma once
 
 #include <map>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/named_frame.h"
+#include "analysis/untaken_keeps.h"
 #include "sites/site_table.h"
 #include "symbols/module_map.h"
 #include "x86/code_graph.h"
@@ -23,12 +24,12 @@ namespace refhist {
 
 class SinkCalls {
  public:
-  SinkCalls(const ModuleMap& modules, const SiteTable& sites, CodeGraph& graph)
-      : modules_(modules), sites_(sites), graph_(graph) {}
+  SinkCalls(const ModuleMap& modules, const SiteTable& sites, CodeGraph& graph, UntakenKeeps& keeps)
+      : modules_(modules), sites_(sites), graph_(graph), keeps_(keeps) {}
 
   struct Found {
-    std::string sink;                 ///< its name, as the symbol table has it
-    std::vector<NamedFrame> untaken;  ///< its calls without a reference, in order of their lines
+    std::string sink;                          ///< its name, as the symbol table has it
+    std::vector<UntakenKeeps::Place> untaken;  ///< its calls without a reference, in order of their lines
   };
   /// `get`: the frame that makes the call of a get. Nothing is found where there is no sink, or where it has
   /// so many such calls that it must have other uses.
@@ -47,15 +48,11 @@ class SinkCalls {
                                   const Taking& counted);
   [[nodiscard]] Taking sites_of(FamilyId family, const std::vector<Role>& roles) const;
   bool enters(const Module& module, const DecodedInstruction& call, const Taking& functions);
-  /// Calls of the sink in one function.
-  void look(const LoadedModule& loaded, const FunctionSymbol& function, const Sink& sink,
-            const Taking& taking, std::vector<NamedFrame>& untaken);
-  [[nodiscard]] bool is_taken(const Module& module, Address call, const Taking& taking);
-  static std::optional<NamedFrame> frame_at(const LoadedModule& loaded, Address call);
 
   const ModuleMap& modules_;
   const SiteTable& sites_;
   CodeGraph& graph_;
+  UntakenKeeps& keeps_;
   std::map<std::pair<FamilyId, Address>, Found> known_;
 };
 

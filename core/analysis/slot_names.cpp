@@ -6,6 +6,8 @@
 #include <array>
 
 #include "base/short_name.h"
+#include "x86/clobbered_registers.h"
+#include "x86/instruction.h"
 
 namespace refhist {
 
@@ -53,39 +55,101 @@ SlotNames::Base SlotNames::result(const Module& module, std::optional<Address> c
   return {"a result", {}, &module};
 }
 
+// What a member points at that is no struct is an array of pointers: its elements are alike.
+SlotNames::Name SlotNames::follow(Name name, std::string type, const Module& module, const Steps& steps) {
+  for (const std::int64_t at : steps) {
+    const MemberAt member =
+        type.empty() || at < 0 ? MemberAt() : module.member_at(type, static_cast<std::uint64_t>(at));
+    if (!member.path.empty()) {
+      name = {name.text + "->" + member.path, type, member.path};
+    } else {
+      name = {in_brackets(name.text, at), name.holder, name.member + "[]"};
+      name.points = true;
+    }
+    type = member.pointee;
+    if (!member.path.empty()) name.points = !type.empty();
+  }
+  return name;
+}
+
 SlotNames::Name SlotNames::global(const Slot& slot, const Module& module) {
   const auto address = static_cast<Address>(slot.steps.front());
   const auto symbol = module.data_symbol_at(address);
   if (!symbol) return {};
-  const auto offset = static_cast<std::int64_t>(address - symbol->address);
+  const Address offset = address - symbol->address;
+  const VariableAt variable = module.variable_at(slot.code, symbol->name, offset);
+  const MemberAt member =
+      variable.type.empty() ? MemberAt() : module.member_at(variable.type, variable.offset);
   std::string name = demangle(symbol->name);
-  if (offset != 0) name = fmt::format("{}+{:#x}", name, offset);
-  for (std::size_t i = 1; i < slot.steps.size(); ++i) name = in_brackets(name, slot.steps[i]);
-  if (!slot.exact) return {name + "[]", name, ""};
-  return {name, name, name};
+  const Steps rest = Steps(slot.steps).subspan(1);
+  if (variable.element) name += "[]";
+  if (!member.path.empty())
+    return follow({name + "." + member.path, variable.type, member.path}, member.pointee, module, rest);
+  if (!variable.known && offset != 0) name = fmt::format("{}+{:#x}", name, offset);
+  Name found = follow({name, name, name}, variable.pointee, module, rest);
+  if (slot.exact || found.is_element()) return found;
+  return {found.text + "[]", found.holder, ""};
 }
 
-// What is found in the place is of no known type: its members have no names. Of an element of an array it is
-// not known where the array begins.
+// An index may have been made less by a constant number, and the place by as many elements more.
 SlotNames::Name SlotNames::behind(const Base& base, const Slot& slot) {
-  if (!slot.exact && slot.steps.size() == 1) return {"an array in *" + base.name, base.points_at, ""};
-  const std::int64_t first = slot.steps.front();
-  const std::string member = base.points_at.empty() || first < 0
-                                 ? ""
-                                 : base.module->member_at(base.points_at, static_cast<std::uint64_t>(first));
-  std::string text = member.empty() ? in_brackets(base.name, first) : base.name + "->" + member;
-  std::string path = member;
-  for (std::size_t i = 1; i < slot.steps.size(); ++i) {
-    text = in_brackets(text, slot.steps[i]);
-    path = in_brackets(path, slot.steps[i]);
+  constexpr int kMostElements = 4;
+  Name name;
+  std::vector<std::int64_t> steps = slot.steps;
+  for (int i = 0; i <= kMostElements; ++i) {
+    Name other = follow({base.name, "", ""}, base.points_at, *base.module, steps);
+    if (i == 0 || other.is_element()) name = std::move(other);
+    if (slot.exact || name.is_element() || steps.empty()) break;
+    steps.back() += static_cast<std::int64_t>(sizeof(Address));
   }
-  const std::string holder = member.empty() ? std::string() : base.points_at;
-  if (!slot.exact) return {text + "[]", holder, ""};
-  return {text, holder, path};
+  if (name.is_element()) name.offset = steps.back();
+  if (name.holder.empty()) name.member.clear();
+  if (slot.exact || name.is_element()) return name;
+  if (slot.steps.size() == 1) return {"an array in *" + base.name, base.points_at, ""};
+  return {name.text + "[]", name.holder, ""};
 }
 
-SlotNames::Name SlotNames::name(const Slot& slot, const Module& module, Address function,
-                                std::optional<Address> called) {
+// A compiler moves instructions to before the place where it tells of the variable.
+SlotNames::Name SlotNames::behind_variable(const Slot& slot, const Module& module) {
+  constexpr int kMostBehind = 8;
+  std::vector<ValuePlaces> bases = slot.bases;
+  DecodedInstruction instruction;
+  Address at = slot.code;
+  for (int i = 0; i < kMostBehind && read_instruction(module, at, instruction); ++i) {
+    const std::vector<LocalPointer> variables = module.pointers_at(at);
+    for (std::size_t step = std::min(bases.size(), slot.steps.size()); step-- > 0;) {
+      if (Name name = behind_one(slot, step, bases[step], variables, module); !name.member.empty())
+        return name;
+    }
+    if (instruction.is_call() || !instruction.falls_through()) break;
+    const ClobberedRegisters::Set written = ClobberedRegisters::written_by(instruction);
+    for (ValuePlaces& base : bases)
+      std::erase_if(base.registers, [&](unsigned reg) { return (written >> reg & 1U) != 0; });
+    at = instruction.next();
+  }
+  return {};
+}
+
+SlotNames::Name SlotNames::behind_one(const Slot& slot, std::size_t step, const ValuePlaces& base,
+                                      const std::vector<LocalPointer>& variables, const Module& module) {
+  const auto has = [](const auto& places, auto place) {
+    return std::find(places.begin(), places.end(), place) != places.end();
+  };
+  Slot rest;
+  rest.steps.assign(slot.steps.begin() + static_cast<std::ptrdiff_t>(step), slot.steps.end());
+  rest.exact = slot.exact;
+  for (const LocalPointer& variable : variables) {
+    const bool held = variable.reg ? has(base.registers, *variable.reg) : has(base.stack, variable.stack);
+    if (!held) continue;
+    rest.steps.front() = slot.steps[step] - variable.behind;
+    Name name = behind({variable.name, variable.pointee, &module}, rest);
+    if (!name.member.empty()) return name;
+  }
+  return {};
+}
+
+SlotNames::Name SlotNames::by_root(const Slot& slot, const Module& module, Address function,
+                                   std::optional<Address> called) {
   switch (slot.from) {
     case Slot::From::unknown:
       return {};
@@ -97,6 +161,14 @@ SlotNames::Name SlotNames::name(const Slot& slot, const Module& module, Address 
       return behind(result(module, called), slot);
   }
   return {};
+}
+
+SlotNames::Name SlotNames::name(const Slot& slot, const Module& module, Address function,
+                                std::optional<Address> called) {
+  Name name = by_root(slot, module, function, called);
+  if (!name.member.empty()) return name;
+  Name other = behind_variable(slot, module);
+  return other.member.empty() ? name : other;
 }
 
 }  // namespace refhist

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "analysis/function_ways.h"
+#include "analysis/slot.h"
 #include "x86/code_graph.h"
 
 namespace refhist {
@@ -18,9 +20,13 @@ class SlotNames {
     std::string
         text;  ///< "conn->reply", "cache", "open_conn()->reply"; "[arg1+0x18]" without debug information
     // The same for all code that means such a place, whatever its variables are called.
-    std::string holder;  ///< type of what has it as a member, or the global variable; empty when not known
-    std::string member;  ///< empty where it is one of an array, whichever
+    std::string holder;   ///< type of what has it as a member, or the global variable; empty when not known
+    std::string member;   ///< empty where it is one of an array, whichever
+    bool points = false;  ///< the member is a pointer to a struct
+    std::int64_t offset = 0;     ///< the last of Slot::steps; of an array's element, of the first one
     bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
+    /// One of an array of pointers, whichever.
+    [[nodiscard]] bool is_element() const { return points && member.find("[]") != std::string::npos; }
   };
   /// Of code of the function that begins at `function`; `called`: what the slot's result is of. Empty when it
   /// is not known whence the code comes to it.
@@ -34,6 +40,14 @@ class SlotNames {
   };
   static Base argument(unsigned number, const Module& module, Address function);
   Base result(const Module& module, std::optional<Address> called);
+  using Steps = std::span<const std::int64_t>;
+  /// From a place of that name, which points at the type.
+  static Name follow(Name name, std::string type, const Module& module, const Steps& steps);
+  Name by_root(const Slot& slot, const Module& module, Address function, std::optional<Address> called);
+  /// By a variable that has the address of what the slot lies in.
+  static Name behind_variable(const Slot& slot, const Module& module);
+  static Name behind_one(const Slot& slot, std::size_t step, const ValuePlaces& base,
+                         const std::vector<LocalPointer>& variables, const Module& module);
   static Name global(const Slot& slot, const Module& module);
   static Name behind(const Base& base, const Slot& slot);
 

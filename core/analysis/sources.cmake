@@ -15,6 +15,8 @@ target_sources(refhist_core PRIVATE
   analysis/growth.cpp
   analysis/helper_frames.cpp
   analysis/jump_statement.cpp
+  analysis/keep_index.cpp
+  analysis/keep_walk.cpp
   analysis/late_use.cpp
   analysis/leaks.cpp
   analysis/lifetime.cpp
@@ -23,9 +25,11 @@ target_sources(refhist_core PRIVATE
   analysis/reference_pairs.cpp
   analysis/release_depth.cpp
   analysis/sink_calls.cpp
+  analysis/slot.cpp
   analysis/slot_names.cpp
   analysis/stack_places.cpp
   analysis/statement_lines.cpp
   analysis/suspects.cpp
   analysis/tail_calls.cpp
+  analysis/untaken_keeps.cpp
   analysis/ways_out.cpp)

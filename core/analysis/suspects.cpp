@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/frame_module.h"
 #include "base/short_name.h"
 
 namespace refhist {
@@ -14,6 +15,7 @@ namespace refhist {
 namespace {
 
 constexpr double kSeldom = 0.1;
+constexpr double kRare = 0.05;  // share of a partner up to which it is an accident
 constexpr double kOften = 0.3;
 constexpr std::size_t kMostSeldom = 3;  // functions that give back less often whose ways are looked at
 constexpr double kUsual = 0.6;          // share of a partner from which on it is the usual one
@@ -212,7 +214,7 @@ std::optional<std::size_t> Suspects::handed_to(const LostReference& lost) {
   for (std::size_t depth = 0; depth < lost.frames.size(); ++depth) {
     const NamedFrame& frame = lost.frames[depth];
     if (frame.function.empty() || frame.file.empty()) return std::nullopt;
-    if (!puts_in_(frame.function, family).empty()) return depth > 0 ? std::optional(depth) : std::nullopt;
+    if (!puts_in(frame.function, family).empty()) return depth > 0 ? std::optional(depth) : std::nullopt;
     if (!hands_out(frame, lost.taken) && !namer_.leaves_pointer(frame)) return std::nullopt;
   }
   return std::nullopt;
@@ -256,7 +258,7 @@ Suspects::Twice Suspects::alike(const Event& event, const Event& taken) {
 WaysOut::Holding Suspects::holding(const LostReference& lost, std::size_t depth) {
   const FamilyId family = history_.object(lost.taken.object).family;
   const NamedFrame& frame = lost.frames[depth];
-  WaysOut::Holding held{family, frame, puts_in_(frame.function, family), false, {}};
+  WaysOut::Holding held{family, frame, puts_in(frame.function, family), false, {}};
   held.elsewhere = depth > 0 && namer_.result_type(lost.frames[depth - 1]).empty();
   if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
   return held;
@@ -354,13 +356,13 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
   std::size_t seldom = 0;
   for (const auto& [partner, share] : lost.partners) {
     if (lost.on_stack(partner) || (share < kOften && ++seldom > kMostSeldom)) continue;
-    for (const WaysOut::Place& way : ways_out_.from_begin(family, puts_in_(partner, family))) {
+    for (const WaysOut::Place& way : ways_out_.from_begin(family, puts_in(partner, family))) {
       if (share >= kOften || way.in_hand) ways.push_back(way);
     }
   }
   add_with_ways(ways, std::move(here), suspects);
   if (!lost.usual.empty()) {
-    add(suspects, {{example_of_(lost.partners.front().first, family, true), "missing put", "candidate",
+    add(suspects, {{example_of(lost.partners.front().first, family, true), "missing put", "candidate",
                     lost.usual.substr(2)}});
   }
 }
@@ -382,24 +384,28 @@ void Suspects::add_with_ways(const std::vector<WaysOut::Place>& ways, std::vecto
 }
 
 std::vector<Suspect> Suspects::ways_out_of(const std::string& function, FamilyId family) {
-  std::vector<WaysOut::Place> ways = ways_out_.from_begin(family, puts_in_(function, family));
+  std::vector<WaysOut::Place> ways = ways_out_.from_begin(family, puts_in(function, family));
   std::erase_if(ways, [](const WaysOut::Place& way) { return way.no_line; });
   std::vector<Suspect> suspects;
   add_with_ways(ways, {}, suspects);
   return suspects;
 }
 
+// Where others give back as well, the put is right, and what it gave back was not taken.
 void Suspects::add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(put.object).family;
   const ReferencePairs::Partners partners = pairs_.partners_of_put(pairs_.subject_of(put.object), function);
+  std::vector<Suspect> missing = missing_gets(put, partners);
+  if (event_pairs_.is_usual_put(put)) add_stores_of_all(put.object, missing);
+  if (event_pairs_.is_usual_put(put) || !event_pairs_.kept_in(put).holder.empty()) add(suspects, missing);
   add(suspects, {{in_source(put), "extra put", "candidate", "no reference matches the put here"}});
-  if (partners.empty() || partners.front().second < kUsual) return;
-  const auto& [partner, share] = partners.front();
-  const NamedFrame example = example_of_(partner, family, false);
-  add(suspects, {{example, "missing get", "candidate",
-                  fmt::format("{} of the references that {} gives back are taken here", share_text(share),
-                              short_name(function))}});
-  if (gave_more(put.object, function, partner)) add_missing_get(put.object, example, suspects);
+  if (!partners.empty() && partners.front().second >= kUsual) {
+    const auto& [partner, share] = partners.front();
+    add(suspects, {{example_of(partner, family, false), "missing get", "candidate",
+                    fmt::format("{} of the references that {} gives back are taken here", share_text(share),
+                                short_name(function))}});
+  }
+  add(suspects, missing);
 }
 
 // The function made the put itself, or had the reference in hand that the put gave back.
@@ -432,22 +438,68 @@ bool Suspects::inside_another_put(const Event& put, const std::string& caller) {
                      [&](const NamedFrame& frame) { return namer_.is_put(frame.function); });
 }
 
-bool Suspects::gave_more(ObjectId id, const std::string& giver, const std::string& taker) {
-  std::int64_t more = 0;
-  for (const auto& [event, times] : history_.kinds_of(id)) {
-    if (gives_back(event) && owners_.of(event).place == giver) more += times;
-    if (acquires(event) && owners_.of(event).place == taker) more -= times;
+void Suspects::add_stores(const Event& put, const SlotNames::Name& slot, std::vector<Suspect>& suspects) {
+  const NamedFrame& owner = owners_.of(put).frame;
+  const LoadedModule* loaded = module_of(namer_.modules(), owner);
+  if (loaded == nullptr || slot.holder.empty()) return;
+  for (const auto& [place, to] : keeps_.stores(history_.object(put.object).family, *loaded, slot)) {
+    const std::string keeps =
+        to.empty() ? fmt::format("keeps the object in {}", slot.text)
+                   : fmt::format("passes the object to {}, which keeps it in {},", short_name(to), slot.text);
+    add(suspects, {{place, "missing get", "candidate",
+                    fmt::format("{} {} and takes no reference for it; {} gives one back",
+                                short_name(place.function), keeps, short_name(owner.function))}});
   }
-  return more > 0;
 }
 
-void Suspects::add_missing_get(ObjectId id, const NamedFrame& example, std::vector<Suspect>& suspects) {
-  const SinkCalls::Found found = sinks_.without_get(history_.object(id).family, example);
-  for (const NamedFrame& place : found.untaken) {
-    add(suspects,
-        {{place, "missing get", "candidate",
-          fmt::format("{} passes the object to {} and takes no reference for it; {} does",
-                      short_name(place.function), short_name(found.sink), short_name(example.function))}});
+std::vector<Suspect> Suspects::missing_gets(const Event& put, const ReferencePairs::Partners& partners) {
+  const FamilyId family = history_.object(put.object).family;
+  std::vector<NamedFrame> examples;
+  for (const auto& [partner, share] : partners) {
+    if (share < kRare) continue;
+    const std::vector<NamedFrame> some = places_of_(partner, family, false);
+    examples.insert(examples.end(), some.begin(), some.end());
+  }
+  std::vector<Suspect> suspects;
+  const std::set<std::string> takers = takers_of(put.object);
+  add_stores(put, event_pairs_.kept_in(put), suspects);
+  for (const NamedFrame& example : examples) add_stores(put, ways_out_.kept_in(example, false), suspects);
+  for (const NamedFrame& example : examples) {
+    const SinkCalls::Found found = sinks_.without_get(family, example);
+    if (takers.contains(found.sink)) continue;
+    for (const auto& [place, to] : found.untaken) {
+      add(suspects,
+          {{place, "missing get", "candidate",
+            fmt::format("{} passes the object to {} and takes no reference for it; {} does",
+                        short_name(place.function), short_name(to), short_name(example.function))}});
+    }
+  }
+  const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(put).frame);
+  if (loaded == nullptr) return suspects;
+  for (const auto& [place, to] : keeps_.returns(family, *loaded)) {
+    add(suspects, {{place, "missing get", "candidate",
+                    fmt::format("{} returns the object here without a reference; elsewhere it takes one",
+                                short_name(place.function))}});
+  }
+  return suspects;
+}
+
+std::set<std::string> Suspects::takers_of(ObjectId id) {
+  std::set<std::string> takers;
+  for (const auto& [event, times] : history_.kinds_of(id)) {
+    if (!acquires(event)) continue;
+    for (const NamedFrame& frame : namer_.stack(event.stack)) takers.insert(frame.function);
+  }
+  return takers;
+}
+
+// Any of its puts may be the one that had no reference.
+void Suspects::add_stores_of_all(ObjectId id, std::vector<Suspect>& suspects) {
+  for (const auto& [event, times] : history_.kinds_of(id)) {
+    if (!gives_back(event)) continue;
+    Event put = event;
+    put.object = id;
+    add_stores(put, event_pairs_.kept_in(put), suspects);
   }
 }
 
@@ -514,7 +566,7 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
   if (outside != frames.end()) add_returned(first, outside - frames.begin(), suspects);
   if (outside != frames.end()) {
     const FamilyId family = history_.object(id).family;
-    const WaysOut::Holding held{family, frame, puts_in_(frame.function, family), true,
+    const WaysOut::Holding held{family, frame, puts_in(frame.function, family), true,
                                 trail_.behind(first, frame)};
     for (const NamedFrame& place : ways_out_.leaving(held)) {
       add(suspects, {{place, "missing put", "candidate",
@@ -558,11 +610,16 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
   std::vector<Suspect> suspects;
   const auto late = late_use(history_, namer_, id);
   const auto left = event_pairs_.unpaired(id);
-  if (late && late->is_get && left && left->given_back.empty()) {
-    add(suspects,
-        {{late->use, "late get", "candidate",
-          fmt::format("{} takes a reference here, and its call on line {} had given the last one back",
-                      short_name(late->use.function), late->put.line)}});
+  const bool balanced = left && left->given_back.empty();
+  const auto get = balanced ? late_get(history_, id) : std::nullopt;
+  if (get) {
+    const bool own = late && late->is_get;
+    const NamedFrame frame = own ? late->use : namer_.owner(*get);
+    const std::string before =
+        own ? fmt::format("after its call on line {} gave the last one back", late->put.line)
+            : "after the last one was given back";
+    add(suspects, {{frame, "late get", "candidate",
+                    fmt::format("{} takes a reference here, {}", short_name(frame.function), before)}});
   }
   const auto add_put = [&](EventId put) {
     const Event event = history_.event(put);
@@ -580,13 +637,15 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
   if (const auto put = event_pairs_.extra_put_before(id)) add_put(*put);
   if (left) {
     for (const EventId put : left->given_back) add_put(put);
-    if (!left->given_back.empty()) return suspects;
-    if (const auto put = event_pairs_.put_for_another(id)) add_put(*put);
-    return suspects;
+    const auto put = left->given_back.empty() ? event_pairs_.put_for_another(id) : std::nullopt;
+    if (put) add_put(*put);
+  } else {
+    for (const auto& [function, times] :
+         pairs_.unpaired(pairs_.subject_of(id), taken, given_back).given_back) {
+      if (const auto event = event_in(id, function, true)) add_extra_put(*event, function, suspects);
+    }
   }
-  for (const auto& [function, times] : pairs_.unpaired(pairs_.subject_of(id), taken, given_back).given_back) {
-    if (const auto event = event_in(id, function, true)) add_extra_put(*event, function, suspects);
-  }
+  if (!get) add_stores_of_all(id, suspects);
   return suspects;
 }
 

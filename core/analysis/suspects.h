@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,14 +43,13 @@ struct LostCall {
 class Suspects {
  public:
   using Counts = ReferencePairs::Counts;
-  /// `example_of`: the frame of a call in the function that takes or, with `put`, gives back.
-  using ExampleOf = std::function<NamedFrame(const std::string& function, FamilyId family, bool put)>;
+  /// Frames of the function's calls that took, or with `put` gave back.
+  using PlacesOf =
+      std::function<std::vector<NamedFrame>(const std::string& function, FamilyId family, bool put)>;
   using IsOfType = std::function<bool(ObjectId id, const std::string& type)>;
-  /// Frames of the function's calls that gave back.
-  using PutsIn = std::function<std::vector<NamedFrame>(const std::string& function, FamilyId family)>;
   Suspects(const History& history, FrameNamer& namer, Owners& owners, ReferencePairs& pairs,
-           EventPairs& event_pairs, ReleaseDepth& depth, WaysOut& ways_out, SinkCalls& sinks,
-           ExampleOf example_of, PutsIn puts_in, IsOfType is_of_type)
+           EventPairs& event_pairs, ReleaseDepth& depth, WaysOut& ways_out, UntakenKeeps& keeps,
+           SinkCalls& sinks, PlacesOf places_of, IsOfType is_of_type)
       : history_(history),
         namer_(namer),
         owners_(owners),
@@ -57,9 +57,9 @@ class Suspects {
         event_pairs_(event_pairs),
         depth_(depth),
         ways_out_(ways_out),
+        keeps_(keeps),
         sinks_(sinks),
-        example_of_(std::move(example_of)),
-        puts_in_(std::move(puts_in)),
+        places_of_(std::move(places_of)),
         is_of_type_(std::move(is_of_type)) {}
 
   /// Of an object that was taken and given back in these functions, and holds a reference too many: the
@@ -86,6 +86,13 @@ class Suspects {
   static void put_first(Suspect first, std::vector<Suspect>& suspects);
 
  private:
+  [[nodiscard]] std::vector<NamedFrame> puts_in(const std::string& function, FamilyId family) {
+    return places_of_(function, family, true);
+  }
+  [[nodiscard]] NamedFrame example_of(const std::string& function, FamilyId family, bool put) {
+    const std::vector<NamedFrame> places = places_of_(function, family, put);
+    return places.empty() ? NamedFrame() : places.front();
+  }
   /// Who called the event's owner.
   [[nodiscard]] std::string caller(const Event& event);
   /// One of the object's events in that function.
@@ -137,11 +144,13 @@ class Suspects {
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
   [[nodiscard]] bool owned_reference(const LateUse& late);
   [[nodiscard]] bool inside_another_put(const Event& put, const std::string& caller);
-  /// The one function gave back more references to it than the other one took.
-  [[nodiscard]] bool gave_more(ObjectId id, const std::string& giver, const std::string& taker);
-  /// What the put gives back is usually taken where `example` is, and then handed on: where else that is
-  /// done, and nothing taken.
-  void add_missing_get(ObjectId id, const NamedFrame& example, std::vector<Suspect>& suspects);
+  /// Where a pointer is stored in the slot that the put's was, and nothing taken.
+  void add_stores(const Event& put, const SlotNames::Name& slot, std::vector<Suspect>& suspects);
+  /// Functions that took a reference to it, or called for that.
+  std::set<std::string> takers_of(ObjectId id);
+  void add_stores_of_all(ObjectId id, std::vector<Suspect>& suspects);
+  /// Where what the put gives back is kept, and nothing taken.
+  std::vector<Suspect> missing_gets(const Event& put, const ReferencePairs::Partners& partners);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
 
   const History& history_;
@@ -151,10 +160,10 @@ class Suspects {
   EventPairs& event_pairs_;
   ReleaseDepth& depth_;
   WaysOut& ways_out_;
+  UntakenKeeps& keeps_;
   SinkCalls& sinks_;
   ActivationTrail trail_{history_, namer_, owners_};
-  ExampleOf example_of_;
-  PutsIn puts_in_;
+  PlacesOf places_of_;
   IsOfType is_of_type_;
 };
 

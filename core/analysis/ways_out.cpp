@@ -209,8 +209,12 @@ WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, bool put) {
   Kept& kept = entry->second;
   if (!added) return kept;
   const std::vector<Here> copies = copies_of(frame);
-  if (copies.empty() || !copies.front().contains(frame)) return kept;
-  const Here& here = copies.front();
+  if (!copies.empty() && copies.front().contains(frame)) kept = read_kept(copies.front(), frame, put);
+  return kept;
+}
+
+WaysOut::Kept WaysOut::read_kept(const Here& here, const NamedFrame& frame, bool put) {
+  Kept kept;
   kept.module = &here.loaded->module->code();
   kept.function = here.begin;
   FunctionWays ways({kept.module, here.ranges, here.begin, false, here.inlined, false, {}});
@@ -220,15 +224,35 @@ WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, bool put) {
   return kept;
 }
 
+// Of an inlined copy the code around knows more.
 const SlotNames::Name& WaysOut::kept_in(const NamedFrame& frame, bool put) {
   Kept& kept = kept_of(frame, put);
-  if (!kept.name) {
-    kept.name = kept.held == Held::memory
-                    ? slot_names_.name(kept.slot, *kept.module, kept.function, kept.called)
-                    : SlotNames::Name();
-    kept.name->on_some_paths = kept.slot.on_some_paths;
+  if (kept.name) return *kept.name;
+  kept.name = SlotNames::Name();
+  if (kept.held != Held::memory) return *kept.name;
+  kept.name = name_of(kept);
+  kept.name->on_some_paths = kept.slot.on_some_paths;
+  const auto around = kept.name->holder.empty() && frame.inlined ? kept_around(frame, put) : std::nullopt;
+  if (around && around->held == Held::memory) {
+    SlotNames::Name name = name_of(*around);
+    if (!name.holder.empty()) kept.name = std::move(name);
   }
   return *kept.name;
+}
+
+SlotNames::Name WaysOut::name_of(const Kept& kept) {
+  SlotNames::Name name = slot_names_.name(kept.slot, *kept.module, kept.function, kept.called);
+  if (!kept.slot.steps.empty() && name.offset == 0) name.offset = kept.slot.steps.back();
+  return name;
+}
+
+std::optional<WaysOut::Kept> WaysOut::kept_around(const NamedFrame& frame, bool put) {
+  const LoadedModule* loaded = module_of(modules_, frame);
+  if (loaded == nullptr) return std::nullopt;
+  const Module& module = loaded->module->code();
+  const auto function = module.function_at(in_file(frame, *loaded) - 1);
+  if (!function) return std::nullopt;
+  return read_kept({loaded, {function->range()}, function->address, false}, frame, put);
 }
 
 void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,

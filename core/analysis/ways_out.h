@@ -111,6 +111,10 @@ class WaysOut {
     std::optional<SlotNames::Name> name;  ///< once asked for
   };
   Kept& kept_of(const NamedFrame& frame, bool put);
+  /// By the code of the function that it is inlined into.
+  std::optional<Kept> kept_around(const NamedFrame& frame, bool put);
+  static Kept read_kept(const Here& here, const NamedFrame& frame, bool put);
+  SlotNames::Name name_of(const Kept& kept);
   std::map<std::pair<Address, bool>, Kept> kept_;
   SlotNames slot_names_{graph_};
   /// From their beginning, by function, and how many of its puts were known then.

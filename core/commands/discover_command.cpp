@@ -54,7 +54,8 @@ void name_counters(const std::vector<std::shared_ptr<const Module>>& modules,
     if (counter.type.empty() || !counter.path.empty() || !counter.offset) continue;
     const auto module = std::find_if(modules.begin(), modules.end(),
                                      [&](const auto& one) { return one->path() == proposal.module; });
-    if (module != modules.end()) counter.path = (*module)->member_at(counter.type, *counter.offset);
+    if (module != modules.end())
+      counter.path = (*module)->member_at(counter.type, *counter.offset).plain_path();
   }
 }
 

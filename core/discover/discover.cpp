@@ -179,7 +179,7 @@ bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence
 // Its neighbours in the word would be taken for references.
 bool ModuleSearch::is_bit_field(const std::string& type, std::int64_t offset) const {
   const std::string path =
-      type.empty() ? std::string() : module_.member_at(type, static_cast<std::uint64_t>(offset));
+      type.empty() ? std::string() : module_.member_at(type, static_cast<std::uint64_t>(offset)).plain_path();
   try {
     if (!path.empty()) static_cast<void>(module_.member(type, path));
   } catch (const Error&) {
@@ -196,7 +196,8 @@ std::optional<CounterEvidence> ModuleSearch::counter_by_types(const NamePair& na
   const std::string type = pointee(names.get, counter->get_argument);
   if (type.empty() || counter->offset < 0) return std::nullopt;
   const bool returns_it = without_struct(signature(names.get)->result_pointee) == without_struct(type);
-  const std::string member = module_.member_at(type, static_cast<std::uint64_t>(counter->offset));
+  const std::string member =
+      module_.member_at(type, static_cast<std::uint64_t>(counter->offset)).plain_path();
   if (!returns_it && !is_count_of_references(member)) return std::nullopt;
   return counter;
 }
@@ -263,7 +264,8 @@ std::vector<Proposal> ModuleSearch::without_inner(std::vector<Proposal> proposal
 }
 
 std::string ModuleSearch::member_of(const CounterSpec& counter) const {
-  return counter.type.empty() ? std::string() : module_.member_at(counter.type, counter.offset.value_or(0));
+  return counter.type.empty() ? std::string()
+                              : module_.member_at(counter.type, counter.offset.value_or(0)).plain_path();
 }
 
 bool ModuleSearch::is_used_by(std::size_t candidate, const std::set<std::string>& functions) const {

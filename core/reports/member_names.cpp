@@ -46,7 +46,7 @@ std::string member_at(const SessionState& state, const TypedObject& object, Addr
   if (object.type.empty()) return {};
   for (const std::vector<const LoadedModule*>& modules : {state.modules.loaded(), state.modules.all()}) {
     for (const LoadedModule* module : modules) {
-      const std::string path = module->module->code().member_at(object.type, at - object.begin);
+      const std::string path = module->module->code().member_at(object.type, at - object.begin).path;
       if (!path.empty()) return own_members(path);
     }
   }

@@ -94,7 +94,7 @@ class CopyFacts {
   }
   [[nodiscard]] bool is_inside(std::int64_t distance) const {
     if (type_.empty() || distance == 0) return true;
-    return distance > 0 && !module_.member_at(type_, static_cast<std::uint64_t>(distance)).empty();
+    return distance > 0 && !module_.member_at(type_, static_cast<std::uint64_t>(distance)).path.empty();
   }
 
   const Module& module_;

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "symbols/index_cache.h"
+#include "symbols/local_pointers.h"
 #include "symbols/module.h"
 #include "symbols/name_index_builder.h"
 #include "symbols/parameter_values.h"
+#include "symbols/type_members.h"
 #include "symbols/type_spelling.h"
 
 namespace refhist {
@@ -109,6 +111,24 @@ std::optional<Signature> DebugInfo::inlined_signature(const std::string& name) {
     if (demangle(std::string(die_linkage_name(function))) == name) return read_signature(name, function);
   }
   return std::nullopt;
+}
+
+VariableAt DebugInfo::variable_at(Address code, std::string_view variable, std::uint64_t offset) {
+  DebugUnit* unit = units_.at(code);
+  VariableAt found;
+  if (unit == nullptr) return found;
+  for_each_child(unit->contents(), [&](const Dwarf_Die& child) {
+    if (die_tag(child) == DW_TAG_variable && die_name(child) == variable)
+      found = TypeMembers(names()).in_variable(die_type(child), offset);
+  });
+  return found;
+}
+
+std::vector<LocalPointer> DebugInfo::pointers_at(Address code) {
+  DebugUnit* unit = units_.at(code);
+  const Dwarf_Die* function = unit == nullptr ? nullptr : unit->function_at(code);
+  if (function == nullptr) return {};
+  return local_pointers(*function, code, TypeSpelling(names(), false));
 }
 
 Signature DebugInfo::read_signature(const std::string& name, const Dwarf_Die& function) {

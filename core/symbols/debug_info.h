@@ -29,6 +29,9 @@ class DebugInfo {
   /// `entry` is the function's first address. Nothing when no function of the debug information begins there.
   std::optional<Signature> signature(const std::string& linkage_name, Address entry);
   std::optional<Signature> inlined_signature(const std::string& name);
+  /// As of Module.
+  VariableAt variable_at(Address code, std::string_view variable, std::uint64_t offset);
+  std::vector<LocalPointer> pointers_at(Address code);
   const NameIndex& names();
   const std::string& missing() { return units_.missing(); }
 

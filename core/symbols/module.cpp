@@ -70,8 +70,14 @@ class ElfModule final : public Module {
   std::optional<MemberPlace> member(std::string_view type, std::string_view path) const override {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).member(type, path);
   }
-  std::string member_at(std::string_view type, std::uint64_t offset) const override {
-    return debug() == nullptr ? std::string() : TypeMembers(debug()->names()).member_at(type, offset);
+  MemberAt member_at(std::string_view type, std::uint64_t offset) const override {
+    return debug() == nullptr ? MemberAt() : TypeMembers(debug()->names()).member_at(type, offset);
+  }
+  VariableAt variable_at(Address code, std::string_view variable, std::uint64_t offset) const override {
+    return debug() == nullptr ? VariableAt() : debug()->variable_at(code, variable, offset);
+  }
+  std::vector<LocalPointer> pointers_at(Address code) const override {
+    return debug() == nullptr ? std::vector<LocalPointer>() : debug()->pointers_at(code);
   }
   std::optional<std::uint64_t> type_size(std::string_view type) const override {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).size(type);

@@ -64,10 +64,37 @@ struct MemberPlace {
   bool is_signed = false;
 };
 
+/// What a struct has at an offset.
+struct MemberAt {
+  std::string
+      path;  ///< "peer.conn", "slots[].conn" of whichever element; empty when none is known to be there
+  std::string pointee;  ///< Parameter::pointee, of the member's type
+  /// As Module::member knows it: an array as a whole.
+  [[nodiscard]] std::string plain_path() const { return path.substr(0, path.find('[')); }
+};
+
 struct Parameter {
   std::string name;
   std::string type;     ///< as C spells it: "struct conn *"
   std::string pointee;  ///< struct/class/typedef name that it points at; empty when no pointer to one
+};
+
+/// What a variable has at an offset.
+struct VariableAt {
+  bool known = false;
+  bool element = false;      ///< of an array, whichever
+  std::string type;          ///< of the struct that is there; empty when it is none
+  std::uint64_t offset = 0;  ///< in the struct
+  std::string pointee;       ///< Parameter::pointee, of a pointer that is there
+};
+
+/// A variable of a function that points at a struct, while code runs.
+struct LocalPointer {
+  std::string name;
+  std::string pointee;          ///< as Parameter::pointee; never empty
+  std::optional<unsigned> reg;  ///< DWARF's number of what holds it; none: the stack does,
+  std::int64_t behind = 0;      ///< it points so far behind what the register holds
+  std::int64_t stack = 0;       ///< so far from where the stack pointer was when the function was entered
 };
 
 struct Signature {
@@ -172,8 +199,15 @@ class Module {
   /// member when the type is known and the path is wrong.
   [[nodiscard]] virtual std::optional<MemberPlace> member(std::string_view type,
                                                           std::string_view path) const = 0;
-  /// The member of the type that lies at the offset, as a path; empty when none is known to.
-  [[nodiscard]] virtual std::string member_at(std::string_view type, std::uint64_t offset) const = 0;
+  /// The innermost member of the type that covers the offset.
+  [[nodiscard]] virtual MemberAt member_at(std::string_view type, std::uint64_t offset) const = 0;
+  /// What a global or static variable that the unit with this code knows has at the offset.
+  [[nodiscard]] virtual VariableAt variable_at(Address /*code*/, std::string_view /*variable*/,
+                                               std::uint64_t /*offset*/) const {
+    return {};
+  }
+  /// Held at the instruction there, before it runs; parameters among them.
+  [[nodiscard]] virtual std::vector<LocalPointer> pointers_at(Address /*code*/) const { return {}; }
   /// sizeof(type) by debug information.
   [[nodiscard]] virtual std::optional<std::uint64_t> type_size(std::string_view type) const = 0;
   /// By debug information, the struct or class is nothing but a pointer, as those of smart pointers are.

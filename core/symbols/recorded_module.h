@@ -54,7 +54,7 @@ class RecordedModule final : public Module {
   std::optional<Signature> signature(const FunctionSymbol&) const override { return {}; }
   std::optional<Signature> inlined_signature(const std::string&) const override { return {}; }
   std::optional<MemberPlace> member(std::string_view, std::string_view) const override { return {}; }
-  std::string member_at(std::string_view, std::uint64_t) const override { return {}; }
+  MemberAt member_at(std::string_view, std::uint64_t) const override { return {}; }
   std::optional<std::uint64_t> type_size(std::string_view) const override { return {}; }
   const UnwindRule* unwind_rule(Address) const override { return nullptr; }
   std::vector<const ElfFile*> files() const override { return {}; }

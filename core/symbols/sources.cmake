@@ -12,6 +12,7 @@ target_sources(refhist_core PRIVATE
   symbols/index_cache.cpp
   symbols/index_progress.cpp
   symbols/inline_index.cpp
+  symbols/local_pointers.cpp
   symbols/mapped_region.cpp
   symbols/memory_image.cpp
   symbols/module.cpp

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "symbols/type_spelling.h"
 
 namespace refhist {
 
@@ -157,24 +158,48 @@ std::optional<std::uint64_t> size_of(const Dwarf_Die& type) {
   return dwarf_aggregate_size(&copy, &size) == 0 ? std::optional<std::uint64_t>(size) : std::nullopt;
 }
 
-/// "peer.conn": the innermost member that covers the offset.
-std::string path_at(const Dwarf_Die& type, std::uint64_t offset, int depth = 0) {
+/// The innermost member that covers an offset.
+struct Covering {
   std::string path;
-  if (depth > kMemberDepth) return path;
+  std::optional<Dwarf_Die> type;
+};
+
+Covering covering(const Dwarf_Die& type, std::uint64_t offset, int depth = 0);
+
+/// Of a member of this type: what of it is at the offset.
+Covering inside(const std::optional<Dwarf_Die>& type, std::uint64_t offset, int depth) {
+  const auto plain = strip_typedefs(type);
+  if (plain && die_tag(*plain) == DW_TAG_array_type) {
+    const auto element = die_type(*plain);
+    const auto size = element ? size_of(*element) : std::nullopt;
+    if (!size || *size == 0 || depth > kMemberDepth) return {};
+    Covering found = inside(element, offset % *size, depth + 1);
+    found.path = found.path.empty() || found.path.starts_with('[') ? "[]" + found.path : "[]." + found.path;
+    return found;
+  }
+  const auto inner = struct_of(type);
+  Covering found = inner ? covering(*inner, offset, depth + 1) : Covering();
+  if (!found.type) found.type = type;
+  return found;
+}
+
+Covering covering(const Dwarf_Die& type, std::uint64_t offset, int depth) {
+  Covering found;
+  if (depth > kMemberDepth) return found;
   for_each_child(type, [&](const Dwarf_Die& child) {
     const int tag = die_tag(child);
-    if (!path.empty() || (tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(child))
+    if (!found.path.empty() || (tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(child))
       return;
     const auto begin = own_offset(child, type);
     const auto member_type = die_type(child);
     const auto size = member_type ? size_of(*member_type) : std::nullopt;
     if (!begin || !size || offset < *begin || offset >= *begin + *size) return;
-    const auto inner = struct_of(member_type);
-    const std::string below = inner ? path_at(*inner, offset - *begin, depth + 1) : std::string();
+    found = inside(member_type, offset - *begin, depth);
     const std::string name = is_transparent(child) ? std::string() : std::string(die_name(child));
-    path = name + (name.empty() || below.empty() ? "" : ".") + below;
+    const bool dot = !name.empty() && !found.path.empty() && !found.path.starts_with('[');
+    found.path = name + (dot ? "." : "") + found.path;
   });
-  return path;
+  return found;
 }
 
 std::optional<MemberPlace> walk_path(const Dwarf_Die& start, std::string_view path,
@@ -247,13 +272,35 @@ std::optional<MemberPlace> TypeMembers::member(std::string_view type, std::strin
   fail("{} has no member \"{}\"{}", label(*known, trim(type)), trim(path), suggest(*known, trim(path)));
 }
 
-std::string TypeMembers::member_at(std::string_view type, std::uint64_t offset) const {
+MemberAt TypeMembers::member_at(std::string_view type, std::uint64_t offset) const {
   for (const Dwarf_Die& candidate : find(type)) {
     const auto definition = struct_of(candidate);
     if (!definition || die_flag(*definition, DW_AT_declaration)) continue;
-    if (std::string path = path_at(*definition, offset); !path.empty()) return path;
+    Covering found = covering(*definition, offset);
+    if (!found.path.empty()) return {std::move(found.path), TypeSpelling(names_, false).pointee(found.type)};
   }
   return {};
+}
+
+VariableAt TypeMembers::in_variable(std::optional<Dwarf_Die> type, std::uint64_t offset) const {
+  VariableAt found{.known = type.has_value(), .type = {}, .offset = offset, .pointee = {}};
+  type = strip_typedefs(type);
+  for (int depth = 0; type && die_tag(*type) == DW_TAG_array_type && depth < kMemberDepth; ++depth) {
+    found.element = true;
+    type = die_type(*type);
+    const auto size = type ? size_of(*type) : std::nullopt;
+    if (!size || *size == 0) return {};
+    found.offset %= *size;
+    if (die_tag(*strip_typedefs(type)) == DW_TAG_array_type) type = strip_typedefs(type);
+  }
+  if (!type) return {};
+  const auto definition = strip_typedefs(type);
+  if (definition && is_struct_like(*definition)) {
+    found.type = std::string(names_.scope_of(*type)) + std::string(die_name(*type));
+  } else {
+    found.pointee = TypeSpelling(names_, false).pointee(type);
+  }
+  return found;
 }
 
 std::optional<std::uint64_t> TypeMembers::size(std::string_view type) const {

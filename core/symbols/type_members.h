@@ -17,7 +17,9 @@ class TypeMembers {
   /// As Module::member.
   [[nodiscard]] std::optional<MemberPlace> member(std::string_view type, std::string_view path) const;
   /// As Module::member_at.
-  [[nodiscard]] std::string member_at(std::string_view type, std::uint64_t offset) const;
+  [[nodiscard]] MemberAt member_at(std::string_view type, std::uint64_t offset) const;
+  /// As Module::variable_at, of a variable of this type.
+  [[nodiscard]] VariableAt in_variable(std::optional<Dwarf_Die> type, std::uint64_t offset) const;
   /// As Module::type_size.
   [[nodiscard]] std::optional<std::uint64_t> size(std::string_view type) const;
   /// As Module::wraps_pointer.

@@ -24,6 +24,12 @@ struct DecodedInstruction {
   [[nodiscard]] bool is_call() const { return raw.meta.category == ZYDIS_CATEGORY_CALL; }
   [[nodiscard]] bool is_jump() const { return raw.meta.category == ZYDIS_CATEGORY_UNCOND_BR; }
   [[nodiscard]] bool is_branch() const { return raw.meta.category == ZYDIS_CATEGORY_COND_BR; }
+  [[nodiscard]] bool is_return() const { return raw.meta.category == ZYDIS_CATEGORY_RET; }
+  /// What a call or jump enters: its target, or for one through a slot the slot's own address.
+  [[nodiscard]] std::optional<Address> entered() const {
+    const auto target = branch_target();
+    return target ? target : rip_target();
+  }
   /// jmp or call through a register or memory.
   [[nodiscard]] bool is_indirect_jump() const;
   /// Control can go on at next().
@@ -35,6 +41,8 @@ struct DecodedInstruction {
 /// Numbers of registers as instructions encode them.
 constexpr unsigned kEncodedRsp = 4;
 constexpr unsigned kEncodedRbp = 5;
+/// Of the arguments: rdi, rsi, rdx, rcx, r8, r9.
+constexpr std::array<unsigned, 6> kEncodedArguments{7, 6, 2, 1, 8, 9};
 
 inline bool is_register(const ZydisDecodedOperand& operand) {
   return operand.type == ZYDIS_OPERAND_TYPE_REGISTER;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "x86/decoded_instruction.h"
+
 namespace refhist {
 
 MachineState::MachineState(ValueTable& values) : values_(&values) {
@@ -33,10 +35,11 @@ Value MachineState::address_of(const ZydisDecodedOperand& operand, Address next)
     } else if (memory.scale == 1) {
       value = sum(*values_, value, by);
     } else if (value.known()) {
-      value = {value.place, 0, false};
+      value.offset += by.offset * memory.scale;
+      value.exact = false;
     }
   }
-  if (value.known() && value.exact) value.offset += displacement;
+  if (value.known()) value.offset += displacement;
   return value;
 }
 
@@ -77,6 +80,19 @@ bool MachineState::holds(const PlaceId& place) const {
          std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) { return is_it(slot.second); });
 }
 
+ValuePlaces MachineState::places_of(const Value& value) const {
+  ValuePlaces places;
+  if (!value.known()) return places;
+  for (unsigned i = 0; i < registers_.size(); ++i) {
+    const auto number = dwarf_number(static_cast<ZydisRegister>(ZYDIS_REGISTER_RAX + i));
+    if (registers_[i] == value && number) places.registers.push_back(*number);
+  }
+  for (const auto& [offset, held] : slots_) {
+    if (held == value) places.stack.push_back(offset);
+  }
+  return places;
+}
+
 void MachineState::push(const Value& value) {
   registers_[kEncodedRsp].offset -= 8;
   if (values_->is_stack(registers_[kEncodedRsp])) store_to_stack(registers_[kEncodedRsp], value);
@@ -103,7 +119,7 @@ Value sum(const ValueTable& values, const Value& a, const Value& b) {
   if (values.is_constant(a) && b.known()) return {b.place, b.offset + a.offset, b.exact};
   // A pointer and an index: the pointer is the one that an argument leads to.
   const Value& pointer = values.root_argument(a) != 0 || !b.known() ? a : b;
-  return {pointer.place, 0, false};
+  return {pointer.place, pointer.offset, false};
 }
 
 }  // namespace refhist

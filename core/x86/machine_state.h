@@ -13,6 +13,12 @@
 
 namespace refhist {
 
+/// Where a value is held.
+struct ValuePlaces {
+  std::vector<unsigned> registers;  ///< DWARF's numbers
+  std::vector<std::int64_t> stack;  ///< from where the stack pointer was when the function was entered
+};
+
 class MachineState {
  public:
   explicit MachineState(ValueTable& values);
@@ -32,6 +38,8 @@ class MachineState {
   /// A register or stack slot has what is reached from there, at any offset.
   [[nodiscard]] bool holds(const PlaceId& place) const;
 
+  [[nodiscard]] ValuePlaces places_of(const Value& value) const;
+
   void push(const Value& value);
   Value pop();
   /// A call has returned: what the callee may have changed is unknown.
@@ -41,6 +49,8 @@ class MachineState {
   /// Calls on this path, as indexes into the facts, that may have ended the life of what they were given.
   [[nodiscard]] const std::vector<std::size_t>& handed_over() const { return handed_over_; }
   void hand_over(std::size_t call) { handed_over_.push_back(call); }
+
+  bool operator==(const MachineState&) const = default;
 
  private:
   ValueTable* values_;

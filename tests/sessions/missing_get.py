@@ -24,4 +24,4 @@ def test_the_place_without_a_get(d):
     status, found = check_findings(d)
     equal((status, verdicts(found)), (23, ["use-after-free"]), "exit status and verdicts")
     why = {(suspect["what"], suspect["function"], suspect["line"]): suspect["why"] for suspect in found[0]["suspects"][:3]}
-    contains(why.get(("missing get", "preview", 46), str(why)), "passes the object to table_add and takes no reference for it; show does", "why")
+    contains(why.get(("missing get", "preview", 46), str(why)), "passes the object to table_add, which keeps it in table->entries[], and takes no reference for it", "why")

@@ -10,7 +10,7 @@ ITEM = "--name item --init item_new --get item_get --put item_put --type 'struct
 CLEAN = [
     ("serve", "", "serve", ""),
     ("keep_reply", "peer->reply", "peer_close", "peer->reply"),
-    ("keep_slot", "an array in *peer", "peer_close", None),  # the compiler may have unrolled the loop
+    ("keep_slot", "peer->slots[]", "peer_close", None),  # the compiler may have unrolled the loop
     ("keep_last", "last", "serve", "last"),
     ("use", "", "use", ""),
 ]
@@ -55,10 +55,10 @@ def test_clean_object(d):
 def test_lost_reference(d):
     address = lost(d)
     found, _ = references(d, address)
-    equal(found, [one if one[0] != "keep_slot" else ("keep_slot", "an array in *peer", None, None) for one in CLEAN], "references")
+    equal(found, [one if one[0] != "keep_slot" else ("keep_slot", "peer->slots[]", None, None) for one in CLEAN], "references")
     text = d.refhist(f"{address} --references")
     contains(text, "5 references, 1 not given back", "report")
-    matches(text, r"item_get <- keep_slot \(references\.c:\d+\), kept in an array in \*peer\n      not given back\n")
+    matches(text, r"item_get <- keep_slot \(references\.c:\d+\), kept in peer->slots\[\]\n      not given back\n")
     matches(text, r"item_get <- keep_reply \(.*\), kept in peer->reply\n      given back: #\d+ item_put <- peer_close \(.*\), from peer->reply\n")
     contains(text, "learned from 7 objects that were released cleanly", "report")
 

@@ -1,0 +1,64 @@
+#include "analysis/keep_index.h"
+
+#include <optional>
+#include <vector>
+
+#include "x86/decoded_instruction.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::uint64_t kLargest = 1U << 16U;  // bytes of a function that is read
+
+/// `mov %reg, n(%reg)`; of a global variable its address.
+std::optional<std::int64_t> store_offset(const DecodedInstruction& instruction) {
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  const bool stores = instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV && instruction.raw.operand_width == 64 &&
+                      to.type == ZYDIS_OPERAND_TYPE_MEMORY && is_register(instruction.operands[1]) &&
+                      to.mem.base != ZYDIS_REGISTER_RSP;
+  if (!stores) return std::nullopt;
+  if (const auto variable = instruction.rip_target()) return static_cast<std::int64_t>(*variable);
+  return to.mem.disp.has_displacement ? to.mem.disp.value : 0;
+}
+
+template <class Key>
+const KeepIndex::Places& places_in(const std::unordered_map<Key, KeepIndex::Places>& index, Key key) {
+  static const KeepIndex::Places kNone;
+  const auto found = index.find(key);
+  return found == index.end() ? kNone : found->second;
+}
+
+}  // namespace
+
+KeepIndex::KeepIndex(const Module& module) : module_(module) {
+  std::set<Address> seen;  // functions have several names
+  for (const FunctionSymbol& function : module.functions()) {
+    if (function.size != 0 && function.size < kLargest && seen.insert(function.address).second)
+      read(function);
+  }
+}
+
+void KeepIndex::read(const FunctionSymbol& function) {
+  std::vector<std::uint8_t> bytes(function.size);
+  if (!module_.read_code(function.address, bytes.data(), bytes.size())) return;
+  const CodeRange range{function.address, bytes};
+  const InstructionDecoder decoder;
+  DecodedInstruction instruction;
+  for (Address at = range.address; at < range.end() && decoder.decode(range, at, instruction);
+       at = instruction.next()) {
+    if (instruction.is_call() || instruction.is_jump()) {
+      const auto target = instruction.branch_target();
+      const bool out = target && (*target < range.address || *target >= range.end());
+      if (out) calls_[*target][function.address].insert(at);
+    } else if (const auto offset = store_offset(instruction)) {
+      stores_[*offset][function.address].insert(at);
+    }
+  }
+}
+
+const KeepIndex::Places& KeepIndex::calls(Address target) const { return places_in(calls_, target); }
+
+const KeepIndex::Places& KeepIndex::stores(std::int64_t offset) const { return places_in(stores_, offset); }
+
+}  // namespace refhist

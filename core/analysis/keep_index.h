@@ -1,0 +1,32 @@
+// Where the functions of one module may keep a pointer: their calls by what they enter, and their stores of a
+// register by how far behind the address in another register.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+
+#include "symbols/module.h"
+
+namespace refhist {
+
+class KeepIndex {
+ public:
+  explicit KeepIndex(const Module& module);
+
+  using Places = std::unordered_map<Address, std::set<Address>>;  ///< of instructions, by function's begin
+  /// Direct calls and jumps to the address, from other functions than the one that it is in.
+  [[nodiscard]] const Places& calls(Address target) const;
+  [[nodiscard]] const std::unordered_map<Address, Places>& all_calls() const { return calls_; }
+  /// Of 8 bytes; those to a global variable by its address.
+  [[nodiscard]] const Places& stores(std::int64_t offset) const;
+
+ private:
+  void read(const FunctionSymbol& function);
+
+  const Module& module_;
+  std::unordered_map<Address, Places> calls_;
+  std::unordered_map<std::int64_t, Places> stores_;
+};
+
+}  // namespace refhist

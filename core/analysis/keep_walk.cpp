@@ -1,0 +1,281 @@
+#include "analysis/keep_walk.h"
+
+#include <algorithm>
+
+#include "x86/instruction.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kMostSteps = 60'000;
+constexpr Address kReturn = 0;         // the place of all returns
+constexpr std::size_t kMostWays = 12;  // through one instruction
+
+bool is_memory(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; }
+
+/// Flags are as they were.
+bool keeps_flags(const DecodedInstruction& instruction) {
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
+  return mnemonic == ZYDIS_MNEMONIC_MOV || mnemonic == ZYDIS_MNEMONIC_LEA || instruction.is_branch() ||
+         instruction.is_jump();
+}
+
+}  // namespace
+
+bool KeepWalk::inside(Address at) const {
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [&](const FileRange& range) { return range.contains(at); });
+}
+
+// `test r, r`, `cmp …, 0`.
+void KeepWalk::note_compared(Way& way, const DecodedInstruction& instruction) {
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
+  const auto& operands = instruction.operands;
+  const bool test = mnemonic == ZYDIS_MNEMONIC_TEST && is_register(operands[0]) && is_register(operands[1]) &&
+                    operands[0].reg.value == operands[1].reg.value;
+  const bool cmp =
+      mnemonic == ZYDIS_MNEMONIC_CMP && is_immediate(operands[1]) && operands[1].imm.value.u == 0;
+  if (test || cmp) {
+    way.tested = way.machine.read(operands[0], instruction.next());
+  } else if (!keeps_flags(instruction)) {
+    way.tested = {};
+  }
+}
+
+// What is taken out of a place and replaced there is in the hands of whoever has it.
+void KeepWalk::note_stored(Way& way, const DecodedInstruction& instruction) {
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || !is_memory(instruction.operands[0])) return;
+  const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
+  if (!address.known() || !address.exact || values_.is_stack(address)) return;
+  const Value before = values_.content(address);
+  if (way.machine.read(instruction.operands[1], instruction.next()) == before) return;
+  Balance& balance = way.balances[before.place];
+  ++balance.taken;
+  ++balance.left;
+}
+
+void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, std::optional<Address> entered) {
+  const int by = change_(instruction.address, entered);
+  if (by == 0) return;
+  Value given;
+  if (instruction.is_call() || instruction.is_jump()) {
+    given = way.machine.reg(kEncodedArguments[0]);
+    if (values_.is_stack(given)) given = way.machine.load(given);  // a variable to clear
+  } else if (is_memory(instruction.operands[0])) {
+    given = way.machine.address_of(instruction.operands[0], instruction.next());
+  }
+  if (!given.known()) return;
+  Balance& balance = way.balances[given.place];
+  balance.taken += by > 0 ? 1 : 0;
+  balance.left += by;
+}
+
+void KeepWalk::keep(Way& way, Address place, const Value& value, const Value& stored_at) {
+  if (const auto before = way.kept.find(place); before != way.kept.end())
+    finish(way, place, before->second.first, before->second.second);
+  way.kept.erase(place);
+  if (value.known() && value.offset == 0 && value.exact) way.kept[place] = {value, stored_at};
+}
+
+void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
+  if (wanted.returns && instruction.is_return()) keep(way, kReturn, way.machine.reg(0), {});
+  if (!wanted.places.contains(instruction.address)) return;
+  if (wanted.argument) {
+    if (*wanted.argument <= kEncodedArguments.size())
+      keep(way, instruction.address, way.machine.reg(kEncodedArguments[*wanted.argument - 1]), {});
+    return;
+  }
+  const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
+  if (values_.is_stack(address)) return;
+  bases_.try_emplace(instruction.address, bases_of(values_, way.machine, address));
+  keep(way, instruction.address, way.machine.read(instruction.operands[1], instruction.next()), address);
+}
+
+void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call) {
+  const Address behind = call.next();
+  const auto [result, added] = result_values_.try_emplace(behind);
+  if (added) {
+    result->second = values_.fresh();
+    results_.emplace(result->second.place, behind);
+    if (const auto target = call.branch_target()) calls_[behind] = *target;
+  }
+  const Value value = result->second;
+  std::erase_if(way.kept, [&](const auto& one) {  // of the call before in a loop
+    if (one.second.first.place != value.place) return false;
+    finish(way, one.first, one.second.first, one.second.second);
+    return true;
+  });
+  const int by = change_(call.address, call.entered());
+  way.balances.erase(value.place);
+  if (by > 0) way.balances[value.place] = {1, 1, false};
+  way.machine.return_from_call(value);
+  way.tested = {};
+}
+
+void KeepWalk::execute(Way& way, const DecodedInstruction& instruction) {
+  note_stored(way, instruction);
+  note_compared(way, instruction);
+  InstructionEffects(values_, facts_, 0).execute(instruction, way.machine);
+  note_copied(way, instruction);
+  if (instruction.raw.meta.category != ZYDIS_CATEGORY_CMOV) return;
+  const auto to = MachineState::number_of(instruction.operands[0].reg.value);
+  if (!to) return;
+  Way moved = way;
+  moved.machine.set_reg(*to, way.machine.read(instruction.operands[1], instruction.next()));
+  enter(std::move(moved), instruction.next());
+}
+
+void KeepWalk::note_copied(Way& way, const DecodedInstruction& instruction) {
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV) return;
+  const Value value = way.machine.read(instruction.operands[0], instruction.next());
+  if (value.known() && value.offset == 0) way.copied[value.place] = instruction.address;
+}
+
+void KeepWalk::branch(const Way& way, const DecodedInstruction& instruction) {
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
+  const auto go = [&](Address at, bool none) {
+    Way other = way;
+    if (none && way.tested.known()) other.balances[way.tested.place].none = true;
+    enter(std::move(other), at);
+  };
+  if (const auto target = instruction.branch_target()) go(*target, mnemonic == ZYDIS_MNEMONIC_JZ);
+  go(instruction.next(), mnemonic == ZYDIS_MNEMONIC_JNZ);
+}
+
+void KeepWalk::enter(Way way, Address at) {
+  std::vector<Way>& been = been_[at];
+  if (!been.empty() && at <= way.at) {
+    for (unsigned reg = 0; reg < 16; ++reg) {
+      const Value now = way.machine.reg(reg);
+      const Value first = been.front().machine.reg(reg);
+      if (now.known() && now.place == first.place && now != first && !values_.is_stack(now))
+        way.machine.set_reg(reg, {first.place, first.offset, false});
+    }
+  }
+  way.at = at;
+  const bool known = std::any_of(been.begin(), been.end(), [&](const Way& other) { return other.same(way); });
+  if (known || been.size() >= kMostWays) return;
+  been.push_back(way);
+  waiting_.push_back(std::move(way));
+}
+
+void KeepWalk::step(Way way, const Wanted& wanted) {
+  DecodedInstruction instruction;
+  if (!read_instruction(module_, way.at, instruction)) return;
+  passed_.push_back({way.at, way.passed});
+  way.passed = passed_.size();
+  const auto target = instruction.branch_target();
+  const bool out = instruction.is_jump() && (!target || !inside(*target));
+  const auto entered = instruction.is_call() || out ? instruction.entered() : std::nullopt;
+  note_kept(way, instruction, wanted);
+  note_change(way, instruction, entered);
+  if (out && wanted.returns && change_(instruction.address, entered) > 0) note_returned(way);
+  if (out && !entered) return;  // a switch's table, or a tail call through a pointer
+  if (instruction.is_return() || out) return finish(way);
+  if (instruction.is_jump()) return enter(std::move(way), *target);
+  if (instruction.is_branch()) return branch(way, instruction);
+  if (instruction.is_call()) {
+    if (entered && ends_(*entered)) return;
+    return_from_call(way, instruction);
+  } else {
+    execute(way, instruction);
+  }
+  if (instruction.falls_through() && inside(instruction.next())) enter(std::move(way), instruction.next());
+}
+
+// By a jump to what takes a reference.
+void KeepWalk::note_returned(const Way& way) {
+  Seen& seen = seen_[kReturn];
+  seen.taken = true;
+  add_passed(way, seen.taken_ways);
+}
+
+void KeepWalk::add_passed(const Way& way, std::set<Address>& ways) const {
+  for (std::size_t at = way.passed; at != 0; at = passed_[at - 1].before) ways.insert(passed_[at - 1].at);
+}
+
+void KeepWalk::finish(const Way& way) {
+  for (const auto& [place, kept] : way.kept) finish(way, place, kept.first, kept.second);
+}
+
+void KeepWalk::finish(const Way& way, Address place, const Value& value, const Value& stored_at) {
+  const auto found = way.balances.find(value.place);
+  const Balance balance = found == way.balances.end() ? Balance() : found->second;
+  if (balance.none || values_.is_constant(value) || values_.is_stack(value)) return;
+  Seen& seen = seen_[place];
+  const bool untaken = balance.taken == 0;
+  if (untaken && !seen.untaken) {
+    seen.value = value;
+    seen.stored_at = stored_at;
+    seen.at = way.at;
+  } else if (!untaken && balance.left <= 0 && !seen.value.known()) {
+    seen.value = value;
+    seen.stored_at = stored_at;
+    seen.at = way.at;
+  }
+  const auto copied = way.copied.find(value.place);
+  if (untaken && !seen.untaken && copied != way.copied.end()) seen.copied = copied->second;
+  if (untaken && !seen.untaken) seen.passed = way.passed;
+  seen.untaken |= untaken;
+  seen.undone |= !untaken && balance.left <= 0;
+  seen.taken |= balance.left > 0;
+  add_passed(way, untaken ? seen.untaken_ways : seen.taken_ways);
+}
+
+std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
+  enter({0, MachineState(values_), {}, {}, {}, {}, 0}, ranges_.front().begin);
+  for (std::size_t i = 0; i < kMostSteps && !waiting_.empty(); ++i) {
+    Way way = std::move(waiting_.front());
+    waiting_.pop_front();
+    step(std::move(way), wanted);
+  }
+  std::vector<Kept> found;
+  for (const auto& [place, seen] : seen_) {
+    if (!seen.untaken && (!seen.undone || seen.taken)) {
+      if (seen.taken) taken_.insert(place);
+      continue;
+    }
+    if (auto kept = kept_of(place, seen)) found.push_back(std::move(*kept));
+  }
+  return found;
+}
+
+std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen) const {
+  Kept kept;
+  kept.at = place == kReturn ? seen.at : place;
+  if (seen.stored_at.known()) kept.slot = slot_at(values_, results_, seen.stored_at);
+  if (const auto base = bases_.find(place); base != bases_.end()) kept.slot.bases = base->second;
+  kept.slot.code = place;
+  kept.given_back = !seen.untaken;
+  kept.also_taken = seen.taken;
+  const auto result = results_.find(seen.value.place);
+  const Value address = values_.loaded_from(seen.value);
+  if (result != results_.end()) {
+    kept.from = Kept::From::result;
+    kept.behind = result->second;
+  } else if (address.known()) {
+    if (values_.is_stack(address)) return std::nullopt;
+    kept.from = Kept::From::memory;
+  } else if (const unsigned number = values_.root_argument(seen.value); number != 0) {
+    kept.from = Kept::From::argument;
+    kept.argument = number;
+  }
+  if (!seen.taken_ways.empty()) {
+    std::set_difference(seen.untaken_ways.begin(), seen.untaken_ways.end(), seen.taken_ways.begin(),
+                        seen.taken_ways.end(), std::back_inserter(kept.own));
+  }
+  for (std::size_t at = seen.passed; at != 0 && !kept.parted; at = passed_[at - 1].before) {
+    if (seen.taken_ways.contains(passed_[at - 1].at)) kept.parted = passed_[at - 1].at;
+  }
+  const auto& own = kept.own;
+  if (seen.copied && std::binary_search(own.begin(), own.end(), *seen.copied)) kept.copied = seen.copied;
+  return kept;
+}
+
+std::optional<Address> KeepWalk::called_before(Address behind) const {
+  const auto found = calls_.find(behind);
+  return found == calls_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace refhist

@@ -1,0 +1,133 @@
+// What a function does with pointers that it keeps, on each way through its code: whether it has taken a
+// reference to what it stores in memory, passes to a call, or returns.
+//
+// Ways are followed side by side with what registers and stack hold on each; a loop is followed as often as
+// that still tells something new. As far as the code can be followed.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "analysis/slot.h"
+#include "symbols/module.h"
+#include "x86/instruction_effects.h"
+
+namespace refhist {
+
+class KeepWalk {
+ public:
+  /// +1 of an instruction that takes a reference, or a call whose result is one; -1 of one that gives back.
+  using Change = std::function<int(Address at, std::optional<Address> call)>;
+  /// Of a call by name: what follows is never reached.
+  using Ends = std::function<bool(Address target)>;
+
+  /// `ranges`: of the function, which begins at the first one.
+  KeepWalk(const Module& module, std::vector<FileRange> ranges, Change change, Ends ends)
+      : module_(module), ranges_(std::move(ranges)), change_(std::move(change)), ends_(std::move(ends)) {}
+
+  /// What is looked at.
+  struct Wanted {
+    std::set<Address> places;          ///< stores, or calls
+    std::optional<unsigned> argument;  ///< of the calls, 1-based
+    bool returns = false;              ///< what the function returns
+  };
+  struct Kept {
+    enum class From : std::uint8_t { other, argument, result, memory };
+    Address at = 0;  ///< the store, the call or the return
+    From from = From::other;
+    unsigned argument = 0;    ///< 1-based
+    Address behind = 0;       ///< of a result: where its call returns to
+    bool given_back = false;  ///< it was taken, and given back as often
+    bool also_taken = false;  ///< on other ways
+    Slot slot;                ///< that it is stored in
+    /// On a way without a reference, what copied it to where it was kept from; where there are other ways.
+    std::optional<Address> copied;
+    std::optional<Address> parted;  ///< the last instruction that such a way has in common with the others
+    /// Instructions that only ways without a reference pass, in order of address; where there are others.
+    std::vector<Address> own;
+  };
+  /// What is kept without a reference on some way, or on each is given back as often as it was taken.
+  /// Constants, null pointers, and what is only moved from one place to another, are left out.
+  std::vector<Kept> untaken(const Wanted& wanted);
+  /// Places at which a reference was taken for what is kept there, on every way that was seen.
+  [[nodiscard]] const std::set<Address>& taken() const { return taken_; }
+  [[nodiscard]] std::optional<Address> called_before(Address behind) const;
+
+ private:
+  struct Passed {
+    Address at = 0;
+    std::size_t before = 0;  ///< its index, plus 1; 0 at the beginning
+  };
+  struct Balance {
+    int taken = 0;
+    int left = 0;       ///< less what was given back
+    bool none = false;  ///< a null pointer
+    bool operator==(const Balance&) const = default;
+  };
+  struct Way {
+    Address at = 0;
+    MachineState machine;
+    std::map<PlaceId, Balance> balances;
+    std::map<Address, std::pair<Value, Value>> kept;  ///< by place: what, and in which address
+    std::map<PlaceId, Address> copied;                ///< by what did so last
+    Value tested;                                     ///< last compared with 0
+    std::size_t passed = 0;                           ///< as Passed::before
+    [[nodiscard]] bool same(const Way& other) const {
+      return machine == other.machine && balances == other.balances && kept == other.kept;
+    }
+  };
+  struct Seen {
+    Value value;
+    Value stored_at;
+    Address at = 0;
+    std::optional<Address> copied;
+    std::size_t passed = 0;  ///< of the first way without a reference
+    bool untaken = false;
+    bool undone = false;
+    bool taken = false;
+    std::set<Address> untaken_ways;
+    std::set<Address> taken_ways;
+  };
+  void step(Way way, const Wanted& wanted);
+  /// The way goes on there, unless that tells nothing new.
+  void enter(Way way, Address at);
+  void branch(const Way& way, const DecodedInstruction& instruction);
+  void return_from_call(Way& way, const DecodedInstruction& call);
+  void execute(Way& way, const DecodedInstruction& instruction);
+  void note_change(Way& way, const DecodedInstruction& instruction, std::optional<Address> entered);
+  void note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
+  void keep(Way& way, Address place, const Value& value, const Value& stored_at);
+  void note_stored(Way& way, const DecodedInstruction& instruction);
+  static void note_copied(Way& way, const DecodedInstruction& instruction);
+  static void note_compared(Way& way, const DecodedInstruction& instruction);
+  void note_returned(const Way& way);
+  void add_passed(const Way& way, std::set<Address>& ways) const;
+  /// The way ends, or what was kept there is another thing from now on.
+  void finish(const Way& way);
+  void finish(const Way& way, Address place, const Value& value, const Value& stored_at);
+  [[nodiscard]] std::optional<Kept> kept_of(Address place, const Seen& seen) const;
+  [[nodiscard]] bool inside(Address at) const;
+
+  const Module& module_;
+  std::vector<FileRange> ranges_;
+  Change change_;
+  Ends ends_;
+  ValueTable values_;
+  FunctionFacts facts_;
+  CallResults results_;
+  std::map<Address, Value> result_values_;  // by where the call returns to
+  std::map<Address, Address> calls_;        // what is entered, likewise
+  std::deque<Way> waiting_;
+  std::vector<Passed> passed_;
+  std::map<Address, std::vector<Way>> been_;
+  std::map<Address, Seen> seen_;
+  std::map<Address, std::vector<ValuePlaces>> bases_;  // of stores: Slot::bases
+  std::set<Address> taken_;
+};
+
+}  // namespace refhist

@@ -1,0 +1,293 @@
+#include "analysis/untaken_keeps.h"
+
+#include <algorithm>
+
+#include "x86/code_jumps.h"
+#include "x86/known_functions.h"
+
+namespace refhist {
+
+namespace {
+
+constexpr std::size_t kMostUntaken = 4;  // places
+constexpr int kMostDepth = 3;            // of callers that are looked at
+constexpr int kMostCalled = 5;           // of calls by which a function may take a reference
+
+bool takes(Role role) {
+  return role == Role::get || role == Role::try_get || role == Role::init || role == Role::alloc;
+}
+
+/// With the functions that the code is inlined into, outwards; empty where there is no line.
+std::vector<NamedFrame> frames_at(const LoadedModule& loaded, Address at) {
+  std::vector<NamedFrame> frames;
+  for (const SourceFrame& source : loaded.module->code().source_frames(at)) {
+    if (source.file.empty() || source.line == 0) break;
+    NamedFrame frame;
+    frame.function = source.function;
+    frame.file = source.file;
+    frame.line = source.line;
+    frame.module = loaded.module->path();
+    frame.pc = loaded.bias + at;
+    frame.inlined = source.inlined;
+    frames.push_back(std::move(frame));
+  }
+  return frames;
+}
+
+}  // namespace
+
+void UntakenKeeps::know_sites() {
+  if (sites_seen_ == sites_.all().size()) return;
+  sites_seen_ = sites_.all().size();
+  changes_.clear();
+  takes_inside_.clear();
+  for (const Site& site : sites_.all()) {
+    const LoadedModule* loaded = modules_.get(site.module);
+    const int change = takes(site.role) ? 1 : site.role == Role::put ? -1 : 0;
+    if (loaded != nullptr && change != 0)
+      changes_[{site.family, &loaded->module->code(), site.file_address}] = change;
+  }
+}
+
+int UntakenKeeps::change_at(FamilyId family, const Module& module, Address at) const {
+  const auto found = changes_.find({family, &module, at});
+  return found == changes_.end() ? 0 : found->second;
+}
+
+bool UntakenKeeps::takes_inside(FamilyId family, const CodeGraph::Function& function, int depth) {
+  const auto key = std::tuple(family, function.module, function.symbol.address, depth);
+  const auto [entry, added] = takes_inside_.try_emplace(key, false);
+  if (!added || depth == 0) return entry->second;
+  const FileRange range = function.symbol.range();
+  const auto end = changes_.lower_bound({family, function.module, range.end});
+  bool takes = std::any_of(changes_.lower_bound({family, function.module, range.begin}), end,
+                           [](const auto& one) { return one.second > 0; });
+  for (const Address target : calls_out_of(*function.module, function.symbol, range)) {
+    for (const CodeGraph::Function& called : graph_.entered_at(*function.module, target))
+      takes = takes || takes_inside(family, called, depth - 1);
+  }
+  return takes_inside_[key] = takes;
+}
+
+KeepWalk::Change UntakenKeeps::change_of(FamilyId family, const Module& module) {
+  return [this, family, &module](Address at, std::optional<Address> call) {
+    int change = change_at(family, module, at);
+    if (change != 0 || !call) return change;
+    for (const CodeGraph::Function& called : graph_.entered_at(module, *call)) {
+      change = change_at(family, *called.module, called.symbol.address);
+      if (change != 0) return change;
+    }
+    return 0;
+  };
+}
+
+bool UntakenKeeps::is_made(FamilyId family, const Module& module, const KeepWalk& walk,
+                           const KeepWalk::Kept& kept) {
+  const auto target =
+      kept.from == KeepWalk::Kept::From::result ? walk.called_before(kept.behind) : std::nullopt;
+  if (!target) return false;
+  const auto entered = graph_.entered_at(module, *target);
+  return std::any_of(entered.begin(), entered.end(), [&](const CodeGraph::Function& called) {
+    return takes_inside(family, called, kMostCalled);
+  });
+}
+
+bool UntakenKeeps::ends_the_program(const Module& module, Address target) {
+  const auto entered = graph_.entered_at(module, target);
+  return std::any_of(entered.begin(), entered.end(),
+                     [](const CodeGraph::Function& one) { return ends_the_path(one.symbol.name); });
+}
+
+const KeepIndex& UntakenKeeps::index_of(const Module& module) {
+  std::unique_ptr<KeepIndex>& index = indexes_[&module];
+  if (!index) index = std::make_unique<KeepIndex>(module);
+  return *index;
+}
+
+std::vector<FileRange> UntakenKeeps::ranges_of(const Module& module, const FunctionSymbol& function) {
+  std::vector<FileRange> ranges{function.range()};
+  for (const FunctionSymbol& cold : module.functions_named(function.name + ".cold"))
+    ranges.push_back(cold.range());
+  return ranges;
+}
+
+void UntakenKeeps::look(FamilyId family, const Function& function, const Looked& looked, Found& found) {
+  const Module& module = function.loaded->module->code();
+  const auto symbol = module.function_at(function.begin);
+  if (!symbol || change_at(family, module, function.begin) != 0) return;
+  KeepWalk walk(module, ranges_of(module, *symbol), change_of(family, module),
+                [&](Address target) { return ends_the_program(module, target); });
+  const auto untaken = walk.untaken(looked.wanted);
+  for (const Address at : walk.taken()) {
+    for (const NamedFrame& frame : frames_at(*function.loaded, at))
+      found.taken.insert({frame.file, frame.line});
+  }
+  found.some_taken |= !walk.taken().empty();
+  for (const KeepWalk::Kept& kept : untaken) {
+    found.some_taken |= kept.also_taken;
+    if (is_made(family, module, walk, kept)) continue;
+    // What its caller has given it.
+    if (looked.wanted.returns && (kept.from == KeepWalk::Kept::From::argument || !kept.also_taken)) continue;
+    if (looked.slot != nullptr) {
+      const bool result = kept.slot.from == Slot::From::result;
+      const auto called = result ? walk.called_before(kept.slot.behind) : std::nullopt;
+      const SlotNames::Name name = names_.name(kept.slot, module, function.begin, called);
+      if (name.holder != looked.slot->holder || name.member != looked.slot->member) continue;
+    }
+    add(family, function, kept, looked, found);
+  }
+}
+
+// Where the ways part on which a reference is taken, and on which none is: where the pointer was copied, or
+// the last line of the latter.
+void UntakenKeeps::add_place(const Function& function, const KeepWalk::Kept& kept, const Looked& looked,
+                             Found& found) {
+  const bool returned = looked.wanted.returns;
+  std::vector<NamedFrame> frames = frames_at(*function.loaded, kept.at);
+  std::vector<Address> own;
+  if (returned)
+    own = kept.own;
+  else if (kept.copied)
+    own = {*kept.copied};
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    unsigned last = last_line(function, own, frames[i]);
+    if (last == 0 && returned && kept.parted) last = last_line(function, {*kept.parted}, frames[i]);
+    if (last == 0) continue;
+    frames.erase(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<NamedFrame> before = frames;
+    before.front().line = returned ? jump_behind(function, kept.at, frames.front().file, last) : last;
+    found.untaken.push_back({std::move(before), looked.passed_to});
+    if (returned) return;
+    break;
+  }
+  if (!frames.empty()) found.untaken.push_back({std::move(frames), looked.passed_to});
+}
+
+unsigned UntakenKeeps::last_line(const Function& function, const std::vector<Address>& own,
+                                 const NamedFrame& frame) {
+  unsigned last = 0;
+  for (const Address at : own) {
+    for (const SourceFrame& source : function.loaded->module->code().source_frames(at)) {
+      if (source.function == frame.function && source.line < frame.line) last = std::max(last, source.line);
+    }
+  }
+  return last;
+}
+
+unsigned UntakenKeeps::jump_behind(const Function& function, Address at, const std::string& file,
+                                   unsigned line) {
+  const Module& module = function.loaded->module->code();
+  std::set<unsigned> compiled;
+  for (const LineRow& row : module.line_rows(module.function_at(function.begin)->range(), at))
+    compiled.insert(row.line);
+  return jumps_.behind(file, line, compiled).value_or(line);
+}
+
+void UntakenKeeps::add(FamilyId family, const Function& function, const KeepWalk::Kept& kept,
+                       const Looked& looked, Found& found) {
+  if (kept.from == KeepWalk::Kept::From::argument && kept.own.empty() && looked.depth > 0) {
+    Found callers = find_calls(family, *function.loaded, function.begin, kept.argument, looked.depth - 1);
+    if (callers.some_taken) {
+      found.taken.merge(callers.taken);
+      found.untaken.insert(found.untaken.end(), callers.untaken.begin(), callers.untaken.end());
+      for (const NamedFrame& frame : frames_at(*function.loaded, kept.at))
+        found.taken.insert({frame.file, frame.line});
+      return;
+    }
+  }
+  add_place(function, kept, looked, found);
+}
+
+std::vector<UntakenKeeps::Place> UntakenKeeps::places(const Found& found) {
+  std::map<Line, Place> by_line;
+  for (const auto& [frames, passed_to] : found.untaken) {
+    auto frame = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& one) {
+      return !found.taken.contains({one.file, one.line});
+    });
+    if (frame == frames.end()) frame = frames.begin();
+    const bool inlined = frame != frames.begin();
+    by_line.try_emplace({frame->file, frame->line},
+                        Place{*frame, inlined ? std::prev(frame)->function : passed_to});
+  }
+  std::vector<Place> places;
+  if (by_line.size() > kMostUntaken) return places;
+  for (auto& [line, place] : by_line) places.push_back(std::move(place));
+  return places;
+}
+
+std::set<Address> UntakenKeeps::takers(FamilyId family, const Module& module) {
+  std::set<Address> functions;
+  const auto add = [&](Address at) {
+    if (const auto function = module.function_at(at)) functions.insert(function->address);
+  };
+  for (const auto& [key, change] : changes_) {
+    const auto& [of, in, at] = key;
+    if (of != family || change < 0) continue;
+    if (in == &module && change_at(family, module, at) > 0) add(at);
+  }
+  for (const auto& [target, callers] : index_of(module).all_calls()) {
+    const auto entered = graph_.entered_at(module, target);
+    if (std::none_of(entered.begin(), entered.end(), [&](const CodeGraph::Function& one) {
+          return change_at(family, *one.module, one.symbol.address) > 0;
+        }))
+      continue;
+    for (const auto& [begin, places] : callers) functions.insert(begin);
+  }
+  return functions;
+}
+
+std::vector<UntakenKeeps::Place> UntakenKeeps::returns(FamilyId family, const LoadedModule& loaded) {
+  know_sites();
+  Found found;
+  Looked returned;
+  returned.wanted.returns = true;
+  for (const Address begin : takers(family, loaded.module->code())) {
+    const auto symbol = loaded.module->code().function_at(begin);
+    const auto signature = symbol ? loaded.module->code().signature(*symbol) : std::nullopt;
+    if (!signature || signature->result_pointee.empty()) continue;
+    look(family, {&loaded, begin}, returned, found);
+  }
+  return places(found);
+}
+
+UntakenKeeps::Found UntakenKeeps::find_calls(FamilyId family, const LoadedModule& loaded, Address target,
+                                             unsigned argument, int depth) {
+  Found found;
+  const auto entered = graph_.entered_at(loaded.module->code(), target);
+  const std::string name = entered.empty() ? "another function" : demangle(entered.front().symbol.name);
+  Looked looked;
+  looked.wanted.argument = argument;
+  looked.passed_to = name;
+  looked.depth = depth;
+  for (const auto& [begin, places] : index_of(loaded.module->code()).calls(target)) {
+    looked.wanted.places = places;
+    look(family, {&loaded, begin}, looked, found);
+  }
+  return found;
+}
+
+std::vector<UntakenKeeps::Place> UntakenKeeps::calls(FamilyId family, const LoadedModule& loaded,
+                                                     Address target, unsigned argument) {
+  know_sites();
+  return places(find_calls(family, loaded, target, argument, kMostDepth));
+}
+
+// Code may have the place's address in a register.
+std::vector<UntakenKeeps::Place> UntakenKeeps::stores(FamilyId family, const LoadedModule& loaded,
+                                                      const SlotNames::Name& slot) {
+  know_sites();
+  Found found;
+  if (slot.holder.empty()) return {};
+  Looked looked;
+  looked.slot = &slot;
+  looked.depth = kMostDepth;
+  for (const std::int64_t offset : std::set<std::int64_t>{0, slot.offset}) {
+    for (const auto& [begin, places] : index_of(loaded.module->code()).stores(offset)) {
+      looked.wanted.places = places;
+      look(family, {&loaded, begin}, looked, found);
+    }
+  }
+  return places(found);
+}
+
+}  // namespace refhist

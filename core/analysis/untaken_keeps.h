@@ -1,0 +1,104 @@
+// Where code keeps a pointer to an object and takes no reference for it: stores it in a member that gives one
+// back later, or passes it to a function that keeps it so.
+//
+// Read from the code of the module alone. A function that keeps what its caller gives it may take the
+// caller's reference over: where other callers take one first, those that do not are told; where none does,
+// the place where it is kept.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/jump_statement.h"
+#include "analysis/keep_index.h"
+#include "analysis/keep_walk.h"
+#include "analysis/named_frame.h"
+#include "analysis/slot_names.h"
+#include "sites/site_table.h"
+#include "symbols/module_map.h"
+#include "x86/code_graph.h"
+
+namespace refhist {
+
+class UntakenKeeps {
+ public:
+  UntakenKeeps(const ModuleMap& modules, const SiteTable& sites, CodeGraph& graph)
+      : modules_(modules), sites_(sites), graph_(graph) {}
+
+  struct Place {
+    NamedFrame frame;
+    std::string passed_to;  ///< the function, where it is passed to one that keeps it
+  };
+  /// Of the function that calls to `target`, an address in the module's file, enter: it keeps its argument
+  /// (1-based). In order of lines; empty where there are so many that it must have other uses.
+  std::vector<Place> calls(FamilyId family, const LoadedModule& loaded, Address target, unsigned argument);
+  /// In such a member of the same type.
+  std::vector<Place> stores(FamilyId family, const LoadedModule& loaded, const SlotNames::Name& slot);
+  /// Of functions that return it with a reference on other ways.
+  std::vector<Place> returns(FamilyId family, const LoadedModule& loaded);
+
+ private:
+  using Line = std::pair<std::string, unsigned>;  // of a file
+  struct Untaken {
+    std::vector<NamedFrame> frames;  ///< with the functions that it is inlined into, outwards
+    std::string passed_to;           ///< Place::passed_to
+  };
+  struct Found {
+    std::vector<Untaken> untaken;
+    std::set<Line> taken;     ///< lines where a reference was taken for what is kept, on every way
+    bool some_taken = false;  ///< or on some way
+  };
+  struct Function {
+    const LoadedModule* loaded = nullptr;
+    Address begin = 0;
+  };
+  /// What is looked for in a function.
+  struct Looked {
+    KeepWalk::Wanted wanted;
+    const SlotNames::Name* slot = nullptr;  ///< only what is stored in such a one
+    std::string passed_to;                  ///< Place::passed_to, of calls
+    int depth = 0;                          ///< of callers that are looked at
+  };
+  Found find_calls(FamilyId family, const LoadedModule& loaded, Address target, unsigned argument, int depth);
+  void look(FamilyId family, const Function& function, const Looked& looked, Found& found);
+  /// The place itself, or the calls of the function that was given it.
+  void add(FamilyId family, const Function& function, const KeepWalk::Kept& kept, const Looked& looked,
+           Found& found);
+  /// What is kept is the result of a call that takes a reference, or makes the object.
+  bool is_made(FamilyId family, const Module& module, const KeepWalk& walk, const KeepWalk::Kept& kept);
+  void add_place(const Function& function, const KeepWalk::Kept& kept, const Looked& looked, Found& found);
+  /// Of the instructions in the frame's function, before its line; 0 when there is none.
+  static unsigned last_line(const Function& function, const std::vector<Address>& own,
+                            const NamedFrame& frame);
+  unsigned jump_behind(const Function& function, Address at, const std::string& file, unsigned line);
+  /// One for each line, of the innermost function that keeps nothing elsewhere that was taken for it.
+  static std::vector<Place> places(const Found& found);
+  /// Functions with the call of a get in them, or an inlined copy.
+  std::set<Address> takers(FamilyId family, const Module& module);
+  static std::vector<FileRange> ranges_of(const Module& module, const FunctionSymbol& function);
+  const KeepIndex& index_of(const Module& module);
+  KeepWalk::Change change_of(FamilyId family, const Module& module);
+  /// The code takes a reference or makes an object, or what it calls does.
+  bool takes_inside(FamilyId family, const CodeGraph::Function& function, int depth);
+  [[nodiscard]] int change_at(FamilyId family, const Module& module, Address at) const;
+  bool ends_the_program(const Module& module, Address target);
+  void know_sites();
+
+  const ModuleMap& modules_;
+  const SiteTable& sites_;
+  CodeGraph& graph_;
+  SlotNames names_{graph_};
+  JumpStatements jumps_;
+  std::map<const Module*, std::unique_ptr<KeepIndex>> indexes_;
+  std::map<std::tuple<FamilyId, const Module*, Address>, int> changes_;
+  std::map<std::tuple<FamilyId, const Module*, Address, int>, bool> takes_inside_;  // so deep
+  std::size_t sites_seen_ = 0;
+};
+
+}  // namespace refhist

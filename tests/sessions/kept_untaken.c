@@ -1,0 +1,152 @@
+// A pointer to an object is kept without a reference, in one place of several; the first argument says of
+// which kind. Each kind has objects of its own.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL __attribute__((noinline))
+#define COUNT 24
+#define COUNTED(type)                                  \
+  struct type {                                        \
+    long refs;                                         \
+    int width;                                         \
+  };                                                   \
+  CALL struct type *type##_new(int width) {            \
+    struct type *made = malloc(sizeof *made);          \
+    made->refs = 1;                                    \
+    made->width = width;                               \
+    return made;                                       \
+  }                                                    \
+  CALL struct type *type##_get(struct type *counted) { \
+    counted->refs++;                                   \
+    return counted;                                    \
+  }                                                    \
+  CALL int type##_put(struct type *counted) {          \
+    if (--counted->refs != 0) return 0;                \
+    free(counted);                                     \
+    return 1;                                          \
+  }
+
+COUNTED(icon)
+COUNTED(font)
+COUNTED(shape)
+
+static const char *way = "";
+
+static int is_way(const char *name, int i) { return i % 6 == 4 && strcmp(way, name) == 0; }
+
+struct button {
+  int number;
+  struct icon *icon;
+};
+
+CALL struct button *button_new(struct icon *icon, int number) {
+  struct button *button = calloc(1, sizeof *button);
+  button->number = number;
+  button->icon = icon_get(icon);
+  return button;
+}
+
+CALL struct button *button_copy(const struct button *from, int number) {
+  struct button *button = calloc(1, sizeof *button);
+  if (is_way("stored", from->number)) {
+    button->icon = from->icon;  // stored
+    button->number = -number;
+    return button;
+  }
+  button->number = number;
+  button->icon = icon_get(from->icon);
+  return button;
+}
+
+/* The icon of the other one goes with it: nothing is wrong with that. */
+CALL struct button *button_take(struct button *from) {
+  struct button *button = calloc(1, sizeof *button);
+  button->number = from->number;
+  button->icon = from->icon;
+  from->icon = NULL;
+  return button;
+}
+
+CALL int button_free(struct button *button) {
+  const int last = button->icon ? icon_put(button->icon) : 0;
+  free(button);
+  return last;
+}
+
+static int buttons(void) {
+  int sum = 0;
+  for (int i = 0; i < COUNT; i++) {
+    struct icon *icon = icon_new(i);
+    struct button *first = button_new(icon, i);
+    struct button *copy = button_copy(first, i + COUNT);
+    struct button *taken = button_take(copy);
+    sum += button_free(copy) + button_free(taken) + button_free(first) + icon_put(icon);
+  }
+  return sum;
+}
+
+struct menu {
+  int used;
+  struct font *entries[2 * COUNT];
+};
+
+CALL void menu_add(struct menu *to, struct font *font) { to->entries[to->used++] = font; }
+
+CALL void add_wider(struct menu *to, struct font *a, struct font *b) {
+  struct font *wider;
+  if (is_way("picked", a->width)) {
+    wider = a;
+  } else if (a->width < b->width) {
+    wider = font_get(b);
+  } else {
+    wider = font_get(a);
+  }
+  menu_add(to, wider);  // picked
+}
+
+CALL int menu_clear(struct menu *all) {
+  int last = 0;
+  while (all->used > 0) last += font_put(all->entries[--all->used]);
+  return last;
+}
+
+static int menus(void) {
+  struct font *fonts[COUNT];
+  struct menu menu = {0, {NULL}};
+  int sum = 0;
+  for (int i = 0; i < COUNT; i++) fonts[i] = font_new(i);
+  for (int i = 1; i < COUNT; i++) add_wider(&menu, fonts[i], fonts[i % 3]);
+  sum += menu_clear(&menu);
+  for (int i = 0; i < COUNT; i++) sum += font_put(fonts[i]);
+  return sum;
+}
+
+static struct shape *known[COUNT];
+
+CALL struct shape *find(int i) {
+  if (i < 0 || i >= COUNT || known[i] == NULL) return NULL;
+  if (is_way("returned", i)) return known[i];  // returned
+  return shape_get(known[i]);
+}
+
+CALL int width_of(int i) {
+  struct shape *shape = find(i);
+  const int width = shape == NULL ? 0 : shape->width;
+  if (shape != NULL) shape_put(shape);
+  return width;
+}
+
+static int shapes(void) {
+  int sum = 0;
+  for (int i = 0; i < COUNT; i++) known[i] = shape_new(i);
+  for (int i = 0; i <= COUNT; i++) sum += width_of(i);
+  for (int i = 0; i < COUNT; i++) sum += shape_put(known[i]);
+  return sum;
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) way = argv[1];
+  printf("%d\n", buttons() + menus() + shapes());
+  return 0;
+}
