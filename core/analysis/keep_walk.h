@@ -57,6 +57,8 @@ class KeepWalk {
   /// Places at which a reference was taken for what is kept there, on every way that was seen.
   [[nodiscard]] const std::set<Address>& taken() const { return taken_; }
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
+  /// Instructions that were followed, on all ways.
+  [[nodiscard]] std::size_t steps() const { return passed_.size(); }
 
  private:
   struct Passed {

@@ -9,6 +9,7 @@
 
 #include "analysis/frame_module.h"
 #include "base/short_name.h"
+#include "base/system_path.h"
 
 namespace refhist {
 
@@ -441,7 +442,7 @@ bool Suspects::inside_another_put(const Event& put, const std::string& caller) {
 void Suspects::add_stores(const Event& put, const SlotNames::Name& slot, std::vector<Suspect>& suspects) {
   const NamedFrame& owner = owners_.of(put).frame;
   const LoadedModule* loaded = module_of(namer_.modules(), owner);
-  if (loaded == nullptr || slot.holder.empty()) return;
+  if (loaded == nullptr || slot.holder.empty() || is_system_path(owner.module)) return;
   for (const auto& [place, to] : keeps_.stores(history_.object(put.object).family, *loaded, slot)) {
     const std::string keeps =
         to.empty() ? fmt::format("keeps the object in {}", slot.text)
@@ -475,7 +476,7 @@ std::vector<Suspect> Suspects::missing_gets(const Event& put, const ReferencePai
     }
   }
   const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(put).frame);
-  if (loaded == nullptr) return suspects;
+  if (loaded == nullptr || is_system_path(loaded->module->path())) return suspects;
   for (const auto& [place, to] : keeps_.returns(family, *loaded)) {
     add(suspects, {{place, "missing get", "candidate",
                     fmt::format("{} returns the object here without a reference; elsewhere it takes one",

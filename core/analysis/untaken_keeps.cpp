@@ -9,9 +9,10 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kMostUntaken = 4;  // places
-constexpr int kMostDepth = 3;            // of callers that are looked at
-constexpr int kMostCalled = 5;           // of calls by which a function may take a reference
+constexpr std::size_t kMostWalked = 500'000;  // KeepWalk's: about a second
+constexpr std::size_t kMostUntaken = 4;      // places
+constexpr int kMostDepth = 3;                // of callers that are looked at
+constexpr int kMostCalled = 5;               // of calls by which a function may take a reference
 
 bool takes(Role role) {
   return role == Role::get || role == Role::try_get || role == Role::init || role == Role::alloc;
@@ -41,6 +42,8 @@ void UntakenKeeps::know_sites() {
   sites_seen_ = sites_.all().size();
   changes_.clear();
   takes_inside_.clear();
+  stores_.clear();
+  returns_.clear();
   for (const Site& site : sites_.all()) {
     const LoadedModule* loaded = modules_.get(site.module);
     const int change = takes(site.role) ? 1 : site.role == Role::put ? -1 : 0;
@@ -114,10 +117,11 @@ std::vector<FileRange> UntakenKeeps::ranges_of(const Module& module, const Funct
 void UntakenKeeps::look(FamilyId family, const Function& function, const Looked& looked, Found& found) {
   const Module& module = function.loaded->module->code();
   const auto symbol = module.function_at(function.begin);
-  if (!symbol || change_at(family, module, function.begin) != 0) return;
+  if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return;
   KeepWalk walk(module, ranges_of(module, *symbol), change_of(family, module),
                 [&](Address target) { return ends_the_program(module, target); });
   const auto untaken = walk.untaken(looked.wanted);
+  steps_ += walk.steps();
   for (const Address at : walk.taken()) {
     for (const NamedFrame& frame : frames_at(*function.loaded, at))
       found.taken.insert({frame.file, frame.line});
@@ -238,16 +242,18 @@ std::set<Address> UntakenKeeps::takers(FamilyId family, const Module& module) {
 
 std::vector<UntakenKeeps::Place> UntakenKeeps::returns(FamilyId family, const LoadedModule& loaded) {
   know_sites();
+  const Module& module = loaded.module->code();
+  const auto [known, added] = returns_.try_emplace({family, &module});
+  if (!added) return known->second;
   Found found;
   Looked returned;
   returned.wanted.returns = true;
-  for (const Address begin : takers(family, loaded.module->code())) {
-    const auto symbol = loaded.module->code().function_at(begin);
-    const auto signature = symbol ? loaded.module->code().signature(*symbol) : std::nullopt;
-    if (!signature || signature->result_pointee.empty()) continue;
-    look(family, {&loaded, begin}, returned, found);
+  for (const Address begin : takers(family, module)) {
+    const auto symbol = module.function_at(begin);
+    const auto signature = symbol ? module.signature(*symbol) : std::nullopt;
+    if (signature && !signature->result_pointee.empty()) look(family, {&loaded, begin}, returned, found);
   }
-  return places(found);
+  return known->second = places(found);
 }
 
 UntakenKeeps::Found UntakenKeeps::find_calls(FamilyId family, const LoadedModule& loaded, Address target,
@@ -276,18 +282,23 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::calls(FamilyId family, const Load
 std::vector<UntakenKeeps::Place> UntakenKeeps::stores(FamilyId family, const LoadedModule& loaded,
                                                       const SlotNames::Name& slot) {
   know_sites();
-  Found found;
   if (slot.holder.empty()) return {};
+  const Module& module = loaded.module->code();
+  const auto [known, added] = stores_.try_emplace({family, &module, slot.holder, slot.member});
+  if (!added) return known->second;
+  Found found;
   Looked looked;
   looked.slot = &slot;
   looked.depth = kMostDepth;
-  for (const std::int64_t offset : std::set<std::int64_t>{0, slot.offset}) {
-    for (const auto& [begin, places] : index_of(loaded.module->code()).stores(offset)) {
+  const auto look_at = [&](std::int64_t offset) {
+    for (const auto& [begin, places] : index_of(module).stores(offset)) {
       looked.wanted.places = places;
       look(family, {&loaded, begin}, looked, found);
     }
-  }
-  return places(found);
+  };
+  look_at(slot.offset);
+  if (slot.offset != 0) look_at(0);
+  return known->second = places(found);
 }
 
 }  // namespace refhist

@@ -98,7 +98,11 @@ class UntakenKeeps {
   std::map<const Module*, std::unique_ptr<KeepIndex>> indexes_;
   std::map<std::tuple<FamilyId, const Module*, Address>, int> changes_;
   std::map<std::tuple<FamilyId, const Module*, Address, int>, bool> takes_inside_;  // so deep
+  using StoredIn = std::tuple<FamilyId, const Module*, std::string, std::string>;       // holder, member
+  std::map<StoredIn, std::vector<Place>> stores_;
+  std::map<std::pair<FamilyId, const Module*>, std::vector<Place>> returns_;
   std::size_t sites_seen_ = 0;
+  std::size_t steps_ = 0;
 };
 
 }  // namespace refhist
