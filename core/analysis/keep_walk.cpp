@@ -75,6 +75,7 @@ void KeepWalk::keep(Way& way, Address place, const Value& value, const Value& st
   if (const auto before = way.kept.find(place); before != way.kept.end())
     finish(way, place, before->second.first, before->second.second);
   way.kept.erase(place);
+  held_.try_emplace(place, way.machine.places_of(value));
   if (value.known() && value.offset == 0 && value.exact) way.kept[place] = {value, stored_at};
 }
 
@@ -248,6 +249,7 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   if (const auto base = bases_.find(place); base != bases_.end()) kept.slot.bases = base->second;
   kept.slot.code = place;
   kept.given_back = !seen.untaken;
+  kept.held = held_at(place);
   kept.also_taken = seen.taken;
   const auto result = results_.find(seen.value.place);
   const Value address = values_.loaded_from(seen.value);
@@ -271,6 +273,11 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   const auto& own = kept.own;
   if (seen.copied && std::binary_search(own.begin(), own.end(), *seen.copied)) kept.copied = seen.copied;
   return kept;
+}
+
+ValuePlaces KeepWalk::held_at(Address place) const {
+  const auto found = held_.find(place);
+  return found == held_.end() ? ValuePlaces() : found->second;
 }
 
 std::optional<Address> KeepWalk::called_before(Address behind) const {

@@ -45,6 +45,7 @@ class KeepWalk {
     bool given_back = false;  ///< it was taken, and given back as often
     bool also_taken = false;  ///< on other ways
     Slot slot;                ///< that it is stored in
+    ValuePlaces held;         ///< what has it there
     /// On a way without a reference, what copied it to where it was kept from; where there are other ways.
     std::optional<Address> copied;
     std::optional<Address> parted;  ///< the last instruction that such a way has in common with the others
@@ -57,6 +58,8 @@ class KeepWalk {
   /// Places at which a reference was taken for what is kept there, on every way that was seen.
   [[nodiscard]] const std::set<Address>& taken() const { return taken_; }
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
+  /// What has the pointer at such a place.
+  [[nodiscard]] ValuePlaces held_at(Address place) const;
   /// Instructions that were followed, on all ways.
   [[nodiscard]] std::size_t steps() const { return passed_.size(); }
 
@@ -128,6 +131,7 @@ class KeepWalk {
   std::vector<Passed> passed_;
   std::map<Address, std::vector<Way>> been_;
   std::map<Address, Seen> seen_;
+  std::map<Address, ValuePlaces> held_;                // at places, the first time
   std::map<Address, std::vector<ValuePlaces>> bases_;  // of stores: Slot::bases
   std::set<Address> taken_;
 };

@@ -10,9 +10,9 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kMostWalked = 500'000;  // KeepWalk's: about a second
-constexpr std::size_t kMostUntaken = 4;      // places
-constexpr int kMostDepth = 3;                // of callers that are looked at
-constexpr int kMostCalled = 5;               // of calls by which a function may take a reference
+constexpr std::size_t kMostUntaken = 4;       // places
+constexpr int kMostDepth = 3;                 // of callers that are looked at
+constexpr int kMostCalled = 5;                // of calls by which a function may take a reference
 
 bool takes(Role role) {
   return role == Role::get || role == Role::try_get || role == Role::init || role == Role::alloc;
@@ -123,12 +123,14 @@ void UntakenKeeps::look(FamilyId family, const Function& function, const Looked&
   const auto untaken = walk.untaken(looked.wanted);
   steps_ += walk.steps();
   for (const Address at : walk.taken()) {
+    found.types.merge(types_at(function, at, walk.held_at(at)));
     for (const NamedFrame& frame : frames_at(*function.loaded, at))
       found.taken.insert({frame.file, frame.line});
   }
   found.some_taken |= !walk.taken().empty();
   for (const KeepWalk::Kept& kept : untaken) {
     found.some_taken |= kept.also_taken;
+    if (kept.also_taken) found.types.merge(types_at(function, kept.at, kept.held));
     if (is_made(family, module, walk, kept)) continue;
     // What its caller has given it.
     if (looked.wanted.returns && (kept.from == KeepWalk::Kept::From::argument || !kept.also_taken)) continue;
@@ -148,6 +150,7 @@ void UntakenKeeps::add_place(const Function& function, const KeepWalk::Kept& kep
                              Found& found) {
   const bool returned = looked.wanted.returns;
   std::vector<NamedFrame> frames = frames_at(*function.loaded, kept.at);
+  const std::set<std::string> types = types_at(function, kept.at, kept.held);
   std::vector<Address> own;
   if (returned)
     own = kept.own;
@@ -160,11 +163,11 @@ void UntakenKeeps::add_place(const Function& function, const KeepWalk::Kept& kep
     frames.erase(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(i));
     std::vector<NamedFrame> before = frames;
     before.front().line = returned ? jump_behind(function, kept.at, frames.front().file, last) : last;
-    found.untaken.push_back({std::move(before), looked.passed_to});
+    found.untaken.push_back({std::move(before), looked.passed_to, types});
     if (returned) return;
     break;
   }
-  if (!frames.empty()) found.untaken.push_back({std::move(frames), looked.passed_to});
+  if (!frames.empty()) found.untaken.push_back({std::move(frames), looked.passed_to, types});
 }
 
 unsigned UntakenKeeps::last_line(const Function& function, const std::vector<Address>& own,
@@ -176,6 +179,20 @@ unsigned UntakenKeeps::last_line(const Function& function, const std::vector<Add
     }
   }
   return last;
+}
+
+std::set<std::string> UntakenKeeps::types_at(const Function& function, Address at, const ValuePlaces& held) {
+  const auto has = [](const auto& places, auto place) {
+    return std::find(places.begin(), places.end(), place) != places.end();
+  };
+  std::set<std::string> types;
+  if (at == 0) return types;
+  for (const LocalPointer& variable : function.loaded->module->code().pointers_at(at)) {
+    const bool holds = variable.reg ? variable.behind == 0 && has(held.registers, *variable.reg)
+                                    : has(held.stack, variable.stack);
+    if (holds) types.insert(variable.pointee);
+  }
+  return types;
 }
 
 unsigned UntakenKeeps::jump_behind(const Function& function, Address at, const std::string& file,
@@ -193,6 +210,7 @@ void UntakenKeeps::add(FamilyId family, const Function& function, const KeepWalk
     Found callers = find_calls(family, *function.loaded, function.begin, kept.argument, looked.depth - 1);
     if (callers.some_taken) {
       found.taken.merge(callers.taken);
+      found.types.merge(callers.types);
       found.untaken.insert(found.untaken.end(), callers.untaken.begin(), callers.untaken.end());
       for (const NamedFrame& frame : frames_at(*function.loaded, kept.at))
         found.taken.insert({frame.file, frame.line});
@@ -204,7 +222,11 @@ void UntakenKeeps::add(FamilyId family, const Function& function, const KeepWalk
 
 std::vector<UntakenKeeps::Place> UntakenKeeps::places(const Found& found) {
   std::map<Line, Place> by_line;
-  for (const auto& [frames, passed_to] : found.untaken) {
+  for (const auto& [frames, passed_to, types] : found.untaken) {
+    const bool same = found.types.empty() || types.empty() ||
+                      std::any_of(types.begin(), types.end(),
+                                  [&found](const std::string& type) { return found.types.contains(type); });
+    if (!same) continue;  // another thing in a container
     auto frame = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& one) {
       return !found.taken.contains({one.file, one.line});
     });

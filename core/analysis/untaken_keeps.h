@@ -48,11 +48,13 @@ class UntakenKeeps {
   struct Untaken {
     std::vector<NamedFrame> frames;  ///< with the functions that it is inlined into, outwards
     std::string passed_to;           ///< Place::passed_to
+    std::set<std::string> types;     ///< of the variables that have the pointer, what they point at
   };
   struct Found {
     std::vector<Untaken> untaken;
-    std::set<Line> taken;     ///< lines where a reference was taken for what is kept, on every way
-    bool some_taken = false;  ///< or on some way
+    std::set<Line> taken;         ///< lines where a reference was taken for what is kept, on every way
+    std::set<std::string> types;  ///< Untaken::types, of what a reference was taken for
+    bool some_taken = false;      ///< or on some way
   };
   struct Function {
     const LoadedModule* loaded = nullptr;
@@ -76,6 +78,7 @@ class UntakenKeeps {
   /// Of the instructions in the frame's function, before its line; 0 when there is none.
   static unsigned last_line(const Function& function, const std::vector<Address>& own,
                             const NamedFrame& frame);
+  static std::set<std::string> types_at(const Function& function, Address at, const ValuePlaces& held);
   unsigned jump_behind(const Function& function, Address at, const std::string& file, unsigned line);
   /// One for each line, of the innermost function that keeps nothing elsewhere that was taken for it.
   static std::vector<Place> places(const Found& found);
@@ -98,7 +101,7 @@ class UntakenKeeps {
   std::map<const Module*, std::unique_ptr<KeepIndex>> indexes_;
   std::map<std::tuple<FamilyId, const Module*, Address>, int> changes_;
   std::map<std::tuple<FamilyId, const Module*, Address, int>, bool> takes_inside_;  // so deep
-  using StoredIn = std::tuple<FamilyId, const Module*, std::string, std::string>;       // holder, member
+  using StoredIn = std::tuple<FamilyId, const Module*, std::string, std::string>;   // holder, member
   std::map<StoredIn, std::vector<Place>> stores_;
   std::map<std::pair<FamilyId, const Module*>, std::vector<Place>> returns_;
   std::size_t sites_seen_ = 0;

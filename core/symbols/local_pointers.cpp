@@ -74,9 +74,14 @@ class Finder {
     } else {
       return;
     }
-    pointer.pointee = types_.pointee(die_type(variable));
+    const auto type = strip_typedefs(die_type(variable));
+    const int tag = type ? die_tag(*type) : 0;
+    const bool points =
+        tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+    if (!points || !strip_typedefs(die_type(*type))) return;  // void *
+    pointer.pointee = types_.pointee(type);
     pointer.name = die_name(variable);
-    if (!pointer.pointee.empty()) found.push_back(std::move(pointer));
+    found.push_back(std::move(pointer));
   }
 
   Address at_;

@@ -1,4 +1,4 @@
-// Which variables of a function point at a struct, and where they are held, at one place in its code.
+// Which variables of a function point at something, and where they are held, at one place in its code.
 #pragma once
 
 #include <vector>

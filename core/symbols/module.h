@@ -88,10 +88,10 @@ struct VariableAt {
   std::string pointee;       ///< Parameter::pointee, of a pointer that is there
 };
 
-/// A variable of a function that points at a struct, while code runs.
+/// A variable of a function that points at something of a known type, while code runs.
 struct LocalPointer {
   std::string name;
-  std::string pointee;          ///< as Parameter::pointee; never empty
+  std::string pointee;          ///< as Parameter::pointee
   std::optional<unsigned> reg;  ///< DWARF's number of what holds it; none: the stack does,
   std::int64_t behind = 0;      ///< it points so far behind what the register holds
   std::int64_t stack = 0;       ///< so far from where the stack pointer was when the function was entered
