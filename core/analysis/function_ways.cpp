@@ -43,16 +43,6 @@ Value FunctionWays::compared(const DecodedInstruction& instruction, MachineState
   return state.read(instruction.operands[0], instruction.next());
 }
 
-// `test r, r`, `cmp r, 0`.
-bool FunctionWays::compares_with_none(const DecodedInstruction& instruction) {
-  const ZydisDecodedOperand& other = instruction.operands[1];
-  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_CMP)
-    return other.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && other.imm.value.u == 0;
-  return instruction.raw.mnemonic == ZYDIS_MNEMONIC_TEST && other.type == ZYDIS_OPERAND_TYPE_REGISTER &&
-         instruction.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-         instruction.operands[0].reg.value == other.reg.value;
-}
-
 void FunctionWays::note_none(const Waiting& waiting, const DecodedInstruction& instruction,
                              Step& step) const {
   if (!waiting.against_none || !is_reference(waiting.tested)) return;
@@ -70,7 +60,7 @@ void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState
   if (values_.is_stack(address)) return;
   step.stored = state.read(instruction.operands[1], instruction.next());
   step.stored_at = address;
-  step.stored_bases = bases_of(values_, state, address);
+  if (names_slot_) step.stored_bases = bases_of(values_, state, address);
 }
 
 // `mov r, r` and `mov r, n(%rbp)`.
@@ -120,7 +110,9 @@ void FunctionWays::note_base(const DecodedInstruction& instruction, const Machin
   if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY) return;
   const Value address = state.address_of(operands[1], instruction.next());
   if (!address.known() || values_.is_stack(address)) return;
-  bases_.try_emplace(values_.content(address).place, instruction.address, bases_of(values_, state, address));
+  const PlaceId loaded = values_.content(address).place;
+  if (!bases_.contains(loaded))
+    bases_.emplace(loaded, std::pair(instruction.address, bases_of(values_, state, address)));
 }
 
 // `mov (…), r`, from other memory than the stack.
@@ -247,7 +239,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   const bool never_returns = call && ((target && ends(*target)) || (!code_.inlined && !inside(step.end)));
   if (step.leaves || ends_here(instruction.raw.mnemonic) || never_returns) return true;
   Value tested = compared(instruction, state);
-  bool against_none = compares_with_none(instruction);
+  bool against_none = instruction.compares_with_zero();
   if (!tested.known() && (instruction.is_branch() || instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV)) {
     tested = waiting.tested;
     against_none = waiting.against_none;
@@ -263,7 +255,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     tested = {};
   } else {
     note_replaced(instruction, state, step);
-    note_base(instruction, state);
+    if (names_slot_) note_base(instruction, state);
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
     note_load(instruction, state);
   }
@@ -559,6 +551,7 @@ Held FunctionWays::held(Address at, bool gives_back) {
   const auto here = [at](Address one, Address next, std::optional<Address>) {
     return one == at || next == at;
   };
+  names_slot_ = true;
   if (!read(here, [](Address) { return false; })) return Held::unknown;
   return gives_back ? from_where() : kept_where(at);
 }

@@ -134,7 +134,6 @@ class FunctionWays {
   [[nodiscard]] bool lets_go(const Waiting& before, const DecodedInstruction& instruction,
                              const MachineState& behind) const;
   Value compared(const DecodedInstruction& instruction, MachineState& state) const;
-  [[nodiscard]] static bool compares_with_none(const DecodedInstruction& instruction);
   void note_none(const Waiting& waiting, const DecodedInstruction& instruction, Step& step) const;
   void note_base(const DecodedInstruction& instruction, const MachineState& state);
   void note_load(const DecodedInstruction& instruction, MachineState& state);
@@ -172,6 +171,7 @@ class FunctionWays {
   Slot slot_;
   bool one_reference_ = true;  // every put gives it back
   bool given_back_ = false;    // a put does
+  bool names_slot_ = false;    // what Slot::bases are made of is wanted
   std::set<Address> good_;
   CallResults results_;
   std::map<PlaceId, Obtained> loads_;

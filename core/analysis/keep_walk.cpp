@@ -28,16 +28,9 @@ bool KeepWalk::inside(Address at) const {
                      [&](const FileRange& range) { return range.contains(at); });
 }
 
-// `test r, r`, `cmp …, 0`.
 void KeepWalk::note_compared(Way& way, const DecodedInstruction& instruction) {
-  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
-  const auto& operands = instruction.operands;
-  const bool test = mnemonic == ZYDIS_MNEMONIC_TEST && is_register(operands[0]) && is_register(operands[1]) &&
-                    operands[0].reg.value == operands[1].reg.value;
-  const bool cmp =
-      mnemonic == ZYDIS_MNEMONIC_CMP && is_immediate(operands[1]) && operands[1].imm.value.u == 0;
-  if (test || cmp) {
-    way.tested = way.machine.read(operands[0], instruction.next());
+  if (instruction.compares_with_zero()) {
+    way.tested = way.machine.read(instruction.operands[0], instruction.next());
   } else if (!keeps_flags(instruction)) {
     way.tested = {};
   }
@@ -55,8 +48,7 @@ void KeepWalk::note_stored(Way& way, const DecodedInstruction& instruction) {
   ++balance.left;
 }
 
-void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, std::optional<Address> entered) {
-  const int by = change_(instruction.address, entered);
+void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, int by) {
   if (by == 0) return;
   Value given;
   if (instruction.is_call() || instruction.is_jump()) {
@@ -75,7 +67,7 @@ void KeepWalk::keep(Way& way, Address place, const Value& value, const Value& st
   if (const auto before = way.kept.find(place); before != way.kept.end())
     finish(way, place, before->second.first, before->second.second);
   way.kept.erase(place);
-  held_.try_emplace(place, way.machine.places_of(value));
+  if (!held_.contains(place)) held_.emplace(place, way.machine.places_of(value));
   if (value.known() && value.offset == 0 && value.exact) way.kept[place] = {value, stored_at};
 }
 
@@ -89,11 +81,12 @@ void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const 
   }
   const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
   if (values_.is_stack(address)) return;
-  bases_.try_emplace(instruction.address, bases_of(values_, way.machine, address));
+  if (!bases_.contains(instruction.address))
+    bases_.emplace(instruction.address, bases_of(values_, way.machine, address));
   keep(way, instruction.address, way.machine.read(instruction.operands[1], instruction.next()), address);
 }
 
-void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call) {
+void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call, int by) {
   const Address behind = call.next();
   const auto [result, added] = result_values_.try_emplace(behind);
   if (added) {
@@ -107,7 +100,6 @@ void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call) {
     finish(way, one.first, one.second.first, one.second.second);
     return true;
   });
-  const int by = change_(call.address, call.entered());
   way.balances.erase(value.place);
   if (by > 0) way.balances[value.place] = {1, 1, false};
   way.machine.return_from_call(value);
@@ -169,16 +161,17 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   const auto target = instruction.branch_target();
   const bool out = instruction.is_jump() && (!target || !inside(*target));
   const auto entered = instruction.is_call() || out ? instruction.entered() : std::nullopt;
+  const int by = change_(instruction.address, entered);
   note_kept(way, instruction, wanted);
-  note_change(way, instruction, entered);
-  if (out && wanted.returns && change_(instruction.address, entered) > 0) note_returned(way);
+  note_change(way, instruction, by);
+  if (out && wanted.returns && by > 0) note_returned(way);
   if (out && !entered) return;  // a switch's table, or a tail call through a pointer
   if (instruction.is_return() || out) return finish(way);
   if (instruction.is_jump()) return enter(std::move(way), *target);
   if (instruction.is_branch()) return branch(way, instruction);
   if (instruction.is_call()) {
     if (entered && ends_(*entered)) return;
-    return_from_call(way, instruction);
+    return_from_call(way, instruction, by);
   } else {
     execute(way, instruction);
   }
@@ -206,20 +199,20 @@ void KeepWalk::finish(const Way& way, Address place, const Value& value, const V
   if (balance.none || values_.is_constant(value) || values_.is_stack(value)) return;
   Seen& seen = seen_[place];
   const bool untaken = balance.taken == 0;
-  if (untaken && !seen.untaken) {
-    seen.value = value;
-    seen.stored_at = stored_at;
-    seen.at = way.at;
-  } else if (!untaken && balance.left <= 0 && !seen.value.known()) {
+  const bool undone = !untaken && balance.left <= 0;
+  const bool first_untaken = untaken && !seen.untaken;
+  if (first_untaken || (undone && !seen.value.known())) {
     seen.value = value;
     seen.stored_at = stored_at;
     seen.at = way.at;
   }
-  const auto copied = way.copied.find(value.place);
-  if (untaken && !seen.untaken && copied != way.copied.end()) seen.copied = copied->second;
-  if (untaken && !seen.untaken) seen.passed = way.passed;
+  if (first_untaken) {
+    seen.passed = way.passed;
+    if (const auto copied = way.copied.find(value.place); copied != way.copied.end())
+      seen.copied = copied->second;
+  }
   seen.untaken |= untaken;
-  seen.undone |= !untaken && balance.left <= 0;
+  seen.undone |= undone;
   seen.taken |= balance.left > 0;
   add_passed(way, untaken ? seen.untaken_ways : seen.taken_ways);
 }
@@ -248,7 +241,6 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   if (seen.stored_at.known()) kept.slot = slot_at(values_, results_, seen.stored_at);
   if (const auto base = bases_.find(place); base != bases_.end()) kept.slot.bases = base->second;
   kept.slot.code = place;
-  kept.given_back = !seen.untaken;
   kept.held = held_at(place);
   kept.also_taken = seen.taken;
   const auto result = results_.find(seen.value.place);
@@ -256,10 +248,9 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   if (result != results_.end()) {
     kept.from = Kept::From::result;
     kept.behind = result->second;
-  } else if (address.known()) {
-    if (values_.is_stack(address)) return std::nullopt;
-    kept.from = Kept::From::memory;
-  } else if (const unsigned number = values_.root_argument(seen.value); number != 0) {
+  } else if (values_.is_stack(address)) {
+    return std::nullopt;
+  } else if (const unsigned number = values_.root_argument(seen.value); !address.known() && number != 0) {
     kept.from = Kept::From::argument;
     kept.argument = number;
   }

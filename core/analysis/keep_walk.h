@@ -37,12 +37,11 @@ class KeepWalk {
     bool returns = false;              ///< what the function returns
   };
   struct Kept {
-    enum class From : std::uint8_t { other, argument, result, memory };
+    enum class From : std::uint8_t { other, argument, result };
     Address at = 0;  ///< the store, the call or the return
     From from = From::other;
     unsigned argument = 0;    ///< 1-based
     Address behind = 0;       ///< of a result: where its call returns to
-    bool given_back = false;  ///< it was taken, and given back as often
     bool also_taken = false;  ///< on other ways
     Slot slot;                ///< that it is stored in
     ValuePlaces held;         ///< what has it there
@@ -102,9 +101,10 @@ class KeepWalk {
   /// The way goes on there, unless that tells nothing new.
   void enter(Way way, Address at);
   void branch(const Way& way, const DecodedInstruction& instruction);
-  void return_from_call(Way& way, const DecodedInstruction& call);
+  /// `by`: what `change` says of the call.
+  void return_from_call(Way& way, const DecodedInstruction& call, int by);
   void execute(Way& way, const DecodedInstruction& instruction);
-  void note_change(Way& way, const DecodedInstruction& instruction, std::optional<Address> entered);
+  void note_change(Way& way, const DecodedInstruction& instruction, int by);
   void note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
   void keep(Way& way, Address place, const Value& value, const Value& stored_at);
   void note_stored(Way& way, const DecodedInstruction& instruction);

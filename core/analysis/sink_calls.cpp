@@ -139,7 +139,8 @@ std::optional<SinkCalls::Sink> SinkCalls::sink_behind(const Module& module, Addr
                                       [&](unsigned reg) { return holders.has(reg); });
       const bool counts = enters(module, instruction, counted);
       if (given != kArgumentRegisters.end() && !entered.empty() && !counts)
-        return Sink{entered.front().symbol.name, *target, static_cast<unsigned>(*given)};
+        return Sink{entered.front().symbol.name, *target,
+                    static_cast<unsigned>(given - kArgumentRegisters.begin()) + 1};
       holders.call();
     }
     holders.follow(instruction);
@@ -159,9 +160,7 @@ SinkCalls::Found SinkCalls::without_get(FamilyId family, const NamedFrame& get) 
   const Taking counted = sites_of(family, {Role::get, Role::try_get, Role::init, Role::alloc, Role::put});
   const auto sink = sink_behind(module, get.pc - loaded->bias, sites_of(family, gets), counted);
   if (!sink) return found;
-  const auto argument = std::find(kArgumentRegisters.begin(), kArgumentRegisters.end(), sink->reg);
-  const auto number = static_cast<unsigned>(argument - kArgumentRegisters.begin()) + 1;
-  found.untaken = keeps_.calls(family, *loaded, sink->target, number);
+  found.untaken = keeps_.calls(family, *loaded, sink->target, sink->argument);
   found.sink = demangle(sink->name);
   return found;
 }

@@ -38,8 +38,8 @@ class SinkCalls {
  private:
   struct Sink {
     std::string name;
-    Address target = 0;  ///< of the calls, in the module's file
-    unsigned reg = 0;    ///< DWARF's number of the argument's register
+    Address target = 0;     ///< of the calls, in the module's file
+    unsigned argument = 0;  ///< 1-based
   };
   using Taking = std::set<std::pair<const Module*, Address>>;  // functions, and inlined instructions
 

@@ -22,6 +22,13 @@ Slot slot_at(const ValueTable& values, const CallResults& results, const Value& 
   return slot;
 }
 
+bool is_held(const LocalPointer& variable, const ValuePlaces& places) {
+  const auto has = [](const auto& all, auto place) {
+    return std::find(all.begin(), all.end(), place) != all.end();
+  };
+  return variable.reg ? has(places.registers, *variable.reg) : has(places.stack, variable.stack);
+}
+
 std::vector<ValuePlaces> bases_of(const ValueTable& values, const MachineState& state, Value address) {
   std::vector<ValuePlaces> bases;
   for (; address.known(); address = values.loaded_from({address.place, 0}))

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "symbols/module.h"
 #include "x86/machine_state.h"
 
 namespace refhist {
@@ -29,6 +30,8 @@ using CallResults = std::map<PlaceId, Address>;
 
 /// Of an address that the function's code has.
 Slot slot_at(const ValueTable& values, const CallResults& results, const Value& address);
+/// Of a variable that points behind what has it: that this is among the places.
+bool is_held(const LocalPointer& variable, const ValuePlaces& places);
 /// Slot::bases.
 std::vector<ValuePlaces> bases_of(const ValueTable& values, const MachineState& state, Value address);
 

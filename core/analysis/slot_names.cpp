@@ -61,13 +61,11 @@ SlotNames::Name SlotNames::follow(Name name, std::string type, const Module& mod
     const MemberAt member =
         type.empty() || at < 0 ? MemberAt() : module.member_at(type, static_cast<std::uint64_t>(at));
     if (!member.path.empty()) {
-      name = {name.text + "->" + member.path, type, member.path};
+      name = {name.text + "->" + member.path, type, member.path, !member.pointee.empty()};
     } else {
-      name = {in_brackets(name.text, at), name.holder, name.member + "[]"};
-      name.points = true;
+      name = {in_brackets(name.text, at), name.holder, name.member + "[]", true};
     }
     type = member.pointee;
-    if (!member.path.empty()) name.points = !type.empty();
   }
   return name;
 }
@@ -132,15 +130,11 @@ SlotNames::Name SlotNames::behind_variable(const Slot& slot, const Module& modul
 
 SlotNames::Name SlotNames::behind_one(const Slot& slot, std::size_t step, const ValuePlaces& base,
                                       const std::vector<LocalPointer>& variables, const Module& module) {
-  const auto has = [](const auto& places, auto place) {
-    return std::find(places.begin(), places.end(), place) != places.end();
-  };
   Slot rest;
   rest.steps.assign(slot.steps.begin() + static_cast<std::ptrdiff_t>(step), slot.steps.end());
   rest.exact = slot.exact;
   for (const LocalPointer& variable : variables) {
-    const bool held = variable.reg ? has(base.registers, *variable.reg) : has(base.stack, variable.stack);
-    if (!held) continue;
+    if (!is_held(variable, base)) continue;
     rest.steps.front() = slot.steps[step] - variable.behind;
     Name name = behind({variable.name, variable.pointee, &module}, rest);
     if (!name.member.empty()) return name;

@@ -397,8 +397,9 @@ void Suspects::add_extra_put(const Event& put, const std::string& function, std:
   const FamilyId family = history_.object(put.object).family;
   const ReferencePairs::Partners partners = pairs_.partners_of_put(pairs_.subject_of(put.object), function);
   std::vector<Suspect> missing = missing_gets(put, partners);
-  if (event_pairs_.is_usual_put(put)) add_stores_of_all(put.object, missing);
-  if (event_pairs_.is_usual_put(put) || !event_pairs_.kept_in(put).holder.empty()) add(suspects, missing);
+  const bool usual = event_pairs_.is_usual_put(put);
+  if (usual) add_stores_of_all(put.object, missing);
+  if (usual || !event_pairs_.kept_in(put).holder.empty()) add(suspects, missing);
   add(suspects, {{in_source(put), "extra put", "candidate", "no reference matches the put here"}});
   if (!partners.empty() && partners.front().second >= kUsual) {
     const auto& [partner, share] = partners.front();

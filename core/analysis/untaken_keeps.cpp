@@ -42,6 +42,7 @@ void UntakenKeeps::know_sites() {
   sites_seen_ = sites_.all().size();
   changes_.clear();
   takes_inside_.clear();
+  entered_.clear();
   stores_.clear();
   returns_.clear();
   for (const Site& site : sites_.all()) {
@@ -63,24 +64,35 @@ bool UntakenKeeps::takes_inside(FamilyId family, const CodeGraph::Function& func
   if (!added || depth == 0) return entry->second;
   const FileRange range = function.symbol.range();
   const auto end = changes_.lower_bound({family, function.module, range.end});
-  bool takes = std::any_of(changes_.lower_bound({family, function.module, range.begin}), end,
-                           [](const auto& one) { return one.second > 0; });
-  for (const Address target : calls_out_of(*function.module, function.symbol, range)) {
-    for (const CodeGraph::Function& called : graph_.entered_at(*function.module, target))
-      takes = takes || takes_inside(family, called, depth - 1);
+  const bool takes = std::any_of(changes_.lower_bound({family, function.module, range.begin}), end,
+                                 [](const auto& one) { return one.second > 0; });
+  return takes_inside_[key] = takes || calls_taker(family, function, depth - 1);
+}
+
+bool UntakenKeeps::calls_taker(FamilyId family, const CodeGraph::Function& function, int depth) {
+  for (const Address target : calls_out_of(*function.module, function.symbol, function.symbol.range())) {
+    for (const CodeGraph::Function& called : graph_.entered_at(*function.module, target)) {
+      if (takes_inside(family, called, depth)) return true;
+    }
   }
-  return takes_inside_[key] = takes;
+  return false;
+}
+
+const UntakenKeeps::Entered& UntakenKeeps::entered(FamilyId family, const Module& module, Address target) {
+  const auto [known, added] = entered_.try_emplace({family, &module, target});
+  Entered& entered = known->second;
+  if (!added) return entered;
+  for (const CodeGraph::Function& called : graph_.entered_at(module, target)) {
+    if (entered.change == 0) entered.change = change_at(family, *called.module, called.symbol.address);
+    entered.ends |= ends_the_path(called.symbol.name);
+  }
+  return entered;
 }
 
 KeepWalk::Change UntakenKeeps::change_of(FamilyId family, const Module& module) {
   return [this, family, &module](Address at, std::optional<Address> call) {
-    int change = change_at(family, module, at);
-    if (change != 0 || !call) return change;
-    for (const CodeGraph::Function& called : graph_.entered_at(module, *call)) {
-      change = change_at(family, *called.module, called.symbol.address);
-      if (change != 0) return change;
-    }
-    return 0;
+    const int change = change_at(family, module, at);
+    return change != 0 || !call ? change : entered(family, module, *call).change;
   };
 }
 
@@ -95,23 +107,10 @@ bool UntakenKeeps::is_made(FamilyId family, const Module& module, const KeepWalk
   });
 }
 
-bool UntakenKeeps::ends_the_program(const Module& module, Address target) {
-  const auto entered = graph_.entered_at(module, target);
-  return std::any_of(entered.begin(), entered.end(),
-                     [](const CodeGraph::Function& one) { return ends_the_path(one.symbol.name); });
-}
-
 const KeepIndex& UntakenKeeps::index_of(const Module& module) {
   std::unique_ptr<KeepIndex>& index = indexes_[&module];
   if (!index) index = std::make_unique<KeepIndex>(module);
   return *index;
-}
-
-std::vector<FileRange> UntakenKeeps::ranges_of(const Module& module, const FunctionSymbol& function) {
-  std::vector<FileRange> ranges{function.range()};
-  for (const FunctionSymbol& cold : module.functions_named(function.name + ".cold"))
-    ranges.push_back(cold.range());
-  return ranges;
 }
 
 void UntakenKeeps::look(FamilyId family, const Function& function, const Looked& looked, Found& found) {
@@ -119,7 +118,7 @@ void UntakenKeeps::look(FamilyId family, const Function& function, const Looked&
   const auto symbol = module.function_at(function.begin);
   if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return;
   KeepWalk walk(module, ranges_of(module, *symbol), change_of(family, module),
-                [&](Address target) { return ends_the_program(module, target); });
+                [&](Address target) { return entered(family, module, target).ends; });
   const auto untaken = walk.untaken(looked.wanted);
   steps_ += walk.steps();
   for (const Address at : walk.taken()) {
@@ -182,15 +181,10 @@ unsigned UntakenKeeps::last_line(const Function& function, const std::vector<Add
 }
 
 std::set<std::string> UntakenKeeps::types_at(const Function& function, Address at, const ValuePlaces& held) {
-  const auto has = [](const auto& places, auto place) {
-    return std::find(places.begin(), places.end(), place) != places.end();
-  };
   std::set<std::string> types;
   if (at == 0) return types;
   for (const LocalPointer& variable : function.loaded->module->code().pointers_at(at)) {
-    const bool holds = variable.reg ? variable.behind == 0 && has(held.registers, *variable.reg)
-                                    : has(held.stack, variable.stack);
-    if (holds) types.insert(variable.pointee);
+    if (variable.behind == 0 && is_held(variable, held)) types.insert(variable.pointee);
   }
   return types;
 }
@@ -243,20 +237,14 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::places(const Found& found) {
 
 std::set<Address> UntakenKeeps::takers(FamilyId family, const Module& module) {
   std::set<Address> functions;
-  const auto add = [&](Address at) {
-    if (const auto function = module.function_at(at)) functions.insert(function->address);
-  };
-  for (const auto& [key, change] : changes_) {
-    const auto& [of, in, at] = key;
-    if (of != family || change < 0) continue;
-    if (in == &module && change_at(family, module, at) > 0) add(at);
+  for (auto one = changes_.lower_bound({family, &module, 0}); one != changes_.end(); ++one) {
+    const auto& [of, in, at] = one->first;
+    if (of != family || in != &module) break;
+    const auto function = one->second > 0 ? module.function_at(at) : std::nullopt;
+    if (function) functions.insert(function->address);
   }
   for (const auto& [target, callers] : index_of(module).all_calls()) {
-    const auto entered = graph_.entered_at(module, target);
-    if (std::none_of(entered.begin(), entered.end(), [&](const CodeGraph::Function& one) {
-          return change_at(family, *one.module, one.symbol.address) > 0;
-        }))
-      continue;
+    if (entered(family, module, target).change <= 0) continue;
     for (const auto& [begin, places] : callers) functions.insert(begin);
   }
   return functions;
@@ -281,11 +269,10 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::returns(FamilyId family, const Lo
 UntakenKeeps::Found UntakenKeeps::find_calls(FamilyId family, const LoadedModule& loaded, Address target,
                                              unsigned argument, int depth) {
   Found found;
-  const auto entered = graph_.entered_at(loaded.module->code(), target);
-  const std::string name = entered.empty() ? "another function" : demangle(entered.front().symbol.name);
+  const auto keepers = graph_.entered_at(loaded.module->code(), target);
   Looked looked;
   looked.wanted.argument = argument;
-  looked.passed_to = name;
+  looked.passed_to = keepers.empty() ? "another function" : demangle(keepers.front().symbol.name);
   looked.depth = depth;
   for (const auto& [begin, places] : index_of(loaded.module->code()).calls(target)) {
     looked.wanted.places = places;

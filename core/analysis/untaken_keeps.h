@@ -84,13 +84,18 @@ class UntakenKeeps {
   static std::vector<Place> places(const Found& found);
   /// Functions with the call of a get in them, or an inlined copy.
   std::set<Address> takers(FamilyId family, const Module& module);
-  static std::vector<FileRange> ranges_of(const Module& module, const FunctionSymbol& function);
   const KeepIndex& index_of(const Module& module);
   KeepWalk::Change change_of(FamilyId family, const Module& module);
   /// The code takes a reference or makes an object, or what it calls does.
   bool takes_inside(FamilyId family, const CodeGraph::Function& function, int depth);
+  bool calls_taker(FamilyId family, const CodeGraph::Function& function, int depth);
+  /// What a call to the address in the module's file does.
+  struct Entered {
+    int change = 0;     ///< as KeepWalk::Change
+    bool ends = false;  ///< as KeepWalk::Ends
+  };
+  const Entered& entered(FamilyId family, const Module& module, Address target);
   [[nodiscard]] int change_at(FamilyId family, const Module& module, Address at) const;
-  bool ends_the_program(const Module& module, Address target);
   void know_sites();
 
   const ModuleMap& modules_;
@@ -100,6 +105,7 @@ class UntakenKeeps {
   JumpStatements jumps_;
   std::map<const Module*, std::unique_ptr<KeepIndex>> indexes_;
   std::map<std::tuple<FamilyId, const Module*, Address>, int> changes_;
+  std::map<std::tuple<FamilyId, const Module*, Address>, Entered> entered_;
   std::map<std::tuple<FamilyId, const Module*, Address, int>, bool> takes_inside_;  // so deep
   using StoredIn = std::tuple<FamilyId, const Module*, std::string, std::string>;   // holder, member
   std::map<StoredIn, std::vector<Place>> stores_;

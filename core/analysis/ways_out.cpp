@@ -39,12 +39,8 @@ std::vector<WaysOut::Here> WaysOut::copies_of(const NamedFrame& frame) const {
   const Module& module = loaded->module->code();
   std::vector<Here> all;
   const auto function = module.function_at(in_file(frame, *loaded) - 1);
-  if (!frame.inlined && function && function->size != 0) {
-    Here whole{loaded, {function->range()}, function->address, false};
-    for (const FunctionSymbol& cold : module.functions_named(function->name + ".cold"))
-      whole.ranges.push_back(cold.range());
-    all.push_back(std::move(whole));
-  }
+  if (!frame.inlined && function && function->size != 0)
+    all.push_back({loaded, ranges_of(module, *function), function->address, false});
   for (const InlinedCopy& copy : module.inlined_copies(plain_name(frame.function)))
     all.push_back({loaded, copy.ranges, copy.address, true});
   std::stable_partition(all.begin(), all.end(), [&](const Here& here) { return here.contains(frame); });

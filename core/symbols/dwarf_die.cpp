@@ -135,6 +135,15 @@ std::vector<FileRange> die_ranges(const Dwarf_Die& die) {
   return ranges;
 }
 
+bool is_pointer_like(int tag) {
+  return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+}
+
+bool is_inner_scope(int tag) {
+  return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+         tag == DW_TAG_catch_block;
+}
+
 bool is_struct_like(const Dwarf_Die& die) {
   const int tag = die_tag(die);
   return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;

@@ -46,6 +46,9 @@ std::optional<Address> die_entry(const Dwarf_Die& die);
 /// Where its code is.
 std::vector<FileRange> die_ranges(const Dwarf_Die& die);
 
+bool is_pointer_like(int tag);  ///< a pointer or a reference
+/// Scopes inside of a function that hold code of their own: blocks, and inlined copies.
+bool is_inner_scope(int tag);
 bool is_struct_like(const Dwarf_Die& die);     ///< struct, class or union
 bool is_namespace_like(const Dwarf_Die& die);  ///< namespace or module
 /// True when the unit that holds the entry is in C: no namespaces, and "struct" belongs to a type's spelling.

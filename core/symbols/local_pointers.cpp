@@ -37,20 +37,12 @@ class Finder {
   void visit(const Dwarf_Die& scope, int depth = 0) {
     if (depth > kMostNested) return;
     for_each_child(scope, [&](const Dwarf_Die& child) {
-      switch (die_tag(child)) {
-        case DW_TAG_variable:
-        case DW_TAG_formal_parameter:
-          return add(child);
-        case DW_TAG_lexical_block:
-        case DW_TAG_inlined_subroutine:
-        case DW_TAG_try_block:
-        case DW_TAG_catch_block: {
-          Dwarf_Die copy = child;
-          if (dwarf_haspc(&copy, at_) == 1) visit(child, depth + 1);
-          return;
-        }
-        default:
-          return;
+      const int tag = die_tag(child);
+      Dwarf_Die copy = child;
+      if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) {
+        add(child);
+      } else if (is_inner_scope(tag) && dwarf_haspc(&copy, at_) == 1) {
+        visit(child, depth + 1);
       }
     });
   }
@@ -75,10 +67,7 @@ class Finder {
       return;
     }
     const auto type = strip_typedefs(die_type(variable));
-    const int tag = type ? die_tag(*type) : 0;
-    const bool points =
-        tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
-    if (!points || !strip_typedefs(die_type(*type))) return;  // void *
+    if (!type || !is_pointer_like(die_tag(*type)) || !strip_typedefs(die_type(*type))) return;  // void *
     pointer.pointee = types_.pointee(type);
     pointer.name = die_name(variable);
     found.push_back(std::move(pointer));

@@ -12,11 +12,7 @@ namespace {
 void collect_inlined(const Dwarf_Die& scope, Address address, std::vector<Dwarf_Die>& chain) {
   std::optional<Dwarf_Die> inside;
   for_each_child(scope, [&](const Dwarf_Die& child) {
-    const int tag = die_tag(child);
-    if (inside || (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block &&
-                   tag != DW_TAG_try_block && tag != DW_TAG_catch_block)) {
-      return;
-    }
+    if (inside || !is_inner_scope(die_tag(child))) return;
     Dwarf_Die copy = child;
     if (dwarf_haspc(&copy, address) == 1) inside = child;
   });

@@ -283,19 +283,19 @@ MemberAt TypeMembers::member_at(std::string_view type, std::uint64_t offset) con
 }
 
 VariableAt TypeMembers::in_variable(std::optional<Dwarf_Die> type, std::uint64_t offset) const {
-  VariableAt found{.known = type.has_value(), .type = {}, .offset = offset, .pointee = {}};
+  VariableAt found{.known = true, .type = {}, .offset = offset, .pointee = {}};
   type = strip_typedefs(type);
-  for (int depth = 0; type && die_tag(*type) == DW_TAG_array_type && depth < kMemberDepth; ++depth) {
+  auto plain = type;
+  for (int depth = 0; plain && die_tag(*plain) == DW_TAG_array_type && depth < kMemberDepth; ++depth) {
     found.element = true;
-    type = die_type(*type);
+    type = die_type(*plain);
     const auto size = type ? size_of(*type) : std::nullopt;
     if (!size || *size == 0) return {};
     found.offset %= *size;
-    if (die_tag(*strip_typedefs(type)) == DW_TAG_array_type) type = strip_typedefs(type);
+    plain = strip_typedefs(type);
   }
-  if (!type) return {};
-  const auto definition = strip_typedefs(type);
-  if (definition && is_struct_like(*definition)) {
+  if (!plain) return {};
+  if (is_struct_like(*plain)) {
     found.type = std::string(names_.scope_of(*type)) + std::string(die_name(*type));
   } else {
     found.pointee = TypeSpelling(names_, false).pointee(type);

@@ -44,10 +44,6 @@ const char* qualifier(int tag) {
   }
 }
 
-bool is_pointer_like(int tag) {
-  return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
-}
-
 }  // namespace
 
 std::string TypeSpelling::spell(const std::optional<Dwarf_Die>& type) const { return declare(type, {}, 0); }

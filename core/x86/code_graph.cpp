@@ -7,6 +7,13 @@
 
 namespace refhist {
 
+std::vector<FileRange> ranges_of(const Module& module, const FunctionSymbol& function) {
+  std::vector<FileRange> ranges{function.range()};
+  for (const FunctionSymbol& cold : module.functions_named(function.name + ".cold"))
+    ranges.push_back(cold.range());
+  return ranges;
+}
+
 std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Address target) {
   const auto symbol = module.function_at(target);
   if (symbol && symbol->address == target) {

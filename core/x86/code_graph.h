@@ -10,6 +10,9 @@
 
 namespace refhist {
 
+/// The function's code, its own first, and what GCC has put apart as "f.cold".
+std::vector<FileRange> ranges_of(const Module& module, const FunctionSymbol& function);
+
 class CodeGraph {
  public:
   explicit CodeGraph(const ModuleMap& modules) : modules_(modules) {}

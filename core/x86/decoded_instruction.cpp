@@ -4,6 +4,12 @@
 
 namespace refhist {
 
+bool DecodedInstruction::compares_with_zero() const {
+  if (raw.mnemonic == ZYDIS_MNEMONIC_CMP) return is_immediate(operands[1]) && operands[1].imm.value.u == 0;
+  return raw.mnemonic == ZYDIS_MNEMONIC_TEST && is_register(operands[0]) && is_register(operands[1]) &&
+         operands[0].reg.value == operands[1].reg.value;
+}
+
 std::optional<Address> DecodedInstruction::branch_target() const {
   const ZydisDecodedOperand& operand = operands[0];
   if (raw.operand_count == 0 || operand.type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||

@@ -30,6 +30,8 @@ struct DecodedInstruction {
     const auto target = branch_target();
     return target ? target : rip_target();
   }
+  /// `test r, r` or `cmp …, 0`.
+  [[nodiscard]] bool compares_with_zero() const;
   /// jmp or call through a register or memory.
   [[nodiscard]] bool is_indirect_jump() const;
   /// Control can go on at next().
