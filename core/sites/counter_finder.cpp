@@ -80,12 +80,29 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
   if (counter_.offset == 0 && found.empty() && tests.empty() && one_each && !values.empty()) {
     for (const CounterInstruction& change : untold) found.emplace(change.address, change);
   }
+  if (found.empty() && tests.empty()) add_calls(copy, role, values, found);
   // A copy whose object nobody looks at again may store nothing at all. At the object's beginning, nothing
   // but a change tells that it is the counter.
   if (!found.empty() || counter_.offset != 0) add_tests(copy, tests, found);
   std::vector<CounterInstruction> instructions;
   for (const auto& [address, instruction] : found) instructions.push_back(instruction);
   return instructions;
+}
+
+void CounterFinder::add_calls(const InlinedCopy& copy, Role role, const std::vector<ParameterValue>& object,
+                              std::map<Address, CounterInstruction>& found) {
+  if (role != Role::get && role != Role::put) return;
+  CountingCalls helpers(module_, changes_);
+  for (const FileRange& range : copy.ranges) {
+    for (const DirectCall& call : changes_.calls_around(range)) {
+      const auto change = range.contains(call.address) ? helpers.change_by(call) : std::nullopt;
+      if (!change || !fits(*change, role) || change->step() != direction(role)) continue;
+      auto within = counter_in({*change, call.distance, std::nullopt, 0});
+      if (!within) within = counter_in(*change, object);
+      if (!within) continue;
+      found.emplace(call.address, *change).first->second.within = *within;
+    }
+  }
 }
 
 bool CounterFinder::leads_to_put(const DecodedInstruction& instruction) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "families/family.h"
+#include "sites/counting_calls.h"
 #include "sites/memory_changes.h"
 
 namespace refhist {
@@ -16,7 +17,7 @@ namespace refhist {
 /// The object's address is mostly in a register, and then the operand is that register plus the member's
 /// offset, or a register into which that sum was put before. A variable is known by its symbol. An object
 /// that lies inside of another one is at some other distance: it is the counter only where debug information
-/// tells where the object is at that instruction.
+/// tells where the object is at that instruction. A copy that changes no memory may call what does.
 class CounterFinder {
  public:
   CounterFinder(const Module& module, MemoryChanges& changes, const MemberPlace& counter,
@@ -28,6 +29,8 @@ class CounterFinder {
   std::vector<CounterInstruction> find(const InlinedCopy& copy, Role role, const ObjectSource& object);
 
  private:
+  void add_calls(const InlinedCopy& copy, Role role, const std::vector<ParameterValue>& object,
+                 std::map<Address, CounterInstruction>& found);
   void add_tests(const InlinedCopy& copy, const std::map<Address, MemoryChange>& tests,
                  std::map<Address, CounterInstruction>& found) const;
   /// Where in the operand the counter lies; nothing when it is not in there, or not known to be.

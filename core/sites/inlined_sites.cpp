@@ -143,7 +143,7 @@ std::vector<Site> InlinedSites::take() {
   std::erase_if(sites_, [&](const Site& site) {
     return !seen.insert({site.address, site.counter.has_value()}).second;
   });
-  std::vector<Site> nameless = nameless_copies(module_, sites_, changes_);
+  std::vector<Site> nameless = nameless_copies(module_, sites_, family_, changes_);
   std::move(nameless.begin(), nameless.end(), std::back_inserter(sites_));
   return std::exchange(sites_, {});
 }

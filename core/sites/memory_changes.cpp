@@ -40,6 +40,11 @@ void MemoryChanges::Walk::arrive(Address at, const RegisterDistances& distances)
 }
 
 void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const RegisterDistances& distances) {
+  const auto target = instruction.is_call() ? instruction.branch_target() : std::nullopt;
+  if (target)
+    calls_.insert_or_assign(instruction.address,
+                            DirectCall{instruction.address, instruction.raw.length, *target,
+                                       distances.of(static_cast<std::uint8_t>(kRdi))});
   auto change = CounterInstruction::of(instruction);
   if (!change) return;
   change->told_step = told_step(*change, distances);
@@ -108,7 +113,8 @@ void MemoryChanges::Walk::run() {
     arrive(at, {});
     work();
   }
-  for (auto& [address, change] : changes_) found_.push_back(change);
+  for (auto& [address, change] : changes_) found_.changes.push_back(change);
+  for (auto& [address, call] : calls_) found_.calls.push_back(call);
 }
 
 std::optional<std::int64_t> MemoryChanges::above_at(const CounterInstruction& instruction, unsigned reg,
@@ -129,7 +135,7 @@ std::optional<std::int64_t> MemoryChanges::above_at(const CounterInstruction& in
   return at == later ? trail.above(reg) : std::nullopt;
 }
 
-const std::vector<MemoryChange>& MemoryChanges::around(const FileRange& range) {
+const MemoryChanges::Known& MemoryChanges::known(const FileRange& range) {
   FileRange function = range;
   if (const auto symbol = module_.function_at(range.begin)) {
     function = {symbol->address, std::max(range.end, symbol->address + symbol->size)};

@@ -20,13 +20,22 @@ struct MemoryChange {
   Address zero_side = 0;  ///< of a `last`, which changes nothing itself: where it goes on when it is one
 };
 
+struct DirectCall {
+  Address address = 0;      ///< of the call
+  std::uint8_t length = 0;  ///< of the instruction, bytes
+  Address target = 0;
+  std::optional<std::int64_t> distance;  ///< of its first argument, as of a MemoryChange
+};
+
 /// With the places where they find that nothing is left. Each function is looked at once.
 class MemoryChanges {
  public:
   explicit MemoryChanges(const Module& module) : module_(module), clobbered_(module) {}
 
   /// In the function that the range lies in, or in the range itself where none is known. By address.
-  const std::vector<MemoryChange>& around(const FileRange& range);
+  const std::vector<MemoryChange>& around(const FileRange& range) { return known(range).changes; }
+  /// The calls there whose target is known. By address.
+  const std::vector<DirectCall>& calls_around(const FileRange& range) { return known(range).calls; }
 
   /// How much more `reg` holds at `later` than the base register of the instruction's operand did, on the way
   /// on which no jump is taken; nothing when that is not told. `later` lies behind the instruction.
@@ -34,10 +43,15 @@ class MemoryChanges {
                                                      Address later) const;
 
  private:
+  struct Known {
+    std::vector<MemoryChange> changes;
+    std::vector<DirectCall> calls;
+  };
+
   /// Follows the ways through one function.
   class Walk {
    public:
-    Walk(const CodeRange& code, ClobberedRegisters& clobbered, std::vector<MemoryChange>& found)
+    Walk(const CodeRange& code, ClobberedRegisters& clobbered, Known& found)
         : code_(code), clobbered_(clobbered), found_(found) {}
     void run();
 
@@ -50,11 +64,12 @@ class MemoryChanges {
 
     CodeRange code_;
     ClobberedRegisters& clobbered_;
-    std::vector<MemoryChange>& found_;
+    Known& found_;
     InstructionDecoder decoder_;
     std::map<Address, RegisterDistances> arrivals_;  // where ways meet
     std::set<Address> waiting_;
     std::map<Address, MemoryChange> changes_;
+    std::map<Address, DirectCall> calls_;
     std::set<Address> seen_;
     /// The two instructions on this way before the one that is looked at, the last one first, and what held
     /// there.
@@ -65,9 +80,11 @@ class MemoryChanges {
     std::vector<Passed> passed_;
   };
 
+  const Known& known(const FileRange& range);
+
   const Module& module_;
   ClobberedRegisters clobbered_;
-  std::map<Address, std::vector<MemoryChange>> known_;  // by the function's first address
+  std::map<Address, Known> known_;  // by the function's first address
 };
 
 }  // namespace refhist

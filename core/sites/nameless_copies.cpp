@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "families/function_pattern.h"
+#include "sites/same_code.h"
 #include "sites/thunk.h"
 
 namespace refhist {
@@ -36,8 +39,9 @@ Site at_instruction(const Site& like, const CounterInstruction& instruction, con
 
 class NamelessCopies {
  public:
-  NamelessCopies(const LoadedModule& module, const std::vector<Site>& known, MemoryChanges& changes)
-      : loaded_(module), module_(*module.module), changes_(changes) {
+  NamelessCopies(const LoadedModule& module, const std::vector<Site>& known, const Family& family,
+                 MemoryChanges& changes)
+      : loaded_(module), module_(*module.module), family_(family), changes_(changes) {
     for (const Site& site : known) {
       if (!site.inlined || !site.counter) continue;
       const auto function = module_.function_at(site.file_address);
@@ -53,6 +57,7 @@ class NamelessCopies {
     for (const auto& [address, holder] : holders_) add_merged(holder);
     if (holders_.empty()) return std::move(found_);
     for (const FunctionSymbol& thunk : functions_from(module_, "_ZT")) add_thunk(thunk);
+    add_twins();
     return std::move(found_);
   }
 
@@ -74,6 +79,38 @@ class NamelessCopies {
       site.inlined_into = fmt::format("{} (several copies merged by the compiler)", frames.front().function);
       found_.push_back(std::move(site));
     }
+  }
+
+  void add_twins() {
+    std::multimap<std::uint64_t, const Holder*> by_size;
+    for (const auto& [address, holder] : holders_) by_size.emplace(holder.function.size, &holder);
+    std::set<Address> known;
+    for (const FunctionSymbol& function : module_.functions()) {
+      const auto [first, last] = by_size.equal_range(function.size);
+      if (first == last || holders_.contains(function.address) || is_probed(function)) continue;
+      const auto of = std::find_if(first, last, [&](const auto& entry) {
+        return same_code(module_, function, entry.second->function);
+      });
+      if (of != last && known.insert(function.address).second) add_twin(function, *of->second);
+    }
+  }
+
+  /// It may be of a type that only looks like the family's: as of add_merged().
+  void add_twin(const FunctionSymbol& twin, const Holder& holder) {
+    for (const auto& [address, like] : holder.sites) {
+      CounterInstruction instruction = *like->counter;
+      instruction.address = address - holder.function.address + twin.address;
+      Site site = at_instruction(*like, instruction, loaded_);
+      site.known_objects_only = true;
+      site.inlined_into = demangle(twin.name);
+      found_.push_back(std::move(site));
+    }
+  }
+
+  [[nodiscard]] bool is_probed(const FunctionSymbol& function) const {
+    return std::any_of(family_.probes.begin(), family_.probes.end(), [&](const ProbeSpec& probe) {
+      return FunctionPattern(probe.function).matches(function.name, demangle(function.name));
+    });
   }
 
   void add_thunk(const FunctionSymbol& thunk) {
@@ -120,6 +157,7 @@ class NamelessCopies {
 
   const LoadedModule& loaded_;
   const Module& module_;
+  const Family& family_;
   MemoryChanges& changes_;
   std::map<Address, Holder> holders_;
   std::vector<const Site*> likes_;
@@ -129,8 +167,8 @@ class NamelessCopies {
 }  // namespace
 
 std::vector<Site> nameless_copies(const LoadedModule& module, const std::vector<Site>& known,
-                                  MemoryChanges& changes) {
-  return NamelessCopies(module, known, changes).find();
+                                  const Family& family, MemoryChanges& changes) {
+  return NamelessCopies(module, known, family, changes).find();
 }
 
 }  // namespace refhist

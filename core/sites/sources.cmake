@@ -4,6 +4,7 @@ target_sources(refhist_core PRIVATE
   sites/clone_reader.cpp
   sites/counter_check.cpp
   sites/counter_finder.cpp
+  sites/counting_calls.cpp
   sites/forwarded.cpp
   sites/indirect_functions.cpp
   sites/inlined_facts.cpp
@@ -12,5 +13,6 @@ target_sources(refhist_core PRIVATE
   sites/nameless_copies.cpp
   sites/object_place.cpp
   sites/planner.cpp
+  sites/same_code.cpp
   sites/site_table.cpp
   sites/thunk.cpp)
