@@ -66,4 +66,42 @@ std::vector<Passed> ActivationTrail::behind(EventId id, const NamedFrame& frame)
   return passed;
 }
 
+bool ActivationTrail::took_before(EventId id, const NamedFrame& frame) {
+  const Event given = history_.event(id);
+  const auto here = given.stack.valid() ? find(given, frame) : std::nullopt;
+  if (!here) return false;
+  EventLog::Reader reader(history_.log());
+  Address earliest = here->frame.pc;
+  const std::size_t begin = id.index() - std::min(id.index(), kMostFollowed);
+  for (std::size_t i = id.index(); i > begin; --i) {
+    if (!history_.log().contains(EventId(i - 1))) continue;
+    const Event event = reader.at(EventId(i - 1)).event;
+    if (event.thread != given.thread || !event.stack.valid()) continue;
+    const auto at = place(*here, event.stack);
+    if (!at || at->pc > earliest) return false;
+    earliest = at->pc;
+    if (event.object != given.object || !acquires(event)) continue;
+    const std::vector<NamedFrame> frames = owners_.outwards(event);
+    if (std::any_of(frames.begin(), frames.end(),
+                    [&](const NamedFrame& one) { return one.function == frame.function; }))
+      return true;
+  }
+  return false;
+}
+
+bool ActivationTrail::leads_to(EventId id, const NamedFrame& frame, EventId next) {
+  const Event given = history_.event(id);
+  const auto here = given.stack.valid() ? find(given, frame) : std::nullopt;
+  if (!here || next.index() - id.index() > kMostFollowed) return false;
+  EventLog::Reader reader(history_.log());
+  for (std::size_t i = id.index() + 1; i < next.index(); ++i) {
+    if (!history_.log().contains(EventId(i))) continue;
+    const Event event = reader.at(EventId(i)).event;
+    if (event.thread != given.thread || !event.stack.valid()) continue;
+    const auto at = place(*here, event.stack);
+    if (!at || at->pc != here->frame.pc) return false;
+  }
+  return true;
+}
+
 }  // namespace refhist

@@ -24,6 +24,11 @@ class ActivationTrail {
   /// Of the call that `frame`, of the stack of the event, is in: in order. Another call of the function from
   /// the same place may follow; that can be told only from its code.
   std::vector<Passed> behind(EventId id, const NamedFrame& frame);
+  /// Whether that call, or what it called, took a reference to the event's object before. As far back as its
+  /// calls stand in the order of its code.
+  bool took_before(EventId id, const NamedFrame& frame);
+  /// Whether the thread's next event that is not made by the same call of `frame` is that one.
+  bool leads_to(EventId id, const NamedFrame& frame, EventId next);
 
  private:
   struct Here {

@@ -22,6 +22,28 @@ std::string_view type_name(std::string_view type) {
 
 }  // namespace
 
+namespace {
+
+/// Compilers tell no line for code that they have made one of several: then it is that of the code before it
+/// which belongs to the same function.
+unsigned line_before(const Module& module, Address where, const SourceFrame& frame) {
+  constexpr std::size_t kMost = 32;  // rows
+  const auto function = module.function_at(where);
+  if (!function) return 0;
+  std::vector<LineRow> rows = module.line_rows(function->range(), where);
+  std::erase_if(rows, [&](const LineRow& row) { return row.address > where || row.line == 0; });
+  const std::size_t first = rows.size() - std::min(rows.size(), kMost);
+  for (std::size_t i = rows.size(); i > first; --i) {
+    for (const SourceFrame& other : module.source_frames(rows[i - 1].address)) {
+      if (other.function == frame.function && other.inlined == frame.inlined && other.line != 0)
+        return other.line;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
 const std::vector<NamedFrame>& FrameNamer::name(const StackFrame& frame) {
   const auto [entry, added] = cache_.try_emplace(frame);
   std::vector<NamedFrame>& names = entry->second;
@@ -34,8 +56,10 @@ const std::vector<NamedFrame>& FrameNamer::name(const StackFrame& frame) {
   const Address where =
       frame.exact ? frame.pc : frame.pc - 1;  // a return address may belong to the next line
   for (const SourceFrame& source : module->module->source_frames(where)) {
-    names.push_back(NamedFrame{one_line(source.function), one_line(source.file), source.line,
-                               module->module->path(), frame.pc + module->bias, source.inlined, nullptr});
+    const bool told = source.line != 0 || source.file.empty();
+    const unsigned line = told ? source.line : line_before(module->module->code(), where, source);
+    names.push_back(NamedFrame{one_line(source.function), one_line(source.file), line, module->module->path(),
+                               frame.pc + module->bias, source.inlined, nullptr});
   }
   if (names.empty())
     names.push_back(NamedFrame{{}, {}, 0, module->module->path(), frame.pc + module->bias, false, nullptr});

@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::uint64_t kLargest = 1U << 16U;  // bytes of a function that is read
 
-/// `mov %reg, n(%reg)`; of a global variable its address.
+/// `mov %reg, n(%reg)`, or `mov $0, n(%reg)`; of a global variable its address.
 std::optional<std::int64_t> store_offset(const DecodedInstruction& instruction) {
   const ZydisDecodedOperand& to = instruction.operands[0];
+  const ZydisDecodedOperand& what = instruction.operands[1];
+  const bool pointer = is_register(what) || (is_immediate(what) && what.imm.value.u == 0);
   const bool stores = instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV && instruction.raw.operand_width == 64 &&
-                      to.type == ZYDIS_OPERAND_TYPE_MEMORY && is_register(instruction.operands[1]) &&
-                      to.mem.base != ZYDIS_REGISTER_RSP;
+                      to.type == ZYDIS_OPERAND_TYPE_MEMORY && pointer && to.mem.base != ZYDIS_REGISTER_RSP;
   if (!stores) return std::nullopt;
   if (const auto variable = instruction.rip_target()) return static_cast<std::int64_t>(*variable);
   return to.mem.disp.has_displacement ? to.mem.disp.value : 0;
@@ -52,7 +53,7 @@ void KeepIndex::read(const FunctionSymbol& function) {
       const bool out = target && (*target < range.address || *target >= range.end());
       if (out) calls_[*target][function.address].insert(at);
     } else if (const auto offset = store_offset(instruction)) {
-      stores_[*offset][function.address].insert(at);
+      (is_immediate(instruction.operands[1]) ? clears_ : stores_)[*offset][function.address].insert(at);
     }
   }
 }
@@ -60,5 +61,7 @@ void KeepIndex::read(const FunctionSymbol& function) {
 const KeepIndex::Places& KeepIndex::calls(Address target) const { return places_in(calls_, target); }
 
 const KeepIndex::Places& KeepIndex::stores(std::int64_t offset) const { return places_in(stores_, offset); }
+
+const KeepIndex::Places& KeepIndex::clears(std::int64_t offset) const { return places_in(clears_, offset); }
 
 }  // namespace refhist

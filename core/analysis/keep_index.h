@@ -20,6 +20,8 @@ class KeepIndex {
   [[nodiscard]] const std::unordered_map<Address, Places>& all_calls() const { return calls_; }
   /// Of 8 bytes; those to a global variable by its address.
   [[nodiscard]] const Places& stores(std::int64_t offset) const;
+  /// The same of a null pointer.
+  [[nodiscard]] const Places& clears(std::int64_t offset) const;
 
  private:
   void read(const FunctionSymbol& function);
@@ -27,6 +29,7 @@ class KeepIndex {
   const Module& module_;
   std::unordered_map<Address, Places> calls_;
   std::unordered_map<std::int64_t, Places> stores_;
+  std::unordered_map<std::int64_t, Places> clears_;
 };
 
 }  // namespace refhist

@@ -40,9 +40,11 @@ void KeepWalk::note_compared(Way& way, const DecodedInstruction& instruction) {
 void KeepWalk::note_stored(Way& way, const DecodedInstruction& instruction) {
   if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || !is_memory(instruction.operands[0])) return;
   const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
-  if (!address.known() || !address.exact || values_.is_stack(address)) return;
+  if (!address.known() || values_.is_stack(address)) return;
   const Value before = values_.content(address);
-  if (way.machine.read(instruction.operands[1], instruction.next()) == before) return;
+  const Value now = way.machine.read(instruction.operands[1], instruction.next());
+  if (now == before) return;
+  note_used(way, now);
   Balance& balance = way.balances[before.place];
   ++balance.taken;
   ++balance.left;
@@ -56,8 +58,16 @@ void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, int 
     if (values_.is_stack(given)) given = way.machine.load(given);  // a variable to clear
   } else if (is_memory(instruction.operands[0])) {
     given = way.machine.address_of(instruction.operands[0], instruction.next());
+  } else if (by < 0 && is_memory(instruction.operands[1])) {  // what tests for the last one
+    const Value counter = way.machine.address_of(instruction.operands[1], instruction.next());
+    if (counter.known()) way.put.insert(counter.place);
+    return;
   }
   if (!given.known()) return;
+  if (by < 0) {
+    note_used(way, given);
+    way.put.insert(given.place);
+  }
   Balance& balance = way.balances[given.place];
   balance.taken += by > 0 ? 1 : 0;
   balance.left += by;
@@ -68,10 +78,65 @@ void KeepWalk::keep(Way& way, Address place, const Value& value, const Value& st
     finish(way, place, before->second.first, before->second.second);
   way.kept.erase(place);
   if (!held_.contains(place)) held_.emplace(place, way.machine.places_of(value));
+  if (in_one_container(values_.loaded_from(value), stored_at)) return;
   if (value.known() && value.offset == 0 && value.exact) way.kept[place] = {value, stored_at};
 }
 
+// An array's elements move up where one is removed.
+bool KeepWalk::in_one_container(const Value& from, const Value& to) const {
+  if (!from.known() || !to.known()) return false;
+  const bool looked_up = asked_.contains(values_.root(from).place) && asked_.contains(values_.root(to).place);
+  if (from.exact && to.exact && !looked_up) return false;
+  const Value container = container_of(from);
+  return container.known() && !values_.is_stack(container) && container == container_of(to);
+}
+
+// What a call has looked up belongs to what it was given.
+Value KeepWalk::container_of(const Value& address) const {
+  const Value root = values_.root(address);
+  const auto asked = asked_.find(root.place);
+  return asked == asked_.end() ? root : values_.root(asked->second);
+}
+
+// What lay there has to go somewhere: whoever has it in hand may still give it back until the way ends.
+void KeepWalk::note_replaced(Way& way, const DecodedInstruction& instruction) {
+  const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
+  if (!address.known() || values_.is_stack(address)) return;
+  const Value first = values_.content(address);
+  const auto stored = way.stored.find(first.place);
+  const bool is_new = stored == way.stored.end() && made_.contains(values_.root(address).place);
+  const Value before = stored == way.stored.end() ? first : stored->second;
+  const Value now = way.machine.read(instruction.operands[1], instruction.next());
+  const auto balance = way.balances.find(before.place);
+  const bool none = balance != way.balances.end() && balance->second.none;
+  const bool done = none || way.put.contains(before.place);
+  way.stored[first.place] = now;
+  way.put.erase(now.place);
+  const bool given = way.given.contains(before.place) || way.given.contains(address.place);
+  if (is_new || done || given || !before.known() || values_.is_constant(before) || now == before) return;
+  const ValuePlaces held = way.machine.places_of(before);
+  if (held.registers.empty() && held.stack.empty())
+    drops_.try_emplace(instruction.address, address);
+  else
+    way.replaced[instruction.address] = {before, address};
+}
+
+void KeepWalk::note_used(Way& way, const Value& value) {
+  std::erase_if(way.replaced, [&](const auto& one) { return one.second.first.place == value.place; });
+}
+
+void KeepWalk::note_arguments(Way& way, std::optional<Address> target) const {
+  const bool gives = !target || called_.gives(*target);
+  for (const unsigned reg : kEncodedArguments) {
+    const Value value = way.machine.reg(reg);
+    if (!value.known() || values_.is_stack(value)) continue;
+    note_used(way, value);
+    if (gives) way.given.insert(value.place);
+  }
+}
+
 void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
+  if (wanted.drops && instruction.is_return()) note_used(way, way.machine.reg(0));
   if (wanted.returns && instruction.is_return()) keep(way, kReturn, way.machine.reg(0), {});
   if (!wanted.places.contains(instruction.address)) return;
   if (wanted.argument) {
@@ -83,6 +148,7 @@ void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const 
   if (values_.is_stack(address)) return;
   if (!bases_.contains(instruction.address))
     bases_.emplace(instruction.address, bases_of(values_, way.machine, address));
+  if (wanted.drops) return note_replaced(way, instruction);
   keep(way, instruction.address, way.machine.read(instruction.operands[1], instruction.next()), address);
 }
 
@@ -93,6 +159,8 @@ void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call, int by
     result->second = values_.fresh();
     results_.emplace(result->second.place, behind);
     if (const auto target = call.branch_target()) calls_[behind] = *target;
+    if (const Value first = way.machine.reg(kEncodedArguments[0]); first.known())
+      asked_[result->second.place] = first;
   }
   const Value value = result->second;
   std::erase_if(way.kept, [&](const auto& one) {  // of the call before in a loop
@@ -109,7 +177,10 @@ void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call, int by
 void KeepWalk::execute(Way& way, const DecodedInstruction& instruction) {
   note_stored(way, instruction);
   note_compared(way, instruction);
+  const Value loaded = way.stored.empty() ? Value() : loaded_by(way, instruction);
   InstructionEffects(values_, facts_, 0).execute(instruction, way.machine);
+  if (loaded.known())
+    way.machine.set_reg(*MachineState::number_of(instruction.operands[0].reg.value), loaded);
   note_copied(way, instruction);
   if (instruction.raw.meta.category != ZYDIS_CATEGORY_CMOV) return;
   const auto to = MachineState::number_of(instruction.operands[0].reg.value);
@@ -117,6 +188,16 @@ void KeepWalk::execute(Way& way, const DecodedInstruction& instruction) {
   Way moved = way;
   moved.machine.set_reg(*to, way.machine.read(instruction.operands[1], instruction.next()));
   enter(std::move(moved), instruction.next());
+}
+
+// What the way has stored there itself.
+Value KeepWalk::loaded_by(Way& way, const DecodedInstruction& instruction) {
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || !is_memory(instruction.operands[1]) ||
+      !MachineState::number_of(instruction.operands[0].reg.value))
+    return {};
+  const Value address = way.machine.address_of(instruction.operands[1], instruction.next());
+  const auto stored = address.known() ? way.stored.find(values_.content(address).place) : way.stored.end();
+  return stored == way.stored.end() ? Value() : stored->second;
 }
 
 void KeepWalk::note_copied(Way& way, const DecodedInstruction& instruction) {
@@ -166,12 +247,16 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   note_change(way, instruction, by);
   if (out && wanted.returns && by > 0) note_returned(way);
   if (out && !entered) return;  // a switch's table, or a tail call through a pointer
+  if (out && wanted.drops) note_arguments(way, entered);
   if (instruction.is_return() || out) return finish(way);
   if (instruction.is_jump()) return enter(std::move(way), *target);
   if (instruction.is_branch()) return branch(way, instruction);
   if (instruction.is_call()) {
-    if (entered && ends_(*entered)) return;
+    if (entered && called_.ends(*entered)) return;
+    if (wanted.drops) note_arguments(way, entered);
     return_from_call(way, instruction, by);
+    if (wanted.drops && entered && called_.makes(*entered))
+      made_.insert(result_values_.at(instruction.next()).place);
   } else {
     execute(way, instruction);
   }
@@ -190,6 +275,11 @@ void KeepWalk::add_passed(const Way& way, std::set<Address>& ways) const {
 }
 
 void KeepWalk::finish(const Way& way) {
+  for (const auto& [place, replaced] : way.replaced) {
+    const auto balance = way.balances.find(replaced.first.place);
+    const bool none = balance != way.balances.end() && balance->second.none;
+    if (!none) drops_.try_emplace(place, replaced.second);
+  }
   for (const auto& [place, kept] : way.kept) finish(way, place, kept.first, kept.second);
 }
 
@@ -218,7 +308,7 @@ void KeepWalk::finish(const Way& way, Address place, const Value& value, const V
 }
 
 std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
-  enter({0, MachineState(values_), {}, {}, {}, {}, 0}, ranges_.front().begin);
+  enter(Way(values_), ranges_.front().begin);
   for (std::size_t i = 0; i < kMostSteps && !waiting_.empty(); ++i) {
     Way way = std::move(waiting_.front());
     waiting_.pop_front();
@@ -264,6 +354,16 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   const auto& own = kept.own;
   if (seen.copied && std::binary_search(own.begin(), own.end(), *seen.copied)) kept.copied = seen.copied;
   return kept;
+}
+
+std::vector<Slot> KeepWalk::drops() const {
+  std::vector<Slot> slots;
+  for (const auto& [place, address] : drops_) {
+    slots.push_back(slot_at(values_, results_, address));
+    slots.back().bases = bases_.at(place);
+    slots.back().code = place;
+  }
+  return slots;
 }
 
 ValuePlaces KeepWalk::held_at(Address place) const {

@@ -23,18 +23,23 @@ class KeepWalk {
  public:
   /// +1 of an instruction that takes a reference, or a call whose result is one; -1 of one that gives back.
   using Change = std::function<int(Address at, std::optional<Address> call)>;
-  /// Of a call by name: what follows is never reached.
-  using Ends = std::function<bool(Address target)>;
+  /// What is known of functions that are called, by where calls enter them.
+  struct Called {
+    std::function<bool(Address target)> ends;   ///< what follows is never reached
+    std::function<bool(Address target)> makes;  ///< returns new memory; asked for `drops` alone
+    std::function<bool(Address target)> gives;  ///< may give a reference back; likewise
+  };
 
   /// `ranges`: of the function, which begins at the first one.
-  KeepWalk(const Module& module, std::vector<FileRange> ranges, Change change, Ends ends)
-      : module_(module), ranges_(std::move(ranges)), change_(std::move(change)), ends_(std::move(ends)) {}
+  KeepWalk(const Module& module, std::vector<FileRange> ranges, Change change, Called called)
+      : module_(module), ranges_(std::move(ranges)), change_(std::move(change)), called_(std::move(called)) {}
 
   /// What is looked at.
   struct Wanted {
     std::set<Address> places;          ///< stores, or calls
     std::optional<unsigned> argument;  ///< of the calls, 1-based
     bool returns = false;              ///< what the function returns
+    bool drops = false;                ///< of the stores, what they overwrite, instead
   };
   struct Kept {
     enum class From : std::uint8_t { other, argument, result };
@@ -52,8 +57,12 @@ class KeepWalk {
     std::vector<Address> own;
   };
   /// What is kept without a reference on some way, or on each is given back as often as it was taken.
-  /// Constants, null pointers, and what is only moved from one place to another, are left out.
+  /// Constants, null pointers, and what is only moved from one place to another, are left out; so is what one
+  /// element of a container gets from another one.
   std::vector<Kept> untaken(const Wanted& wanted);
+  /// Stores over a pointer that nothing gives back, passes on, or keeps elsewhere, on some way: what they
+  /// store to. Not the first ones into new memory.
+  [[nodiscard]] std::vector<Slot> drops() const;
   /// Places at which a reference was taken for what is kept there, on every way that was seen.
   [[nodiscard]] const std::set<Address>& taken() const { return taken_; }
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
@@ -74,15 +83,21 @@ class KeepWalk {
     bool operator==(const Balance&) const = default;
   };
   struct Way {
+    explicit Way(ValueTable& values) : machine(values) {}
     Address at = 0;
     MachineState machine;
     std::map<PlaceId, Balance> balances;
-    std::map<Address, std::pair<Value, Value>> kept;  ///< by place: what, and in which address
-    std::map<PlaceId, Address> copied;                ///< by what did so last
-    Value tested;                                     ///< last compared with 0
-    std::size_t passed = 0;                           ///< as Passed::before
+    std::map<Address, std::pair<Value, Value>> kept;      ///< by place: what, and in which address
+    std::map<PlaceId, Address> copied;                    ///< by what did so last
+    Value tested;                                         ///< last compared with 0
+    std::map<Address, std::pair<Value, Value>> replaced;  ///< by store: what was there, and the address
+    std::map<PlaceId, Value> stored;                      ///< in place of what was loaded there before
+    std::set<PlaceId> put;                                ///< given back
+    std::set<PlaceId> given;                              ///< to calls that may give it back
+    std::size_t passed = 0;                               ///< as Passed::before
     [[nodiscard]] bool same(const Way& other) const {
-      return machine == other.machine && balances == other.balances && kept == other.kept;
+      return machine == other.machine && balances == other.balances && kept == other.kept &&
+             replaced == other.replaced && put == other.put && given == other.given;
     }
   };
   struct Seen {
@@ -108,6 +123,10 @@ class KeepWalk {
   void note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
   void keep(Way& way, Address place, const Value& value, const Value& stored_at);
   void note_stored(Way& way, const DecodedInstruction& instruction);
+  void note_replaced(Way& way, const DecodedInstruction& instruction);
+  void note_arguments(Way& way, std::optional<Address> target) const;
+  static void note_used(Way& way, const Value& value);
+  Value loaded_by(Way& way, const DecodedInstruction& instruction);
   static void note_copied(Way& way, const DecodedInstruction& instruction);
   static void note_compared(Way& way, const DecodedInstruction& instruction);
   void note_returned(const Way& way);
@@ -117,16 +136,19 @@ class KeepWalk {
   void finish(const Way& way, Address place, const Value& value, const Value& stored_at);
   [[nodiscard]] std::optional<Kept> kept_of(Address place, const Seen& seen) const;
   [[nodiscard]] bool inside(Address at) const;
+  [[nodiscard]] bool in_one_container(const Value& from, const Value& to) const;
+  [[nodiscard]] Value container_of(const Value& address) const;
 
   const Module& module_;
   std::vector<FileRange> ranges_;
   Change change_;
-  Ends ends_;
+  Called called_;
   ValueTable values_;
   FunctionFacts facts_;
   CallResults results_;
   std::map<Address, Value> result_values_;  // by where the call returns to
   std::map<Address, Address> calls_;        // what is entered, likewise
+  std::map<PlaceId, Value> asked_;          // of a result: the first argument of its call
   std::deque<Way> waiting_;
   std::vector<Passed> passed_;
   std::map<Address, std::vector<Way>> been_;
@@ -134,6 +156,8 @@ class KeepWalk {
   std::map<Address, ValuePlaces> held_;                // at places, the first time
   std::map<Address, std::vector<ValuePlaces>> bases_;  // of stores: Slot::bases
   std::set<Address> taken_;
+  std::set<PlaceId> made_;          // results that are new
+  std::map<Address, Value> drops_;  // by store: the address
 };
 
 }  // namespace refhist

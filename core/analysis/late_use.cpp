@@ -11,6 +11,7 @@ namespace {
 
 struct Ends {
   std::optional<Event> use;  // or a get
+  EventId use_id;
   std::optional<Event> put;  // the last one before it
   EventId put_id;
 };
@@ -21,7 +22,10 @@ Ends ends_of(const History& history, ObjectId id) {
   history.read_back(id, [&](const EventLog::Entry& entry) {
     const bool late_get = acquires(entry.event) && died.valid() && died < entry.id;
     if (late_get) ends = {};  // the first one counts
-    if (late_get || (entry.event.role == Role::use && !ends.use)) ends.use = entry.event;
+    if (late_get || (entry.event.role == Role::use && !ends.use)) {
+      ends.use = entry.event;
+      ends.use_id = entry.id;
+    }
     if (!gives_back(entry.event) || !ends.use || ends.put) return;
     ends.put = entry.event;
     ends.put_id = entry.id;
@@ -78,7 +82,8 @@ std::optional<LateUse> late_use(const History& history, FrameNamer& namer, Objec
     ++put;
   }
   if (use->function != put->function || use->file.empty() || !is_behind(*use, *put)) return std::nullopt;
-  return LateUse{*use, *put, ends.put_id, acquires(*ends.use)};
+  const bool get = acquires(*ends.use);
+  return LateUse{*use, *put, ends.put_id, ends.use_id, get, !get && use->pc == standing};
 }
 
 }  // namespace refhist

@@ -14,7 +14,9 @@ struct LateUse {
   NamedFrame use;
   NamedFrame put;  ///< in the same function
   EventId given_back;
+  EventId used;
   bool is_get = false;  ///< what used the object took a reference
+  bool itself = false;  ///< it is the function's own code that used the object
 };
 
 /// What took a reference when the last one had just been given back; the first time.

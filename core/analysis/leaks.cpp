@@ -375,6 +375,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   Suspects::add(ranked, std::move(group.suspects));
   Suspects::add(ranked, unpaired);
   group.suspects = std::move(ranked);
+  Suspects::own_code_first(group.suspects);
   if (!group.suspects.empty()) group.why.clear();
 }
 
@@ -432,8 +433,8 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
     if (auto extra = put_too_many(id, own, clean, kinds_of(living_beside(id, born.living))))
       Suspects::put_first(std::move(*extra), suspects);
   }
-  if (clean.looked_at == 0) return suspects;
   for (const auto& [function, count] : own.put) {
+    if (clean.looked_at == 0) break;
     const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
     });
@@ -445,6 +446,7 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
                              short_name(function), count == 1 ? "once" : fmt::format("{} times", count),
                              clean.count_text())}});
   }
+  Suspects::own_code_first(suspects);
   return suspects;
 }
 
@@ -613,9 +615,12 @@ void LeakFinder::name_cycle(LeakGroup& group, const ReachOfObject& reached) {
   const Profile own = profile(id);
   const auto closing = suspects_.of_cycle(id, born, own.acquired, own.put);
   if (!closing) return;
-  if (!suspects_.lost_by_holder(id)) group.suspects.clear();
-  Suspects::add(group.suspects, {*closing});
   group.why.clear();
+  // No code forgets what a smart pointer gives back.
+  const bool by_destructors = families_[group.family.index()].family.has_control_blocks();
+  if (!suspects_.lost_by_holder(id)) group.suspects.clear();
+  if (by_destructors) return Suspects::put_first(*closing, group.suspects);
+  Suspects::add(group.suspects, {*closing});
 }
 
 const LeakFinder::Siblings& LeakFinder::siblings_of(Born& place) {

@@ -61,7 +61,8 @@ SlotNames::Name SlotNames::follow(Name name, std::string type, const Module& mod
     const MemberAt member =
         type.empty() || at < 0 ? MemberAt() : module.member_at(type, static_cast<std::uint64_t>(at));
     if (!member.path.empty()) {
-      name = {name.text + "->" + member.path, type, member.path, !member.pointee.empty()};
+      name = {name.text + "->" + member.path, type, member.path, !member.pointee.empty(),
+              member.pointee == type};
     } else {
       name = {in_brackets(name.text, at), name.holder, name.member + "[]", true};
     }

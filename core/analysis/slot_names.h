@@ -23,6 +23,7 @@ class SlotNames {
     std::string holder;   ///< type of what has it as a member, or the global variable; empty when not known
     std::string member;   ///< empty where it is one of an array, whichever
     bool points = false;  ///< the member is a pointer to a struct
+    bool links = false;   ///< to one of the holder's type, as in a list
     std::int64_t offset = 0;     ///< the last of Slot::steps; of an array's element, of the first one
     bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
     /// One of an array of pointers, whichever.

@@ -46,6 +46,13 @@ void Suspects::put_first(Suspect first, std::vector<Suspect>& suspects) {
   suspects = std::move(ranked);
 }
 
+void Suspects::own_code_first(std::vector<Suspect>& suspects) {
+  std::stable_partition(suspects.begin(), suspects.end(), [](const Suspect& suspect) {
+    const NamedFrame& frame = suspect.frame;
+    return !is_system_path(frame.file.empty() ? frame.module : frame.file);
+  });
+}
+
 std::string Suspects::caller(const Event& event) {
   const std::vector<NamedFrame> frames = owners_.outwards(event);
   return frames.size() > 1 ? frames[1].function : std::string();
@@ -172,6 +179,7 @@ std::optional<LostCall> Suspects::lost_call(ObjectId id) {
 
 void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects) {
   const LostReference lost = lost_reference(id, taken);
+  add_overwritten_member(lost, false, suspects);
   const Twice taken_twice = twice(lost);
   std::vector<Suspect> both;
   if (taken_twice != Twice::no) {
@@ -190,6 +198,11 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
     add_dropped(lost, 0, *depth, suspects);
     add(suspects, std::move(held));
   } else {
+    // Where it is not always put there, it is likelier that it was not.
+    if (event_pairs_.kept_in(taken).on_some_paths)
+      add_dropped(lost, 0, 1, suspects);
+    else
+      add_overwritten_member(lost, true, suspects);
     add_handed_on(lost, suspects);
   }
   if (taken_twice == Twice::by_one_call) add(suspects, std::move(both));
@@ -289,6 +302,41 @@ void Suspects::add_overwritten(const WaysOut::Holding& held, std::vector<Suspect
                     fmt::format("the variable that has the reference from line {} gets another one here",
                                 held.taken.line)}});
   }
+}
+
+void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::vector<Suspect>& suspects) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(lost.taken).frame);
+  if (loaded == nullptr || is_system_path(loaded->module->path())) return;
+  for (const SlotNames::Name& slot : kept_in(lost)) {
+    for (const NamedFrame& place : keeps_.overwrites(family, *loaded, slot)) {
+      const bool itself = std::any_of(lost.frames.begin(), lost.frames.end(), [&](const NamedFrame& frame) {
+        return frame.function == place.function;
+      });
+      const bool gives = lost.share(place.function) > 0;  // and clears it then
+      if (itself != own || gives) continue;
+      add(suspects, {{place, "overwritten", "candidate",
+                      fmt::format("{} may have a reference, and gets another pointer here", slot.text)}});
+    }
+  }
+}
+
+// Or from where those give it back that usually do.
+std::vector<SlotNames::Name> Suspects::kept_in(const LostReference& lost) {
+  std::vector<SlotNames::Name> slots;
+  const auto add = [&](const SlotNames::Name& slot) {
+    const bool known = std::any_of(slots.begin(), slots.end(), [&](const SlotNames::Name& one) {
+      return one.holder == slot.holder && one.member == slot.member;
+    });
+    if (!slot.holder.empty() && !slot.links && !known) slots.push_back(slot);
+  };
+  add(event_pairs_.kept_in(lost.taken));
+  for (const auto& [partner, share] : lost.partners) {
+    if (share < kOften) continue;
+    for (const NamedFrame& put : puts_in(partner, history_.object(lost.taken.object).family))
+      add(ways_out_.kept_in(put, true));
+  }
+  return slots;
 }
 
 void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects) {
@@ -429,6 +477,16 @@ bool Suspects::owned_reference(const LateUse& late) {
                        [&](const NamedFrame& frame) { return frame.function == function; });
   }
   return false;
+}
+
+// It uses the object itself, which it has looked up before: what its call has given back was another's, and a
+// right one.
+bool Suspects::borrowed(const LateUse& late, bool balanced) {
+  const std::string& user = late.use.function;
+  return balanced && late.itself && !namer_.is_put(user) &&
+         !inside_another_put(history_.event(late.given_back), user) &&
+         trail_.leads_to(late.given_back, late.put, late.used) &&
+         !trail_.took_before(late.given_back, late.put);
 }
 
 // Something else has ended there, and it was that one's reference.
@@ -581,16 +639,22 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
                   "no put matches the reference that the object had when it was first seen here"}});
 }
 
+// The oldest of those that nothing gave back, taken after the other members were born.
 std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Counts& taken,
                                           const Counts& given_back) {
   const Counts unpaired = pairs_.unpaired(pairs_.subject_of(id), taken, given_back).taken;
+  const auto left = event_pairs_.unpaired(id);
+  const auto is_lost = [&](EventId event) {
+    return left && std::find(left->taken.begin(), left->taken.end(), event) != left->taken.end();
+  };
   std::optional<Event> best;
   int best_rank = -1;
   history_.read_back(id, [&](const EventLog::Entry& entry) {
     const Event& event = entry.event;
     if (!acquires(event) || event.role == Role::init) return;
     const bool later = !since.valid() || since < entry.id;
-    const int rank = (later ? 2 : 0) + (unpaired.contains(owners_.of(event).place) ? 1 : 0);
+    const int rank =
+        (later ? 4 : 0) + (is_lost(entry.id) ? 2 : 0) + (unpaired.contains(owners_.of(event).place) ? 1 : 0);
     if (rank < best_rank) return;
     best = event;
     best_rank = rank;
@@ -631,10 +695,12 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
   const auto is_other = [&](EventId put) { return put != late->given_back; };
   if (late && !late->is_get &&
       (!left || std::none_of(left->given_back.begin(), left->given_back.end(), is_other)) &&
-      owned_reference(*late)) {
-    add(suspects, {{late->use, "late use", "candidate",
-                    fmt::format("{} gave its reference back on line {}, and uses the object afterwards",
-                                short_name(late->use.function), late->put.line)}});
+      (owned_reference(*late) || borrowed(*late, balanced))) {
+    add(suspects,
+        {{late->use, "late use", "candidate",
+          fmt::format("{} gave {} back on line {}, and uses the object afterwards",
+                      short_name(late->use.function),
+                      owned_reference(*late) ? "its reference" : "the last reference", late->put.line)}});
   }
   if (const auto put = event_pairs_.extra_put_before(id)) add_put(*put);
   if (left) {

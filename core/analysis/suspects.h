@@ -84,6 +84,8 @@ class Suspects {
   /// Appends those at places that are not in the list yet.
   static void add(std::vector<Suspect>& suspects, std::vector<Suspect> more);
   static void put_first(Suspect first, std::vector<Suspect>& suspects);
+  /// Those at places of the distribution's code stand behind the others.
+  static void own_code_first(std::vector<Suspect>& suspects);
 
  private:
   [[nodiscard]] std::vector<NamedFrame> puts_in(const std::string& function, FamilyId family) {
@@ -129,6 +131,10 @@ class Suspects {
                    std::vector<Suspect>& suspects);
   WaysOut::Holding holding(const LostReference& lost, std::size_t depth);
   void add_overwritten(const WaysOut::Holding& held, std::vector<Suspect>& suspects);
+  /// Where the member that has the reference gets another one. `own`: in a function that stands on the stack
+  /// of what took it, or else in none of those.
+  void add_overwritten_member(const LostReference& lost, bool own, std::vector<Suspect>& suspects);
+  std::vector<SlotNames::Name> kept_in(const LostReference& lost);
   void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   /// Of one that nobody on the stack usually gives back.
   void add_last_use(const LostReference& lost, std::size_t owner, std::vector<Suspect>& suspects);
@@ -143,6 +149,7 @@ class Suspects {
   void add_returned(EventId first, std::size_t depth, std::vector<Suspect>& suspects);
   void add_first_reference(ObjectId id, std::vector<Suspect>& suspects);
   [[nodiscard]] bool owned_reference(const LateUse& late);
+  [[nodiscard]] bool borrowed(const LateUse& late, bool balanced);
   [[nodiscard]] bool inside_another_put(const Event& put, const std::string& caller);
   /// Where a pointer is stored in the slot that the put's was, and nothing taken.
   void add_stores(const Event& put, const SlotNames::Name& slot, std::vector<Suspect>& suspects);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/system_path.h"
 #include "x86/code_jumps.h"
 #include "x86/known_functions.h"
 
@@ -12,6 +13,8 @@ namespace {
 constexpr std::size_t kMostWalked = 500'000;  // KeepWalk's: about a second
 constexpr std::size_t kMostUntaken = 4;       // places
 constexpr int kMostDepth = 3;                 // of callers that are looked at
+constexpr int kMostGiving = 2;                // the same of what gives back
+constexpr std::uint64_t kWrapper = 160;       // bytes of code that does little but to allocate
 constexpr int kMostCalled = 5;                // of calls by which a function may take a reference
 
 bool takes(Role role) {
@@ -41,9 +44,10 @@ void UntakenKeeps::know_sites() {
   if (sites_seen_ == sites_.all().size()) return;
   sites_seen_ = sites_.all().size();
   changes_.clear();
-  takes_inside_.clear();
+  changes_inside_.clear();
   entered_.clear();
   stores_.clear();
+  overwrites_.clear();
   returns_.clear();
   for (const Site& site : sites_.all()) {
     const LoadedModule* loaded = modules_.get(site.module);
@@ -59,23 +63,25 @@ int UntakenKeeps::change_at(FamilyId family, const Module& module, Address at) c
 }
 
 bool UntakenKeeps::takes_inside(FamilyId family, const CodeGraph::Function& function, int depth) {
-  const auto key = std::tuple(family, function.module, function.symbol.address, depth);
-  const auto [entry, added] = takes_inside_.try_emplace(key, false);
+  return changes_inside(family, function, 1, depth);
+}
+
+bool UntakenKeeps::changes_inside(FamilyId family, const CodeGraph::Function& function, int sign, int depth) {
+  const auto key = std::tuple(family, function.module, function.symbol.address, sign, depth);
+  const auto [entry, added] = changes_inside_.try_emplace(key, false);
   if (!added || depth == 0) return entry->second;
   const FileRange range = function.symbol.range();
   const auto end = changes_.lower_bound({family, function.module, range.end});
-  const bool takes = std::any_of(changes_.lower_bound({family, function.module, range.begin}), end,
-                                 [](const auto& one) { return one.second > 0; });
-  return takes_inside_[key] = takes || calls_taker(family, function, depth - 1);
-}
-
-bool UntakenKeeps::calls_taker(FamilyId family, const CodeGraph::Function& function, int depth) {
-  for (const Address target : calls_out_of(*function.module, function.symbol, function.symbol.range())) {
-    for (const CodeGraph::Function& called : graph_.entered_at(*function.module, target)) {
-      if (takes_inside(family, called, depth)) return true;
-    }
+  bool found = std::any_of(changes_.lower_bound({family, function.module, range.begin}), end,
+                           [&](const auto& one) { return one.second == sign; });
+  for (const Address target : calls_out_of(*function.module, function.symbol, range)) {
+    if (found) break;
+    const auto entered = graph_.entered_at(*function.module, target);
+    found = std::any_of(entered.begin(), entered.end(), [&](const CodeGraph::Function& called) {
+      return changes_inside(family, called, sign, depth - 1);
+    });
   }
-  return false;
+  return changes_inside_[key] = found;
 }
 
 const UntakenKeeps::Entered& UntakenKeeps::entered(FamilyId family, const Module& module, Address target) {
@@ -113,12 +119,47 @@ const KeepIndex& UntakenKeeps::index_of(const Module& module) {
   return *index;
 }
 
+KeepWalk UntakenKeeps::walk_of(FamilyId family, const Module& module, const FunctionSymbol& function) {
+  const auto any_entered = [this, &module](Address target, const auto& is) {
+    const auto entered = graph_.entered_at(module, target);
+    return std::any_of(entered.begin(), entered.end(), is);
+  };
+  KeepWalk::Called called;
+  called.ends = [this, family, &module](Address target) { return entered(family, module, target).ends; };
+  called.makes = [this, any_entered](Address target) {
+    return any_entered(target, [&](const CodeGraph::Function& one) { return returns_new_memory(one); });
+  };
+  called.gives = [this, family, any_entered](Address target) {
+    return any_entered(
+        target, [&](const CodeGraph::Function& one) { return changes_inside(family, one, -1, kMostGiving); });
+  };
+  return {module, ranges_of(module, function), change_of(family, module), std::move(called)};
+}
+
+bool UntakenKeeps::returns_new_memory(const CodeGraph::Function& function) {
+  if (makes_memory(function.symbol.name)) return true;
+  if (function.symbol.size > kWrapper) return false;
+  for (const Address target : calls_out_of(*function.module, function.symbol, function.symbol.range())) {
+    for (const CodeGraph::Function& called : graph_.entered_at(*function.module, target)) {
+      if (makes_memory(called.symbol.name)) return true;
+    }
+  }
+  return false;
+}
+
+bool UntakenKeeps::is_slot(const Slot& slot, const SlotNames::Name& wanted, const Function& function,
+                           const KeepWalk& walk) {
+  const bool result = slot.from == Slot::From::result;
+  const auto called = result ? walk.called_before(slot.behind) : std::nullopt;
+  const SlotNames::Name name = names_.name(slot, function.loaded->module->code(), function.begin, called);
+  return name.holder == wanted.holder && name.member == wanted.member;
+}
+
 void UntakenKeeps::look(FamilyId family, const Function& function, const Looked& looked, Found& found) {
   const Module& module = function.loaded->module->code();
   const auto symbol = module.function_at(function.begin);
   if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return;
-  KeepWalk walk(module, ranges_of(module, *symbol), change_of(family, module),
-                [&](Address target) { return entered(family, module, target).ends; });
+  KeepWalk walk = walk_of(family, module, *symbol);
   const auto untaken = walk.untaken(looked.wanted);
   steps_ += walk.steps();
   for (const Address at : walk.taken()) {
@@ -133,12 +174,7 @@ void UntakenKeeps::look(FamilyId family, const Function& function, const Looked&
     if (is_made(family, module, walk, kept)) continue;
     // What its caller has given it.
     if (looked.wanted.returns && (kept.from == KeepWalk::Kept::From::argument || !kept.also_taken)) continue;
-    if (looked.slot != nullptr) {
-      const bool result = kept.slot.from == Slot::From::result;
-      const auto called = result ? walk.called_before(kept.slot.behind) : std::nullopt;
-      const SlotNames::Name name = names_.name(kept.slot, module, function.begin, called);
-      if (name.holder != looked.slot->holder || name.member != looked.slot->member) continue;
-    }
+    if (looked.slot != nullptr && !is_slot(kept.slot, *looked.slot, function, walk)) continue;
     add(family, function, kept, looked, found);
   }
 }
@@ -222,7 +258,7 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::places(const Found& found) {
                                   [&found](const std::string& type) { return found.types.contains(type); });
     if (!same) continue;  // another thing in a container
     auto frame = std::find_if(frames.begin(), frames.end(), [&](const NamedFrame& one) {
-      return !found.taken.contains({one.file, one.line});
+      return !found.taken.contains({one.file, one.line}) && !is_system_path(one.file);
     });
     if (frame == frames.end()) frame = frames.begin();
     const bool inlined = frame != frames.begin();
@@ -308,6 +344,44 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::stores(FamilyId family, const Loa
   look_at(slot.offset);
   if (slot.offset != 0) look_at(0);
   return known->second = places(found);
+}
+
+std::vector<NamedFrame> UntakenKeeps::overwrites(FamilyId family, const LoadedModule& loaded,
+                                                 const SlotNames::Name& slot) {
+  know_sites();
+  if (slot.holder.empty()) return {};
+  const Module& module = loaded.module->code();
+  const auto [known, added] = overwrites_.try_emplace({family, &module, slot.holder, slot.member});
+  if (!added) return known->second;
+  std::map<Address, std::set<Address>> places;
+  const KeepIndex& index = index_of(module);
+  for (const std::int64_t offset : std::set<std::int64_t>{slot.offset, 0}) {
+    for (const auto& [begin, some] : index.stores(offset)) places[begin].insert(some.begin(), some.end());
+    for (const auto& [begin, some] : index.clears(offset)) places[begin].insert(some.begin(), some.end());
+  }
+  for (const auto& [begin, some] : places)
+    add_overwrites(family, {&loaded, begin}, some, slot, known->second);
+  return known->second;
+}
+
+void UntakenKeeps::add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
+                                  const SlotNames::Name& slot, std::vector<NamedFrame>& found) {
+  const Module& module = function.loaded->module->code();
+  const auto symbol = module.function_at(function.begin);
+  if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return;
+  KeepWalk walk = walk_of(family, module, *symbol);
+  KeepWalk::Wanted wanted;
+  wanted.places = places;
+  wanted.drops = true;
+  walk.untaken(wanted);
+  steps_ += walk.steps();
+  for (const Slot& dropped : walk.drops()) {
+    if (!is_slot(dropped, slot, function, walk)) continue;
+    const std::vector<NamedFrame> frames = frames_at(*function.loaded, dropped.code);
+    const auto own = std::find_if(frames.begin(), frames.end(),
+                                  [](const NamedFrame& frame) { return !is_system_path(frame.file); });
+    if (own != frames.end()) found.push_back(*own);
+  }
 }
 
 }  // namespace refhist

@@ -40,6 +40,9 @@ class UntakenKeeps {
   std::vector<Place> calls(FamilyId family, const LoadedModule& loaded, Address target, unsigned argument);
   /// In such a member of the same type.
   std::vector<Place> stores(FamilyId family, const LoadedModule& loaded, const SlotNames::Name& slot);
+  /// Where such a member gets another pointer, or none, and nothing is done with the one that it has.
+  std::vector<NamedFrame> overwrites(FamilyId family, const LoadedModule& loaded,
+                                     const SlotNames::Name& slot);
   /// Of functions that return it with a reference on other ways.
   std::vector<Place> returns(FamilyId family, const LoadedModule& loaded);
 
@@ -69,6 +72,12 @@ class UntakenKeeps {
   };
   Found find_calls(FamilyId family, const LoadedModule& loaded, Address target, unsigned argument, int depth);
   void look(FamilyId family, const Function& function, const Looked& looked, Found& found);
+  KeepWalk walk_of(FamilyId family, const Module& module, const FunctionSymbol& function);
+  void add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
+                      const SlotNames::Name& slot, std::vector<NamedFrame>& found);
+  bool returns_new_memory(const CodeGraph::Function& function);
+  bool is_slot(const Slot& slot, const SlotNames::Name& wanted, const Function& function,
+               const KeepWalk& walk);
   /// The place itself, or the calls of the function that was given it.
   void add(FamilyId family, const Function& function, const KeepWalk::Kept& kept, const Looked& looked,
            Found& found);
@@ -88,11 +97,12 @@ class UntakenKeeps {
   KeepWalk::Change change_of(FamilyId family, const Module& module);
   /// The code takes a reference or makes an object, or what it calls does.
   bool takes_inside(FamilyId family, const CodeGraph::Function& function, int depth);
-  bool calls_taker(FamilyId family, const CodeGraph::Function& function, int depth);
+  /// `sign`: of UntakenKeeps::changes_.
+  bool changes_inside(FamilyId family, const CodeGraph::Function& function, int sign, int depth);
   /// What a call to the address in the module's file does.
   struct Entered {
     int change = 0;     ///< as KeepWalk::Change
-    bool ends = false;  ///< as KeepWalk::Ends
+    bool ends = false;  ///< KeepWalk::Called
   };
   const Entered& entered(FamilyId family, const Module& module, Address target);
   [[nodiscard]] int change_at(FamilyId family, const Module& module, Address at) const;
@@ -106,9 +116,10 @@ class UntakenKeeps {
   std::map<const Module*, std::unique_ptr<KeepIndex>> indexes_;
   std::map<std::tuple<FamilyId, const Module*, Address>, int> changes_;
   std::map<std::tuple<FamilyId, const Module*, Address>, Entered> entered_;
-  std::map<std::tuple<FamilyId, const Module*, Address, int>, bool> takes_inside_;  // so deep
-  using StoredIn = std::tuple<FamilyId, const Module*, std::string, std::string>;   // holder, member
+  std::map<std::tuple<FamilyId, const Module*, Address, int, int>, bool> changes_inside_;  // sign, so deep
+  using StoredIn = std::tuple<FamilyId, const Module*, std::string, std::string>;          // holder, member
   std::map<StoredIn, std::vector<Place>> stores_;
+  std::map<StoredIn, std::vector<NamedFrame>> overwrites_;
   std::map<std::pair<FamilyId, const Module*>, std::vector<Place>> returns_;
   std::size_t sites_seen_ = 0;
   std::size_t steps_ = 0;

@@ -418,10 +418,13 @@ Outcome Ledger::change(const Execution& execution) {
       ((*execution.before <= 0 && execution.traits.born > 0) || is_no_count(*execution.before));
   if (never_born) return outcome;
   if (first_seen) {
-    id = new_object(execution, false);
-    Object& object = history_.object(id);
     const Count base =
         execution.at_return && execution.after ? Count(*execution.after - delta) : execution.before;
+    // Compilers make one store of the zero that it is born with and of its first get.
+    const bool just_born =
+        !reborn && delta > 0 && base == 0 && execution.traits.born == 0 && execution.traits.has_init;
+    id = new_object(execution, just_born);
+    Object& object = history_.object(id);
     object.base_known = base.has_value();
     history_.set_before_seen(id, base.value_or(0));
     object.ledger = base.value_or(0);

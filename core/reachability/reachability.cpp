@@ -161,6 +161,7 @@ class ReachabilityScan {
         marker.root_indexed(root.range, [this](Address at) { return variable_of(at); });
     }
     marker.run();
+    marker.give_up_entries();
   }
 
   void tell(TrackedCells& cells, LostMemory& lost, const HolderPlaces& places) {

@@ -103,10 +103,47 @@ void ReachabilityMarker::point(Address target, Address holder, std::uint32_t reg
 }
 
 bool ReachabilityMarker::is_entry(const TrackedCell& cell, Address target, Address holder) const {
-  if (lists_.empty() || !cells_.is_listed(cell, target)) return false;
-  const auto behind = std::upper_bound(lists_.begin(), lists_.end(), holder,
+  return !lists_.empty() && cells_.is_listed(cell, target) && is_list(holder);
+}
+
+bool ReachabilityMarker::is_list(Address address) const {
+  const auto behind = std::upper_bound(lists_.begin(), lists_.end(), address,
                                        [](Address at, const auto& list) { return at < list.first; });
-  return behind != lists_.begin() && holder < std::prev(behind)->second;
+  return behind != lists_.begin() && address < std::prev(behind)->second;
+}
+
+// GLib has all signal handlers in one table; what a handler's closure holds lives as long as the object that
+// emits the signal.
+bool ReachabilityMarker::waits_for_object(const HeapSpan& span, AddressRange range) {
+  if (lists_.empty() || !is_list(range.begin)) return false;
+  std::set<const TrackedCell*> objects;
+  image_.words(span, range, [&](Address, const Word* words, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Address target = untagged(words[i]);
+      const TrackedCell* cell = target - lowest_ < extent_ ? cells_.at(target) : nullptr;
+      if (cell != nullptr && cells_.is_listed(*cell, target)) objects.insert(cell);
+    }
+  });
+  if (objects.size() != 1 || (*objects.begin())->reach == Reach::reachable) return false;
+  entries_.push_back({range.begin, *objects.begin()});
+  return true;
+}
+
+bool ReachabilityMarker::follow_entries() {
+  const auto reached = std::stable_partition(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.object->reach != Reach::reachable;
+  });
+  for (auto entry = reached; entry != entries_.end(); ++entry) work_.push_back({entry->begin, false, false});
+  entries_.erase(reached, entries_.end());
+  return !work_.empty();
+}
+
+void ReachabilityMarker::give_up_entries() {
+  for (const Entry& entry : entries_) {
+    HeapSpan& span = *heap_.span_at(entry.begin);
+    span.live[span.starts.floor(span.granule(entry.begin))] = true;
+  }
+  entries_.clear();
 }
 
 // A block's last word is the first of the next chunk's header, and malloc leaves pointers to headers on the
@@ -131,7 +168,7 @@ void ReachabilityMarker::run() {
       work_.pop_back();
       follow(work);
     }
-  } while (resume());
+  } while (resume() || follow_entries());
 }
 
 void ReachabilityMarker::follow(const Work& work) {
@@ -145,6 +182,7 @@ void ReachabilityMarker::follow(const Work& work) {
       image_.load(window);
     }
   }
+  if (!work.cell && waits_for_object(span, range)) return;
   const bool special =
       span.blocks && !span.special.empty() && span.special[span.starts.floor(span.granule(work.begin))];
   if (!work.cell && special) return scan_around_cells(span, range);

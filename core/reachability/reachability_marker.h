@@ -30,8 +30,11 @@ class ReachabilityMarker {
   void root_indexed(AddressRange range, const std::function<Address(Address)>& variable_of);
   /// Words of a root. Tracked objects in there are left out: they hold only once they are reached.
   void root_words(Address at, const Word* words, std::size_t count);
-  /// Follows everything that the roots have reached.
+  /// Follows everything that the roots have reached. What a list has of one object is followed once that
+  /// object is reached.
   void run();
+  /// After the last run: memory that lists objects which nothing has reached is not reached either.
+  void give_up_entries();
 
  private:
   /// A block without the cells in it, or a cell.
@@ -47,6 +50,9 @@ class ReachabilityMarker {
   static bool is_next_header(const TrackedCell& cell, Address target);
   void reach_cell(TrackedCell& cell, Address holder, std::uint32_t register_root);
   void follow(const Work& work);
+  [[nodiscard]] bool is_list(Address address) const;
+  bool waits_for_object(const HeapSpan& span, AddressRange range);
+  bool follow_entries();
   void scan(const HeapSpan& span, AddressRange range);
   void scan_around_cells(const HeapSpan& span, AddressRange range);
   void defer(std::size_t window, const Work& work);
@@ -58,6 +64,12 @@ class ReachabilityMarker {
   const std::vector<std::pair<Address, Address>>& lists_;
   Address lowest_;
   Address extent_;
+  /// In a list, all that is known of one object, which nothing has reached yet.
+  struct Entry {
+    Address begin = 0;
+    const TrackedCell* object = nullptr;
+  };
+  std::vector<Entry> entries_;
   std::vector<Work> work_;
   std::vector<std::vector<std::uint32_t>> deferred_;  // by window: offset in it, twice, plus one for a cell
   std::deque<std::size_t> waiting_;                   // windows with deferred work

@@ -60,11 +60,11 @@ CrashCause::Frames CrashCause::frames_of(const Registers& registers) {
   return frames;
 }
 
-// In quarantine each block has pages of its own: what lies in front of an object there, but for the block's
-// header, is the block that it is embedded in.
+// In quarantine each block has pages of its own: what lies beside an object there, but for the block's header,
+// is the block that it is embedded in, or more of an object whose size is not known.
 bool CrashCause::in_block_of(const Object& object, Address word) const {
-  const bool in_front = word < object.address && word / kPage == object.address / kPage;
-  return in_front && word % kPage >= malloc_layout::kHeader && state_.agent.withholds(word);
+  const bool beside = word / kPage == object.address / kPage;
+  return beside && word % kPage >= malloc_layout::kHeader && state_.agent.withholds(word);
 }
 
 // The newest one, should several have had their memory there.

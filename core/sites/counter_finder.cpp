@@ -92,10 +92,9 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
 void CounterFinder::add_calls(const InlinedCopy& copy, Role role, const std::vector<ParameterValue>& object,
                               std::map<Address, CounterInstruction>& found) {
   if (role != Role::get && role != Role::put) return;
-  CountingCalls helpers(module_, changes_);
   for (const FileRange& range : copy.ranges) {
     for (const DirectCall& call : changes_.calls_around(range)) {
-      const auto change = range.contains(call.address) ? helpers.change_by(call) : std::nullopt;
+      const auto change = range.contains(call.address) ? helpers_.change_by(call) : std::nullopt;
       if (!change || !fits(*change, role) || change->step() != direction(role)) continue;
       auto within = counter_in({*change, call.distance, std::nullopt, 0});
       if (!within) within = counter_in(*change, object);

@@ -20,9 +20,9 @@ namespace refhist {
 /// tells where the object is at that instruction. A copy that changes no memory may call what does.
 class CounterFinder {
  public:
-  CounterFinder(const Module& module, MemoryChanges& changes, const MemberPlace& counter,
-                const Family& family)
-      : module_(module), changes_(changes), counter_(counter), family_(family) {}
+  CounterFinder(const Module& module, MemoryChanges& changes, CountingCalls& helpers,
+                const MemberPlace& counter, const Family& family)
+      : module_(module), changes_(changes), helpers_(helpers), counter_(counter), family_(family) {}
 
   /// Empty when none does, or when nothing tells that the memory is the counter. By address. `object`: which
   /// parameter of the function is the object.
@@ -54,6 +54,7 @@ class CounterFinder {
 
   const Module& module_;
   MemoryChanges& changes_;
+  CountingCalls& helpers_;
   const MemberPlace& counter_;
   const Family& family_;
 };

@@ -1,7 +1,11 @@
 #include "sites/counting_calls.h"
 
-#include <array>
+#include <algorithm>
 
+#include "families/function_pattern.h"
+#include "x86/import_slots.h"
+#include "x86/instruction.h"
+#include "x86/known_functions.h"
 #include "x86/value_trail.h"
 
 namespace refhist {
@@ -10,12 +14,12 @@ namespace {
 
 constexpr unsigned kDeepest = 3;      // calls: kref_put() -> refcount_dec_and_test() -> atomic_dec_return()
 constexpr unsigned kMostPassed = 24;  // instructions up to the change, which stands at the beginning
-constexpr std::size_t kBytes = 15;    // of the longest instruction
 
 }  // namespace
 
 std::optional<CounterInstruction> CountingCalls::change_by(const DirectCall& call) {
-  const auto change = change_of(call.target, 0);
+  auto change = known_change(call);
+  if (!change) change = change_of(call.target, 0);
   if (!change) return std::nullopt;
   CounterInstruction made;
   made.size = change->size;
@@ -28,25 +32,45 @@ std::optional<CounterInstruction> CountingCalls::change_by(const DirectCall& cal
   return made;
 }
 
-std::optional<CountingCalls::Change> CountingCalls::change_of(Address function, unsigned depth) {
-  if (depth == kDeepest) return std::nullopt;
-  const auto known = known_.find(function);
-  if (known != known_.end()) return known->second;
-  known_[function] = std::nullopt;  // of what calls itself
-  return known_[function] = read(function, depth);
+bool CountingCalls::is_probed(Address function) const {
+  const auto symbol = module_.function_at(function);
+  return symbol && std::any_of(family_.probes.begin(), family_.probes.end(), [&](const ProbeSpec& probe) {
+           return FunctionPattern(probe.function).matches(symbol->name, demangle(symbol->name));
+         });
+}
+
+const std::string& CountingCalls::imported(Address target) {
+  static const std::string kNone;
+  if (!imports_) imports_ = read_import_slots(module_.path());
+  if (const auto slot = imports_->find(target); slot != imports_->end()) return slot->second;
+  constexpr unsigned kStub = 2;  // instructions: endbr64, jmp
+  DecodedInstruction instruction;
+  for (unsigned i = 0; i < kStub && read_instruction(module_, target, instruction); ++i) {
+    const auto slot = instruction.is_indirect_jump() ? instruction.rip_target() : std::nullopt;
+    const auto found = slot ? imports_->find(*slot) : imports_->end();
+    if (found != imports_->end()) return found->second;
+    target = instruction.next();
+  }
+  return kNone;
+}
+
+std::optional<CountingCalls::Change> CountingCalls::known_change(const DirectCall& call) {
+  const auto known = known_addition(imported(call.target));
+  if (!known) return std::nullopt;
+  const std::int64_t by = known->delta * (known->times_argument_2 ? call.second.value_or(0) : 1);
+  if (by != 1 && by != -1) return std::nullopt;
+  return Change{static_cast<std::uint8_t>(kRdi), 0, known->size, by < 0};
 }
 
 /// Up to the first branch: what stands behind one may not run.
-std::optional<CountingCalls::Change> CountingCalls::read(Address function, unsigned depth) {
-  const InstructionDecoder decoder;
+std::optional<CountingCalls::Change> CountingCalls::change_of(Address function, unsigned depth) {
+  if (depth == kDeepest || is_probed(function)) return std::nullopt;
   ValueTrail trail(static_cast<std::uint8_t>(kRdi));
   Address at = function;
   for (unsigned count = 0; count < kMostPassed; ++count) {
-    std::array<std::uint8_t, kBytes> bytes{};
     DecodedInstruction instruction;
-    const bool read = module_.read_code(at, bytes.data(), bytes.size()) &&
-                      decoder.decode(CodeRange{at, bytes}, at, instruction);
-    if (!read || instruction.is_branch() || instruction.is_return() || instruction.is_indirect_jump())
+    if (!read_instruction(module_, at, instruction) || instruction.is_branch() || instruction.is_return() ||
+        instruction.is_indirect_jump())
       return std::nullopt;
     if (auto change = change_at(instruction, trail, depth)) return change;
     trail.follow(instruction);

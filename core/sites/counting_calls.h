@@ -2,9 +2,11 @@
 // atomic_inc(&conn->refs), in a library whose atomic operations are functions.
 #pragma once
 
-#include <map>
 #include <optional>
+#include <string>
+#include <unordered_map>
 
+#include "families/family.h"
 #include "sites/memory_changes.h"
 #include "x86/value_trail.h"
 
@@ -12,10 +14,12 @@ namespace refhist {
 
 class CountingCalls {
  public:
-  CountingCalls(const Module& module, MemoryChanges& changes) : module_(module), changes_(changes) {}
+  CountingCalls(const Module& module, MemoryChanges& changes, const Family& family)
+      : module_(module), changes_(changes), family_(family) {}
 
   /// What the call does to the memory that the first argument points at, as an instruction of that place:
-  /// nothing when it does nothing, or not each time.
+  /// nothing when it does nothing, or not each time, or by a function of the family, which is an event
+  /// itself.
   [[nodiscard]] std::optional<CounterInstruction> change_by(const DirectCall& call);
 
  private:
@@ -27,14 +31,19 @@ class CountingCalls {
     bool down = false;
   };
   [[nodiscard]] std::optional<Change> change_of(Address function, unsigned depth);
-  [[nodiscard]] std::optional<Change> read(Address function, unsigned depth);
+  [[nodiscard]] bool is_probed(Address function) const;
+  /// Of a function of another module, by its name.
+  [[nodiscard]] std::optional<Change> known_change(const DirectCall& call);
+  /// What the linker binds the call's slot to, or that of the stub that it enters; empty: none.
+  [[nodiscard]] const std::string& imported(Address target);
   [[nodiscard]] std::optional<Change> change_at(const DecodedInstruction& instruction,
                                                 const ValueTrail& trail, unsigned depth);
   [[nodiscard]] std::optional<Change> change_by(const DecodedInstruction& instruction);
 
   const Module& module_;
   MemoryChanges& changes_;
-  std::map<Address, std::optional<Change>> known_;
+  const Family& family_;
+  std::optional<std::unordered_map<Address, std::string>> imports_;  // read when the first one is asked for
 };
 
 }  // namespace refhist

@@ -115,7 +115,7 @@ void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCo
   std::string why_not = site.inlined ? "an inlined copy" : "the instructions inside it are its events";
   if (counts(site.role) && !counter_) why_not += ", and the counter is not known";
   if (counts(site.role) && counter_ && !copy.ranges.empty()) {
-    CounterFinder finder(*module_.module, changes_, *counter_, family_);
+    CounterFinder finder(*module_.module, changes_, helpers_, *counter_, family_);
     const std::vector<CounterInstruction> changes = finder.find(copy, site.role, site.object);
     for (const CounterInstruction& change : changes) {
       Site armed = site;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "families/family.h"
+#include "sites/counting_calls.h"
 #include "sites/memory_changes.h"
 #include "sites/site.h"
 #include "symbols/module_map.h"
@@ -42,6 +43,7 @@ class InlinedSites {
   const std::optional<MemberPlace>& counter_;
   const LoadedModule& module_;
   MemoryChanges changes_{*module_.module};
+  CountingCalls helpers_{*module_.module, changes_, family_};
   std::vector<Site> sites_;
 };
 

@@ -40,11 +40,12 @@ void MemoryChanges::Walk::arrive(Address at, const RegisterDistances& distances)
 }
 
 void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const RegisterDistances& distances) {
-  const auto target = instruction.is_call() ? instruction.branch_target() : std::nullopt;
-  if (target)
+  if (const auto target = instruction.is_call() ? instruction.entered() : std::nullopt) {
     calls_.insert_or_assign(instruction.address,
                             DirectCall{instruction.address, instruction.raw.length, *target,
-                                       distances.of(static_cast<std::uint8_t>(kRdi))});
+                                       distances.of(static_cast<std::uint8_t>(kRdi)),
+                                       distances.constant(static_cast<std::uint8_t>(kRsi))});
+  }
   auto change = CounterInstruction::of(instruction);
   if (!change) return;
   change->told_step = told_step(*change, distances);

@@ -25,6 +25,7 @@ struct DirectCall {
   std::uint8_t length = 0;  ///< of the instruction, bytes
   Address target = 0;
   std::optional<std::int64_t> distance;  ///< of its first argument, as of a MemoryChange
+  std::optional<std::int64_t> second;    ///< its second argument, where that is a constant
 };
 
 /// With the places where they find that nothing is left. Each function is looked at once.

@@ -87,11 +87,12 @@ class NamelessCopies {
     std::set<Address> known;
     for (const FunctionSymbol& function : module_.functions()) {
       const auto [first, last] = by_size.equal_range(function.size);
-      if (first == last || holders_.contains(function.address) || is_probed(function)) continue;
+      if (first == last || holders_.contains(function.address)) continue;
       const auto of = std::find_if(first, last, [&](const auto& entry) {
         return same_code(module_, function, entry.second->function);
       });
-      if (of != last && known.insert(function.address).second) add_twin(function, *of->second);
+      const bool twin = of != last && !is_probed(function) && !module_.signature(function);
+      if (twin && known.insert(function.address).second) add_twin(function, *of->second);
     }
   }
 

@@ -91,6 +91,15 @@ bool ends_the_path(std::string_view function) {
   return contains(kNames, function);
 }
 
+bool makes_memory(std::string_view function) {
+  static constexpr std::array<std::string_view, 18> kNames{
+      "malloc",         "calloc",       "aligned_alloc",       "g_malloc",        "g_malloc0",
+      "g_malloc_n",     "g_malloc0_n",  "g_try_malloc",        "g_try_malloc0",   "g_slice_alloc",
+      "g_slice_alloc0", "g_object_new", "PyMem_Malloc",        "PyObject_Malloc", "CRYPTO_malloc",
+      "CRYPTO_zalloc",  "_Znwm",        "_ZnwmSt11align_val_t"};
+  return contains(kNames, function);
+}
+
 bool gives_back(std::string_view function) {
   static constexpr std::array<std::string_view, 11> kExact{
       "free",   "g_free", "g_slice_free1", "CRYPTO_free", "CRYPTO_clear_free",     "dbus_free",

@@ -18,6 +18,8 @@ struct KnownAddition {
 std::optional<KnownAddition> known_addition(std::string_view function);
 /// abort and its kin, and reports of a broken precondition: what follows is not what the function is for.
 bool ends_the_path(std::string_view function);
+/// By name, what it returns is memory that nobody has used yet.
+bool makes_memory(std::string_view function);
 /// By name, argument 1 is given back: free itself and anything that is called free, destroy, finalize and the
 /// like.
 bool gives_back(std::string_view function);

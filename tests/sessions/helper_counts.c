@@ -128,7 +128,7 @@ int main(void) {
     link_unref(link);
     rule_unref(rule);
   }
-  printf("callbacks differ %d\n", callbacks[0] != callbacks[1]);
+  printf("callbacks_differ %d\n", callbacks[0] != callbacks[1]);
   fflush(stdout);
   checkpoint();
   return 0;

@@ -16,7 +16,7 @@ def test_every_change_is_an_event(d):
         d.track(options)
     d.run()
     d.expect_exit(0)
-    equal(d.printed("callbacks differ"), 1, "the two functions have addresses of their own")
+    equal(d.printed("callbacks_differ"), 1, "the two functions have addresses of their own")
     for name in FAMILIES:
         every = [thing for thing in objects(d, "--all") if thing["family"] == name]
         totals = role_totals(every)

@@ -23,3 +23,11 @@ def test_lost_objects(d):
     d.expect_stop()
     status, found = check_findings(d)
     equal((status, verdicts(found), found[0]["alike"]), (23, ["leak"], 3), "exit status, verdicts and objects")
+
+
+@agent_only("breakpoints follow no allocator, and then the tables of handlers hold what they list")
+def test_what_its_own_handler_holds(d):
+    run(d, "tie")
+    d.expect_stop()
+    status, found = check_findings(d)
+    equal((status, verdicts(found), found[0]["alike"]), (23, ["leak"], 4), "exit status, verdicts and objects")
