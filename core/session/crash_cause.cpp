@@ -60,8 +60,8 @@ CrashCause::Frames CrashCause::frames_of(const Registers& registers) {
   return frames;
 }
 
-// In quarantine each block has pages of its own: what lies beside an object there, but for the block's header,
-// is the block that it is embedded in, or more of an object whose size is not known.
+// In quarantine each block has pages of its own: what lies beside an object there, but for the block's
+// header, is the block that it is embedded in, or more of an object whose size is not known.
 bool CrashCause::in_block_of(const Object& object, Address word) const {
   const bool beside = word / kPage == object.address / kPage;
   return beside && word % kPage >= malloc_layout::kHeader && state_.agent.withholds(word);
