@@ -26,12 +26,13 @@ static inline __attribute__((always_inline)) void count_get(struct node *node) {
 __attribute__((noinline)) void node_get(struct node *node) { count_get(node); }
 
 // A get that exists only as inlined copies, in which nothing changes the counter: a function that they call
-// does.
-__attribute__((noinline, noclone)) static void raise_count(struct node *node) { node->refs++; }
+// does, and it is not told which object.
+__attribute__((noinline, noclone)) static void raise_count(void) { subject->refs++; }
 
 static inline __attribute__((always_inline)) void node_hold(struct node *node) {
   gets++;
-  raise_count(node);
+  (void)node;
+  raise_count();
 }
 
 __attribute__((noinline)) void node_put(struct node *node) {
