@@ -42,6 +42,13 @@ bool ActivationTrail::gave_other(const Event& event, const Event& taken, const H
          owners_.of(event).frame.pc == at.pc + here.bias;
 }
 
+std::optional<Event> ActivationTrail::event_of(EventLog::Reader& reader, EventId id,
+                                               ThreadIndex thread) const {
+  if (!history_.log().contains(id)) return std::nullopt;
+  const Event event = reader.at(id).event;
+  return event.thread == thread && event.stack.valid() ? std::optional(event) : std::nullopt;
+}
+
 std::vector<Passed> ActivationTrail::behind(EventId id, const NamedFrame& frame) {
   const Event taken = history_.event(id);
   const auto here = taken.stack.valid() ? find(taken, frame) : std::nullopt;
@@ -51,9 +58,9 @@ std::vector<Passed> ActivationTrail::behind(EventId id, const NamedFrame& frame)
   const std::size_t end = std::min(history_.log().size(), id.index() + 1 + kMostFollowed);
   std::unordered_map<StackId, std::optional<StackFrame>> places;
   for (std::size_t i = id.index() + 1; i < end; ++i) {
-    if (!history_.log().contains(EventId(i))) continue;
-    const Event event = reader.at(EventId(i)).event;
-    if (event.thread != taken.thread || !event.stack.valid()) continue;
+    const auto told = event_of(reader, EventId(i), taken.thread);
+    if (!told) continue;
+    const Event& event = *told;
     const auto [known, added] = places.try_emplace(event.stack);
     if (added) known->second = place(*here, event.stack);
     const auto& at = known->second;
@@ -74,9 +81,9 @@ bool ActivationTrail::took_before(EventId id, const NamedFrame& frame) {
   Address earliest = here->frame.pc;
   const std::size_t begin = id.index() - std::min(id.index(), kMostFollowed);
   for (std::size_t i = id.index(); i > begin; --i) {
-    if (!history_.log().contains(EventId(i - 1))) continue;
-    const Event event = reader.at(EventId(i - 1)).event;
-    if (event.thread != given.thread || !event.stack.valid()) continue;
+    const auto told = event_of(reader, EventId(i - 1), given.thread);
+    if (!told) continue;
+    const Event& event = *told;
     const auto at = place(*here, event.stack);
     if (!at || at->pc > earliest) return false;
     earliest = at->pc;
@@ -95,9 +102,9 @@ bool ActivationTrail::leads_to(EventId id, const NamedFrame& frame, EventId next
   if (!here || next.index() - id.index() > kMostFollowed) return false;
   EventLog::Reader reader(history_.log());
   for (std::size_t i = id.index() + 1; i < next.index(); ++i) {
-    if (!history_.log().contains(EventId(i))) continue;
-    const Event event = reader.at(EventId(i)).event;
-    if (event.thread != given.thread || !event.stack.valid()) continue;
+    const auto told = event_of(reader, EventId(i), given.thread);
+    if (!told) continue;
+    const Event& event = *told;
     const auto at = place(*here, event.stack);
     if (!at || at->pc != here->frame.pc) return false;
   }

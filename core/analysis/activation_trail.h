@@ -41,6 +41,8 @@ class ActivationTrail {
   [[nodiscard]] std::optional<Here> find(const Event& event, const NamedFrame& frame) const;
   /// Where that function stands on the stack; nothing when it is not in that call.
   [[nodiscard]] std::optional<StackFrame> place(const Here& here, StackId stack) const;
+  /// Of the thread, with a stack; nothing for others, and those that were folded.
+  std::optional<Event> event_of(EventLog::Reader& reader, EventId id, ThreadIndex thread) const;
   bool gave_other(const Event& event, const Event& taken, const Here& here, const StackFrame& at);
 
   const History& history_;

@@ -20,10 +20,6 @@ std::string_view type_name(std::string_view type) {
   return blank == std::string_view::npos ? type : type.substr(blank + 1);
 }
 
-}  // namespace
-
-namespace {
-
 /// Compilers tell no line for code that they have made one of several: then it is that of the code before it
 /// which belongs to the same function.
 unsigned line_before(const Module& module, Address where, const SourceFrame& frame) {

@@ -107,9 +107,7 @@ void KeepWalk::note_replaced(Way& way, const DecodedInstruction& instruction) {
   const bool is_new = stored == way.stored.end() && made_.contains(values_.root(address).place);
   const Value before = stored == way.stored.end() ? first : stored->second;
   const Value now = way.machine.read(instruction.operands[1], instruction.next());
-  const auto balance = way.balances.find(before.place);
-  const bool none = balance != way.balances.end() && balance->second.none;
-  const bool done = none || way.put.contains(before.place);
+  const bool done = is_none(way, before) || way.put.contains(before.place);
   way.stored[first.place] = now;
   way.put.erase(now.place);
   const bool given = way.given.contains(before.place) || way.given.contains(address.place);
@@ -119,6 +117,11 @@ void KeepWalk::note_replaced(Way& way, const DecodedInstruction& instruction) {
     drops_.try_emplace(instruction.address, address);
   else
     way.replaced[instruction.address] = {before, address};
+}
+
+bool KeepWalk::is_none(const Way& way, const Value& value) {
+  const auto balance = way.balances.find(value.place);
+  return balance != way.balances.end() && balance->second.none;
 }
 
 void KeepWalk::note_used(Way& way, const Value& value) {
@@ -276,9 +279,7 @@ void KeepWalk::add_passed(const Way& way, std::set<Address>& ways) const {
 
 void KeepWalk::finish(const Way& way) {
   for (const auto& [place, replaced] : way.replaced) {
-    const auto balance = way.balances.find(replaced.first.place);
-    const bool none = balance != way.balances.end() && balance->second.none;
-    if (!none) drops_.try_emplace(place, replaced.second);
+    if (!is_none(way, replaced.first)) drops_.try_emplace(place, replaced.second);
   }
   for (const auto& [place, kept] : way.kept) finish(way, place, kept.first, kept.second);
 }
@@ -307,13 +308,17 @@ void KeepWalk::finish(const Way& way, Address place, const Value& value, const V
   add_passed(way, untaken ? seen.untaken_ways : seen.taken_ways);
 }
 
-std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
+void KeepWalk::run(const Wanted& wanted) {
   enter(Way(values_), ranges_.front().begin);
   for (std::size_t i = 0; i < kMostSteps && !waiting_.empty(); ++i) {
     Way way = std::move(waiting_.front());
     waiting_.pop_front();
     step(std::move(way), wanted);
   }
+}
+
+std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
+  run(wanted);
   std::vector<Kept> found;
   for (const auto& [place, seen] : seen_) {
     if (!seen.untaken && (!seen.undone || seen.taken)) {
@@ -328,9 +333,7 @@ std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
 std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen) const {
   Kept kept;
   kept.at = place == kReturn ? seen.at : place;
-  if (seen.stored_at.known()) kept.slot = slot_at(values_, results_, seen.stored_at);
-  if (const auto base = bases_.find(place); base != bases_.end()) kept.slot.bases = base->second;
-  kept.slot.code = place;
+  kept.slot = slot_of(place, seen.stored_at);
   kept.held = held_at(place);
   kept.also_taken = seen.taken;
   const auto result = results_.find(seen.value.place);
@@ -356,13 +359,20 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   return kept;
 }
 
-std::vector<Slot> KeepWalk::drops() const {
+Slot KeepWalk::slot_of(Address place, const Value& stored_at) const {
+  Slot slot = stored_at.known() ? slot_at(values_, results_, stored_at) : Slot();
+  if (const auto base = bases_.find(place); base != bases_.end()) slot.bases = base->second;
+  slot.code = place;
+  return slot;
+}
+
+std::vector<Slot> KeepWalk::drops(const std::set<Address>& stores) {
+  Wanted wanted;
+  wanted.places = stores;
+  wanted.drops = true;
+  run(wanted);
   std::vector<Slot> slots;
-  for (const auto& [place, address] : drops_) {
-    slots.push_back(slot_at(values_, results_, address));
-    slots.back().bases = bases_.at(place);
-    slots.back().code = place;
-  }
+  for (const auto& [place, address] : drops_) slots.push_back(slot_of(place, address));
   return slots;
 }
 

@@ -39,7 +39,7 @@ class KeepWalk {
     std::set<Address> places;          ///< stores, or calls
     std::optional<unsigned> argument;  ///< of the calls, 1-based
     bool returns = false;              ///< what the function returns
-    bool drops = false;                ///< of the stores, what they overwrite, instead
+    bool drops = false;                ///< KeepWalk::drops() sets it
   };
   struct Kept {
     enum class From : std::uint8_t { other, argument, result };
@@ -60,9 +60,9 @@ class KeepWalk {
   /// Constants, null pointers, and what is only moved from one place to another, are left out; so is what one
   /// element of a container gets from another one.
   std::vector<Kept> untaken(const Wanted& wanted);
-  /// Stores over a pointer that nothing gives back, passes on, or keeps elsewhere, on some way: what they
-  /// store to. Not the first ones into new memory.
-  [[nodiscard]] std::vector<Slot> drops() const;
+  /// Of the stores, those over a pointer that nothing gives back, passes on, or keeps elsewhere, on some way:
+  /// what they store to. Not the first ones into new memory.
+  std::vector<Slot> drops(const std::set<Address>& stores);
   /// Places at which a reference was taken for what is kept there, on every way that was seen.
   [[nodiscard]] const std::set<Address>& taken() const { return taken_; }
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
@@ -112,6 +112,7 @@ class KeepWalk {
     std::set<Address> untaken_ways;
     std::set<Address> taken_ways;
   };
+  void run(const Wanted& wanted);
   void step(Way way, const Wanted& wanted);
   /// The way goes on there, unless that tells nothing new.
   void enter(Way way, Address at);
@@ -125,6 +126,7 @@ class KeepWalk {
   void note_stored(Way& way, const DecodedInstruction& instruction);
   void note_replaced(Way& way, const DecodedInstruction& instruction);
   void note_arguments(Way& way, std::optional<Address> target) const;
+  static bool is_none(const Way& way, const Value& value);
   static void note_used(Way& way, const Value& value);
   Value loaded_by(Way& way, const DecodedInstruction& instruction);
   static void note_copied(Way& way, const DecodedInstruction& instruction);
@@ -134,6 +136,7 @@ class KeepWalk {
   /// The way ends, or what was kept there is another thing from now on.
   void finish(const Way& way);
   void finish(const Way& way, Address place, const Value& value, const Value& stored_at);
+  [[nodiscard]] Slot slot_of(Address place, const Value& stored_at) const;
   [[nodiscard]] std::optional<Kept> kept_of(Address place, const Seen& seen) const;
   [[nodiscard]] bool inside(Address at) const;
   [[nodiscard]] bool in_one_container(const Value& from, const Value& to) const;

@@ -433,21 +433,25 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
     if (auto extra = put_too_many(id, own, clean, kinds_of(living_beside(id, born.living))))
       Suspects::put_first(std::move(*extra), suspects);
   }
+  if (clean.looked_at != 0) add_unusual_puts(object.family, own, clean, suspects);
+  Suspects::own_code_first(suspects);
+  return suspects;
+}
+
+void LeakFinder::add_unusual_puts(FamilyId family, const Profile& own, const Siblings& clean,
+                                  std::vector<Suspect>& suspects) {
   for (const auto& [function, count] : own.put) {
-    if (clean.looked_at == 0) break;
     const std::size_t as_often = clean.count_if([&, &function = function, n = count](const Profile& sibling) {
       return times(sibling.put, function) >= n;
     });
     if (as_often != 0) continue;
     Suspects::add(
         suspects,
-        {Suspect{example_of(function, object.family, true), "extra put", "candidate",
+        {Suspect{example_of(function, family, true), "extra put", "candidate",
                  fmt::format("{} put it {}; none of {} released objects was put there that often",
                              short_name(function), count == 1 ? "once" : fmt::format("{} times", count),
                              clean.count_text())}});
   }
-  Suspects::own_code_first(suspects);
-  return suspects;
 }
 
 LeakFinder::Profile LeakFinder::at_zero(ObjectId id, PlaceCounts& passed) {

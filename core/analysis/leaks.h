@@ -141,6 +141,8 @@ class LeakFinder {
   [[nodiscard]] bool is_intact(ObjectId id);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   /// The put without which its gets and puts are those of most of the objects that lack one event.
+  void add_unusual_puts(FamilyId family, const Profile& own, const Siblings& clean,
+                        std::vector<Suspect>& suspects);
   std::optional<Suspect> put_too_many(ObjectId id, const Profile& own, const Siblings& clean,
                                       const Kinds& living);
   /// Up to its last put; empty where that was not seen, or where the life is long. `passed`: the puts after

@@ -26,6 +26,9 @@ class SlotNames {
     bool links = false;   ///< to one of the holder's type, as in a list
     std::int64_t offset = 0;     ///< the last of Slot::steps; of an array's element, of the first one
     bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
+    [[nodiscard]] bool same_place(const Name& other) const {
+      return holder == other.holder && member == other.member;
+    }
     /// One of an array of pointers, whichever.
     [[nodiscard]] bool is_element() const { return points && member.find("[]") != std::string::npos; }
   };

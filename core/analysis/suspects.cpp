@@ -310,11 +310,8 @@ void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::
   if (loaded == nullptr || is_system_path(loaded->module->path())) return;
   for (const SlotNames::Name& slot : kept_in(lost)) {
     for (const NamedFrame& place : keeps_.overwrites(family, *loaded, slot)) {
-      const bool itself = std::any_of(lost.frames.begin(), lost.frames.end(), [&](const NamedFrame& frame) {
-        return frame.function == place.function;
-      });
       const bool gives = lost.share(place.function) > 0;  // and clears it then
-      if (itself != own || gives) continue;
+      if (lost.on_stack(place.function) != own || gives) continue;
       add(suspects, {{place, "overwritten", "candidate",
                       fmt::format("{} may have a reference, and gets another pointer here", slot.text)}});
     }
@@ -325,9 +322,8 @@ void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::
 std::vector<SlotNames::Name> Suspects::kept_in(const LostReference& lost) {
   std::vector<SlotNames::Name> slots;
   const auto add = [&](const SlotNames::Name& slot) {
-    const bool known = std::any_of(slots.begin(), slots.end(), [&](const SlotNames::Name& one) {
-      return one.holder == slot.holder && one.member == slot.member;
-    });
+    const bool known = std::any_of(slots.begin(), slots.end(),
+                                   [&](const SlotNames::Name& one) { return one.same_place(slot); });
     if (!slot.holder.empty() && !slot.links && !known) slots.push_back(slot);
   };
   add(event_pairs_.kept_in(lost.taken));
@@ -694,13 +690,13 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
   // Where another put has no reference, the object ended too early, and whoever used it then had a right to.
   const auto is_other = [&](EventId put) { return put != late->given_back; };
   if (late && !late->is_get &&
-      (!left || std::none_of(left->given_back.begin(), left->given_back.end(), is_other)) &&
-      (owned_reference(*late) || borrowed(*late, balanced))) {
-    add(suspects,
-        {{late->use, "late use", "candidate",
-          fmt::format("{} gave {} back on line {}, and uses the object afterwards",
-                      short_name(late->use.function),
-                      owned_reference(*late) ? "its reference" : "the last reference", late->put.line)}});
+      (!left || std::none_of(left->given_back.begin(), left->given_back.end(), is_other))) {
+    const bool owned = owned_reference(*late);
+    if (owned || borrowed(*late, balanced))
+      add(suspects, {{late->use, "late use", "candidate",
+                      fmt::format("{} gave {} back on line {}, and uses the object afterwards",
+                                  short_name(late->use.function),
+                                  owned ? "its reference" : "the last reference", late->put.line)}});
   }
   if (const auto put = event_pairs_.extra_put_before(id)) add_put(*put);
   if (left) {

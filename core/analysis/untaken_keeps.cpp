@@ -84,7 +84,7 @@ bool UntakenKeeps::changes_inside(FamilyId family, const CodeGraph::Function& fu
   return changes_inside_[key] = found;
 }
 
-const UntakenKeeps::Entered& UntakenKeeps::entered(FamilyId family, const Module& module, Address target) {
+UntakenKeeps::Entered& UntakenKeeps::entered(FamilyId family, const Module& module, Address target) {
   const auto [known, added] = entered_.try_emplace({family, &module, target});
   Entered& entered = known->second;
   if (!added) return entered;
@@ -119,21 +119,27 @@ const KeepIndex& UntakenKeeps::index_of(const Module& module) {
   return *index;
 }
 
-KeepWalk UntakenKeeps::walk_of(FamilyId family, const Module& module, const FunctionSymbol& function) {
-  const auto any_entered = [this, &module](Address target, const auto& is) {
-    const auto entered = graph_.entered_at(module, target);
-    return std::any_of(entered.begin(), entered.end(), is);
+std::optional<KeepWalk> UntakenKeeps::walk_of(FamilyId family, const Function& function) {
+  const Module& module = function.loaded->module->code();
+  const auto symbol = module.function_at(function.begin);
+  if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return std::nullopt;
+  const auto told = [this, &module](Address target, std::optional<bool>& known, const auto& is) {
+    if (known) return *known;
+    const auto functions = graph_.entered_at(module, target);
+    known = std::any_of(functions.begin(), functions.end(), is);
+    return *known;
   };
   KeepWalk::Called called;
   called.ends = [this, family, &module](Address target) { return entered(family, module, target).ends; };
-  called.makes = [this, any_entered](Address target) {
-    return any_entered(target, [&](const CodeGraph::Function& one) { return returns_new_memory(one); });
+  called.makes = [this, family, &module, told](Address target) {
+    return told(target, entered(family, module, target).makes,
+                [&](const CodeGraph::Function& one) { return returns_new_memory(one); });
   };
-  called.gives = [this, family, any_entered](Address target) {
-    return any_entered(
-        target, [&](const CodeGraph::Function& one) { return changes_inside(family, one, -1, kMostGiving); });
+  called.gives = [this, family, &module, told](Address target) {
+    return told(target, entered(family, module, target).gives,
+                [&](const CodeGraph::Function& one) { return changes_inside(family, one, -1, kMostGiving); });
   };
-  return {module, ranges_of(module, function), change_of(family, module), std::move(called)};
+  return KeepWalk(module, ranges_of(module, *symbol), change_of(family, module), std::move(called));
 }
 
 bool UntakenKeeps::returns_new_memory(const CodeGraph::Function& function) {
@@ -152,29 +158,27 @@ bool UntakenKeeps::is_slot(const Slot& slot, const SlotNames::Name& wanted, cons
   const bool result = slot.from == Slot::From::result;
   const auto called = result ? walk.called_before(slot.behind) : std::nullopt;
   const SlotNames::Name name = names_.name(slot, function.loaded->module->code(), function.begin, called);
-  return name.holder == wanted.holder && name.member == wanted.member;
+  return name.same_place(wanted);
 }
 
 void UntakenKeeps::look(FamilyId family, const Function& function, const Looked& looked, Found& found) {
-  const Module& module = function.loaded->module->code();
-  const auto symbol = module.function_at(function.begin);
-  if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return;
-  KeepWalk walk = walk_of(family, module, *symbol);
-  const auto untaken = walk.untaken(looked.wanted);
-  steps_ += walk.steps();
-  for (const Address at : walk.taken()) {
-    found.types.merge(types_at(function, at, walk.held_at(at)));
+  auto walk = walk_of(family, function);
+  if (!walk) return;
+  const auto untaken = walk->untaken(looked.wanted);
+  steps_ += walk->steps();
+  for (const Address at : walk->taken()) {
+    found.types.merge(types_at(function, at, walk->held_at(at)));
     for (const NamedFrame& frame : frames_at(*function.loaded, at))
       found.taken.insert({frame.file, frame.line});
   }
-  found.some_taken |= !walk.taken().empty();
+  found.some_taken |= !walk->taken().empty();
   for (const KeepWalk::Kept& kept : untaken) {
     found.some_taken |= kept.also_taken;
     if (kept.also_taken) found.types.merge(types_at(function, kept.at, kept.held));
-    if (is_made(family, module, walk, kept)) continue;
+    if (is_made(family, function.loaded->module->code(), *walk, kept)) continue;
     // What its caller has given it.
     if (looked.wanted.returns && (kept.from == KeepWalk::Kept::From::argument || !kept.also_taken)) continue;
-    if (looked.slot != nullptr && !is_slot(kept.slot, *looked.slot, function, walk)) continue;
+    if (looked.slot != nullptr && !is_slot(kept.slot, *looked.slot, function, *walk)) continue;
     add(family, function, kept, looked, found);
   }
 }
@@ -366,17 +370,12 @@ std::vector<NamedFrame> UntakenKeeps::overwrites(FamilyId family, const LoadedMo
 
 void UntakenKeeps::add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
                                   const SlotNames::Name& slot, std::vector<NamedFrame>& found) {
-  const Module& module = function.loaded->module->code();
-  const auto symbol = module.function_at(function.begin);
-  if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return;
-  KeepWalk walk = walk_of(family, module, *symbol);
-  KeepWalk::Wanted wanted;
-  wanted.places = places;
-  wanted.drops = true;
-  walk.untaken(wanted);
-  steps_ += walk.steps();
-  for (const Slot& dropped : walk.drops()) {
-    if (!is_slot(dropped, slot, function, walk)) continue;
+  auto walk = walk_of(family, function);
+  if (!walk) return;
+  const std::vector<Slot> drops = walk->drops(places);
+  steps_ += walk->steps();
+  for (const Slot& dropped : drops) {
+    if (!is_slot(dropped, slot, function, *walk)) continue;
     const std::vector<NamedFrame> frames = frames_at(*function.loaded, dropped.code);
     const auto own = std::find_if(frames.begin(), frames.end(),
                                   [](const NamedFrame& frame) { return !is_system_path(frame.file); });

@@ -72,7 +72,8 @@ class UntakenKeeps {
   };
   Found find_calls(FamilyId family, const LoadedModule& loaded, Address target, unsigned argument, int depth);
   void look(FamilyId family, const Function& function, const Looked& looked, Found& found);
-  KeepWalk walk_of(FamilyId family, const Module& module, const FunctionSymbol& function);
+  /// Nothing of the family's own functions, and where too much was walked already.
+  std::optional<KeepWalk> walk_of(FamilyId family, const Function& function);
   void add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
                       const SlotNames::Name& slot, std::vector<NamedFrame>& found);
   bool returns_new_memory(const CodeGraph::Function& function);
@@ -101,10 +102,12 @@ class UntakenKeeps {
   bool changes_inside(FamilyId family, const CodeGraph::Function& function, int sign, int depth);
   /// What a call to the address in the module's file does.
   struct Entered {
-    int change = 0;     ///< as KeepWalk::Change
-    bool ends = false;  ///< KeepWalk::Called
+    int change = 0;             ///< as KeepWalk::Change
+    bool ends = false;          ///< KeepWalk::Called
+    std::optional<bool> makes;  ///< likewise, when it was asked for
+    std::optional<bool> gives;
   };
-  const Entered& entered(FamilyId family, const Module& module, Address target);
+  Entered& entered(FamilyId family, const Module& module, Address target);
   [[nodiscard]] int change_at(FamilyId family, const Module& module, Address at) const;
   void know_sites();
 

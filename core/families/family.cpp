@@ -122,6 +122,12 @@ bool Family::folds(std::string_view function) const {
                      [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
+bool Family::is_probed(std::string_view linkage, std::string_view demangled, std::optional<Role> role) const {
+  return std::any_of(probes.begin(), probes.end(), [&](const ProbeSpec& probe) {
+    return (!role || probe.role == *role) && FunctionPattern(probe.function).matches(linkage, demangled);
+  });
+}
+
 bool Family::leaves_out(std::string_view linkage, std::string_view demangled) const {
   return std::any_of(except.begin(), except.end(), [&](const std::string& pattern) {
     return FunctionPattern(pattern).matches(linkage, demangled);

@@ -112,6 +112,9 @@ struct Family {
   [[nodiscard]] bool cuts_blocks() const { return allocator && name != "malloc" && name != "operator-new"; }
   [[nodiscard]] bool has_role(Role role) const;
   [[nodiscard]] bool folds(std::string_view function) const;
+  /// A probe names the function, of that role where one is given; `except` is not looked at.
+  [[nodiscard]] bool is_probed(std::string_view linkage, std::string_view demangled,
+                               std::optional<Role> role = std::nullopt) const;
   /// True when `except` names the function; asked for functions that a glob of `probes` has matched.
   [[nodiscard]] bool leaves_out(std::string_view linkage, std::string_view demangled) const;
 };

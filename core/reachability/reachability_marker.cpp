@@ -139,10 +139,7 @@ bool ReachabilityMarker::follow_entries() {
 }
 
 void ReachabilityMarker::give_up_entries() {
-  for (const Entry& entry : entries_) {
-    HeapSpan& span = *heap_.span_at(entry.begin);
-    span.live[span.starts.floor(span.granule(entry.begin))] = true;
-  }
+  for (const Entry& entry : entries_) heap_.block_at(entry.begin)->set_live(true);
   entries_.clear();
 }
 

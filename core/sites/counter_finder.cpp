@@ -61,8 +61,7 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
       // A copy may begin behind what it compares.
       if (!range.contains(instruction.address) && !range.contains(change.zero_side)) continue;
       if (!fits(instruction, role)) continue;
-      auto within = counter_in(change);
-      if (!within) within = counter_in(instruction, values);
+      const auto within = counter_in(change, values);
       if (!within && does_it_alone(instruction, role)) untold.push_back(instruction);
       if (!within) continue;
       instruction.within = *within;
@@ -96,8 +95,7 @@ void CounterFinder::add_calls(const InlinedCopy& copy, Role role, const std::vec
     for (const DirectCall& call : changes_.calls_around(range)) {
       const auto change = range.contains(call.address) ? helpers_.change_by(call) : std::nullopt;
       if (!change || !fits(*change, role) || change->step() != direction(role)) continue;
-      auto within = counter_in({*change, call.distance, std::nullopt, 0});
-      if (!within) within = counter_in(*change, object);
+      const auto within = counter_in({*change, call.distance, std::nullopt, 0}, object);
       if (!within) continue;
       found.emplace(call.address, *change).first->second.within = *within;
     }
@@ -109,10 +107,7 @@ bool CounterFinder::leads_to_put(const DecodedInstruction& instruction) const {
   const auto target = leads ? instruction.branch_target() : std::nullopt;
   const auto function = target ? module_.function_at(*target) : std::nullopt;
   return function && function->address == *target &&
-         std::any_of(family_.probes.begin(), family_.probes.end(), [&](const ProbeSpec& probe) {
-           return probe.role == Role::put &&
-                  FunctionPattern(probe.function).matches(function->name, demangle(function->name));
-         });
+         family_.is_probed(function->name, demangle(function->name), Role::put);
 }
 
 // Those behind which nothing in the copy changes the counter, before it is tested once more.
@@ -128,6 +123,12 @@ void CounterFinder::add_tests(const InlinedCopy& copy, const std::map<Address, M
     });
     if (!changed) found.emplace(address, test.instruction);
   }
+}
+
+std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change,
+                                                      const std::vector<ParameterValue>& object) const {
+  const auto within = counter_in(change);
+  return within ? within : counter_in(change.instruction, object);
 }
 
 std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change) const {

@@ -33,6 +33,9 @@ class CounterFinder {
                  std::map<Address, CounterInstruction>& found);
   void add_tests(const InlinedCopy& copy, const std::map<Address, MemoryChange>& tests,
                  std::map<Address, CounterInstruction>& found) const;
+  /// By either of the next two.
+  [[nodiscard]] std::optional<std::uint8_t> counter_in(const MemoryChange& change,
+                                                       const std::vector<ParameterValue>& object) const;
   /// Where in the operand the counter lies; nothing when it is not in there, or not known to be.
   [[nodiscard]] std::optional<std::uint8_t> counter_in(const MemoryChange& change) const;
   /// The same where the object is what debug information says.

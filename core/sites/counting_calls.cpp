@@ -1,8 +1,5 @@
 #include "sites/counting_calls.h"
 
-#include <algorithm>
-
-#include "families/function_pattern.h"
 #include "x86/import_slots.h"
 #include "x86/instruction.h"
 #include "x86/known_functions.h"
@@ -34,24 +31,14 @@ std::optional<CounterInstruction> CountingCalls::change_by(const DirectCall& cal
 
 bool CountingCalls::is_probed(Address function) const {
   const auto symbol = module_.function_at(function);
-  return symbol && std::any_of(family_.probes.begin(), family_.probes.end(), [&](const ProbeSpec& probe) {
-           return FunctionPattern(probe.function).matches(symbol->name, demangle(symbol->name));
-         });
+  return symbol && family_.is_probed(symbol->name, demangle(symbol->name));
 }
 
 const std::string& CountingCalls::imported(Address target) {
   static const std::string kNone;
   if (!imports_) imports_ = read_import_slots(module_.path());
-  if (const auto slot = imports_->find(target); slot != imports_->end()) return slot->second;
-  constexpr unsigned kStub = 2;  // instructions: endbr64, jmp
-  DecodedInstruction instruction;
-  for (unsigned i = 0; i < kStub && read_instruction(module_, target, instruction); ++i) {
-    const auto slot = instruction.is_indirect_jump() ? instruction.rip_target() : std::nullopt;
-    const auto found = slot ? imports_->find(*slot) : imports_->end();
-    if (found != imports_->end()) return found->second;
-    target = instruction.next();
-  }
-  return kNone;
+  const auto found = imports_->find(stub_slot(module_, target).value_or(target));
+  return found == imports_->end() ? kNone : found->second;
 }
 
 std::optional<CountingCalls::Change> CountingCalls::known_change(const DirectCall& call) {

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "families/function_pattern.h"
 #include "sites/same_code.h"
 #include "sites/thunk.h"
 
@@ -91,7 +90,8 @@ class NamelessCopies {
       const auto of = std::find_if(first, last, [&](const auto& entry) {
         return same_code(module_, function, entry.second->function);
       });
-      const bool twin = of != last && !is_probed(function) && !module_.signature(function);
+      const bool twin = of != last && !family_.is_probed(function.name, demangle(function.name)) &&
+                        !module_.signature(function);
       if (twin && known.insert(function.address).second) add_twin(function, *of->second);
     }
   }
@@ -106,12 +106,6 @@ class NamelessCopies {
       site.inlined_into = demangle(twin.name);
       found_.push_back(std::move(site));
     }
-  }
-
-  [[nodiscard]] bool is_probed(const FunctionSymbol& function) const {
-    return std::any_of(family_.probes.begin(), family_.probes.end(), [&](const ProbeSpec& probe) {
-      return FunctionPattern(probe.function).matches(function.name, demangle(function.name));
-    });
   }
 
   void add_thunk(const FunctionSymbol& thunk) {
