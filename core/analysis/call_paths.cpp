@@ -4,6 +4,15 @@
 
 namespace refhist {
 
+namespace {
+
+CallDoes call_of(const Event& event) {
+  if (gives_back(event)) return CallDoes::give_back;
+  return event.role == Role::init ? CallDoes::make : CallDoes::take;
+}
+
+}  // namespace
+
 std::uint32_t CallPaths::number_of(const std::string& function) {
   const auto [entry, added] = numbers_.try_emplace(function, static_cast<std::uint32_t>(names_.size()));
   if (added) names_.push_back(function);
@@ -23,8 +32,8 @@ const CallPath& CallPaths::of(const Event& event) {
   for (std::size_t i = 1; i < frames.size(); ++i) add(frames[i].function, frames[i]);
   path.by_library = namer_.by_library(event);
   if (counts_itself(event)) {
-    path.held = ways_.held(owner.frame, gives_back(event));
-    const SlotNames::Name& place = ways_.kept_in(owner.frame, gives_back(event));
+    path.held = ways_.held(owner.frame, call_of(event));
+    const SlotNames::Name& place = ways_.kept_in(owner.frame, call_of(event));
     if (!place.holder.empty()) path.slot = {number_of(place.holder), number_of(place.member)};
   }
   return path;
@@ -37,7 +46,8 @@ bool CallPaths::counts_itself(const Event& event) {
 
 const SlotNames::Name& CallPaths::kept_in(const Event& event) {
   static const SlotNames::Name kNowhere;
-  return counts_itself(event) ? ways_.kept_in(owners_.of(event).frame, gives_back(event)) : kNowhere;
+  const bool made = event.role == Role::init && namer_.calls_itself(event);
+  return made || counts_itself(event) ? ways_.kept_in(owners_.of(event).frame, call_of(event)) : kNowhere;
 }
 
 namespace {

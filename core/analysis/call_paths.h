@@ -36,7 +36,7 @@ class CallPaths {
   CallPaths(FrameNamer& namer, Owners& owners, WaysOut& ways) : namer_(namer), owners_(owners), ways_(ways) {}
   /// Valid as long as this object.
   const CallPath& of(const Event& event);
-  /// WaysOut::kept_in, of an event that takes or gives back.
+  /// WaysOut::kept_in, of an event that takes or gives back, or a birth.
   const SlotNames::Name& kept_in(const Event& event);
   [[nodiscard]] std::uint32_t number_of(const std::string& function);
   [[nodiscard]] const std::string& name_of(std::uint32_t function) const { return names_[function]; }

@@ -59,7 +59,7 @@ class EventPairs {
   };
   /// As `unpaired`.
   std::optional<References> references(ObjectId id);
-  /// WaysOut::kept_in, of an event that takes or gives back.
+  /// WaysOut::kept_in, of an event that takes or gives back, or a birth.
   const SlotNames::Name& kept_in(const Event& event) { return paths_.kept_in(event); }
   /// Released objects gave back on the line of this put, too.
   bool is_usual_put(const Event& put);

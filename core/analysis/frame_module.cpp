@@ -11,4 +11,14 @@ const LoadedModule* module_of(const ModuleMap& modules, const NamedFrame& frame)
   return nullptr;
 }
 
+Address offset_in_function(const ModuleMap& modules, const NamedFrame& frame) {
+  for (const LoadedModule* loaded : modules.all()) {
+    if (loaded->module->path() != frame.module) continue;
+    const Address at = frame.pc - loaded->bias;
+    const auto function = loaded->module->code().function_at(at - 1);
+    if (function) return at - function->address;
+  }
+  return 0;
+}
+
 }  // namespace refhist

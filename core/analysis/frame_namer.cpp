@@ -298,7 +298,8 @@ std::string FrameNamer::text(const NamedFrame& frame, bool whole) {
   if (!function.empty() && frame.line != 0) {
     return fmt::format("{} ({}:{})", function, file_name(frame.file), frame.line);
   }
-  if (!function.empty()) return fmt::format("{} in {}", function, file_name(frame.module));
+  const std::string offset = frame.offset == 0 ? std::string() : fmt::format("+{}", frame.offset);
+  if (!function.empty()) return fmt::format("{}{} in {}", function, offset, file_name(frame.module));
   if (frame.pc == 0) return "an unknown caller";
   if (!frame.module.empty()) return fmt::format("{:#x} in {}", frame.pc, file_name(frame.module));
   return fmt::format("{:#x}", frame.pc);

@@ -547,13 +547,13 @@ std::vector<Address> FunctionWays::ends_of_own(const std::set<Address>& in_hand)
   return ends;
 }
 
-Held FunctionWays::held(Address at, bool gives_back) {
+Held FunctionWays::held(Address at, CallDoes does) {
   const auto here = [at](Address one, Address next, std::optional<Address>) {
     return one == at || next == at;
   };
   names_slot_ = true;
   if (!read(here, [](Address) { return false; })) return Held::unknown;
-  return gives_back ? from_where() : kept_where(at);
+  return does == CallDoes::give_back ? from_where() : kept_where(at, does);
 }
 
 Held FunctionWays::from_where() {
@@ -570,12 +570,14 @@ Held FunctionWays::from_where() {
   return values_.root_argument(reference_) != 0 ? Held::argument : Held::unknown;
 }
 
-Held FunctionWays::kept_where(Address at) {
-  if (!reference_.known()) return Held::unknown;
+Held FunctionWays::kept_where(Address at, CallDoes does) {
+  const bool made = does == CallDoes::make;
+  if (!made && !reference_.known()) return Held::unknown;
   const auto is_it = [&](const Value& value) {
     if (!value.known()) return false;
     const auto result = results_.find(value.place);
-    return value == reference_ || (value.offset == 0 && result != results_.end() && result->second == at);
+    return (!made && value == reference_) ||
+           (value.offset == 0 && result != results_.end() && result->second == at);
   };
   bool passed = false;
   std::set<Address> stores;

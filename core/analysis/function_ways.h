@@ -24,6 +24,13 @@ enum class Held : std::uint8_t {
   memory,    ///< in an object, a container or a global variable
 };
 
+/// What a call does to the reference that is asked for.
+enum class CallDoes : std::uint8_t {
+  take,       ///< to what it is given or returns
+  make,       ///< to what it returns
+  give_back,  ///< of what it is given
+};
+
 /// A way on which nothing is given back.
 struct LostWay {
   Address branch = 0;            ///< the last instruction from which a put could still be reached
@@ -66,9 +73,9 @@ class FunctionWays {
   std::vector<Address> overwrites(const GivesBack& gives_back, const Ends& ends);
   /// The calls that are the last ones to get the reference, where it is never kept in memory nor returned.
   std::vector<Address> last_uses(const GivesBack& gives_back, const Ends& ends);
-  /// Of the instruction at `at`, or the call that returns there: where what it gives back came from, or, of
-  /// one that takes, where it is kept. From the beginning of the function.
-  Held held(Address at, bool gives_back);
+  /// Of the instruction at `at`, or the call that returns there: where what it gives back came from, or where
+  /// what it takes or makes is kept. From the beginning of the function.
+  Held held(Address at, CallDoes does);
   /// Of what `held` has found to lie in memory.
   [[nodiscard]] const Slot& slot() const { return slot_; }
   /// What a call that returns there enters; nothing for one through a pointer.
@@ -125,7 +132,7 @@ class FunctionWays {
   [[nodiscard]] bool passes_on(const Step& step) const;
   static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
   Held from_where();
-  Held kept_where(Address at);
+  Held kept_where(Address at, CallDoes does);
   /// From behind the call that returns to `at`, or the instruction there, the function leaves without a pass
   /// through one of these.
   [[nodiscard]] bool leaves_without(Address at, const std::set<Address>& stores) const;

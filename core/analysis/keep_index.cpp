@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "x86/decoded_instruction.h"
+#include "x86/machine_state.h"
 
 namespace refhist {
 
@@ -20,6 +21,14 @@ std::optional<std::int64_t> store_offset(const DecodedInstruction& instruction) 
                       to.type == ZYDIS_OPERAND_TYPE_MEMORY && pointer && to.mem.base != ZYDIS_REGISTER_RSP;
   if (!stores) return std::nullopt;
   if (const auto variable = instruction.rip_target()) return static_cast<std::int64_t>(*variable);
+  return to.mem.disp.has_displacement ? to.mem.disp.value : 0;
+}
+
+std::optional<std::int64_t> offset_of_pointer(const DecodedInstruction& call) {
+  const ZydisDecodedOperand& to = call.operands[0];
+  const bool behind_register = to.type == ZYDIS_OPERAND_TYPE_MEMORY && MachineState::number_of(to.mem.base) &&
+                               to.mem.index == ZYDIS_REGISTER_NONE;
+  if (!behind_register) return std::nullopt;
   return to.mem.disp.has_displacement ? to.mem.disp.value : 0;
 }
 
@@ -49,9 +58,11 @@ void KeepIndex::read(const FunctionSymbol& function) {
   for (Address at = range.address; at < range.end() && decoder.decode(range, at, instruction);
        at = instruction.next()) {
     if (instruction.is_call() || instruction.is_jump()) {
-      const auto target = instruction.branch_target();
+      const auto target = instruction.entered();
       const bool out = target && (*target < range.address || *target >= range.end());
       if (out) calls_[*target][function.address].insert(at);
+      if (const auto offset = offset_of_pointer(instruction))
+        calls_through_[*offset][function.address].insert(at);
     } else if (const auto offset = store_offset(instruction)) {
       (is_immediate(instruction.operands[1]) ? clears_ : stores_)[*offset][function.address].insert(at);
     }
@@ -59,6 +70,10 @@ void KeepIndex::read(const FunctionSymbol& function) {
 }
 
 const KeepIndex::Places& KeepIndex::calls(Address target) const { return places_in(calls_, target); }
+
+const KeepIndex::Places& KeepIndex::calls_through(std::int64_t offset) const {
+  return places_in(calls_through_, offset);
+}
 
 const KeepIndex::Places& KeepIndex::stores(std::int64_t offset) const { return places_in(stores_, offset); }
 

@@ -15,9 +15,11 @@ class KeepIndex {
   explicit KeepIndex(const Module& module);
 
   using Places = std::unordered_map<Address, std::set<Address>>;  ///< of instructions, by function's begin
-  /// Direct calls and jumps to the address, from other functions than the one that it is in.
+  /// Calls and jumps to the address, or through it, from other functions than the one that it is in.
   [[nodiscard]] const Places& calls(Address target) const;
   [[nodiscard]] const std::unordered_map<Address, Places>& all_calls() const { return calls_; }
+  /// Calls and jumps through the pointer that is so far behind the address in a register.
+  [[nodiscard]] const Places& calls_through(std::int64_t offset) const;
   /// Of 8 bytes; those to a global variable by its address.
   [[nodiscard]] const Places& stores(std::int64_t offset) const;
   /// The same of a null pointer.
@@ -28,6 +30,7 @@ class KeepIndex {
 
   const Module& module_;
   std::unordered_map<Address, Places> calls_;
+  std::unordered_map<std::int64_t, Places> calls_through_;
   std::unordered_map<std::int64_t, Places> stores_;
   std::unordered_map<std::int64_t, Places> clears_;
 };

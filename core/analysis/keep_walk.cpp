@@ -119,6 +119,37 @@ void KeepWalk::note_replaced(Way& way, const DecodedInstruction& instruction) {
     way.replaced[instruction.address] = {before, address};
 }
 
+void KeepWalk::note_content(Way& way, const DecodedInstruction& instruction) {
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || !is_memory(instruction.operands[0])) return;
+  const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
+  if (!address.known() || values_.is_stack(address)) return;
+  way.stored[values_.content(address).place] = way.machine.read(instruction.operands[1], instruction.next());
+}
+
+void KeepWalk::note_ends(Way& way, const DecodedInstruction& instruction, const Ends& ends) {
+  if (instruction.is_return()) note_ended(way, kReturn, values_.argument(1), ends.offset);
+  const auto call = ends.calls.find(instruction.address);
+  if (call == ends.calls.end()) return;
+  note_ended(way, call->first, way.machine.reg(kEncodedArguments[call->second - 1]), ends.offset);
+}
+
+void KeepWalk::note_ended(Way& way, Address place, const Value& holder, std::int64_t offset) {
+  if (!holder.known() || values_.is_stack(holder) || values_.is_constant(holder)) return;
+  if (!held_.contains(place)) held_.emplace(place, way.machine.places_of(holder));
+  const Value pointer = values_.content({holder.place, holder.offset + offset, holder.exact});
+  const auto stored = way.stored.find(pointer.place);
+  if (stored == way.stored.end() && made_.contains(values_.root(holder).place)) return;
+  const Value now = stored == way.stored.end() ? pointer : stored->second;
+  if (is_none(way, now) || is_none(way, holder) || values_.is_constant(now)) return;
+  const auto put = [&](const Value& value) {
+    return way.put.contains(value.place) || way.given.contains(value.place);
+  };
+  Ended& ended = ended_[place];
+  ended.at = way.at;
+  ended.own = holder == values_.argument(1);
+  (put(now) || put(pointer) || way.given.contains(holder.place) ? ended.given : ended.left) = true;
+}
+
 bool KeepWalk::is_none(const Way& way, const Value& value) {
   const auto balance = way.balances.find(value.place);
   return balance != way.balances.end() && balance->second.none;
@@ -128,18 +159,21 @@ void KeepWalk::note_used(Way& way, const Value& value) {
   std::erase_if(way.replaced, [&](const auto& one) { return one.second.first.place == value.place; });
 }
 
-void KeepWalk::note_arguments(Way& way, std::optional<Address> target) const {
+void KeepWalk::note_arguments(Way& way, std::optional<Address> target, const Wanted& wanted) const {
   const bool gives = !target || called_.gives(*target);
   for (const unsigned reg : kEncodedArguments) {
     const Value value = way.machine.reg(reg);
     if (!value.known() || values_.is_stack(value)) continue;
     note_used(way, value);
-    if (gives) way.given.insert(value.place);
+    const bool holder = wanted.ends != nullptr && target && reg == kEncodedArguments[0] && value.offset == 0;
+    if (gives && (!holder || called_.gives_member(*target, wanted.ends->offset)))
+      way.given.insert(value.place);
   }
 }
 
 void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
   if (wanted.drops && instruction.is_return()) note_used(way, way.machine.reg(0));
+  if (wanted.ends != nullptr) return note_ends(way, instruction, *wanted.ends);
   if (wanted.returns && instruction.is_return()) keep(way, kReturn, way.machine.reg(0), {});
   if (!wanted.places.contains(instruction.address)) return;
   if (wanted.argument) {
@@ -250,17 +284,18 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   note_change(way, instruction, by);
   if (out && wanted.returns && by > 0) note_returned(way);
   if (out && !entered) return;  // a switch's table, or a tail call through a pointer
-  if (out && wanted.drops) note_arguments(way, entered);
+  if (out && wanted.follows_puts()) note_arguments(way, entered, wanted);
   if (instruction.is_return() || out) return finish(way);
   if (instruction.is_jump()) return enter(std::move(way), *target);
   if (instruction.is_branch()) return branch(way, instruction);
   if (instruction.is_call()) {
     if (entered && called_.ends(*entered)) return;
-    if (wanted.drops) note_arguments(way, entered);
+    if (wanted.follows_puts()) note_arguments(way, entered, wanted);
     return_from_call(way, instruction, by);
-    if (wanted.drops && entered && called_.makes(*entered))
+    if (wanted.follows_puts() && entered && called_.makes(*entered))
       made_.insert(result_values_.at(instruction.next()).place);
   } else {
+    if (wanted.ends != nullptr) note_content(way, instruction);
     execute(way, instruction);
   }
   if (instruction.falls_through() && inside(instruction.next())) enter(std::move(way), instruction.next());
@@ -374,6 +409,13 @@ std::vector<Slot> KeepWalk::drops(const std::set<Address>& stores) {
   std::vector<Slot> slots;
   for (const auto& [place, address] : drops_) slots.push_back(slot_of(place, address));
   return slots;
+}
+
+std::map<Address, KeepWalk::Ended> KeepWalk::left(const Ends& ends) {
+  Wanted wanted;
+  wanted.ends = &ends;
+  run(wanted);
+  return ended_;
 }
 
 ValuePlaces KeepWalk::held_at(Address place) const {

@@ -28,18 +28,28 @@ class KeepWalk {
     std::function<bool(Address target)> ends;   ///< what follows is never reached
     std::function<bool(Address target)> makes;  ///< returns new memory; asked for `drops` alone
     std::function<bool(Address target)> gives;  ///< may give a reference back; likewise
+    /// Or what lies so far behind its argument 1; asked for `left` alone, of what `gives` says so of.
+    std::function<bool(Address target, std::int64_t offset)> gives_member;
   };
 
   /// `ranges`: of the function, which begins at the first one.
   KeepWalk(const Module& module, std::vector<FileRange> ranges, Change change, Called called)
       : module_(module), ranges_(std::move(ranges)), change_(std::move(change)), called_(std::move(called)) {}
 
+  /// Calls that end what one of their arguments points at: its number (1-based).
+  using EndCalls = std::map<Address, unsigned>;
+  struct Ends {
+    EndCalls calls;
+    std::int64_t offset = 0;  ///< from there to the pointer that is asked for
+  };
   /// What is looked at.
   struct Wanted {
     std::set<Address> places;          ///< stores, or calls
     std::optional<unsigned> argument;  ///< of the calls, 1-based
     bool returns = false;              ///< what the function returns
     bool drops = false;                ///< KeepWalk::drops() sets it
+    const Ends* ends = nullptr;        ///< KeepWalk::left() sets it
+    [[nodiscard]] bool follows_puts() const { return drops || ends != nullptr; }
   };
   struct Kept {
     enum class From : std::uint8_t { other, argument, result };
@@ -63,6 +73,14 @@ class KeepWalk {
   /// Of the stores, those over a pointer that nothing gives back, passes on, or keeps elsewhere, on some way:
   /// what they store to. Not the first ones into new memory.
   std::vector<Slot> drops(const std::set<Address>& stores);
+  struct Ended {
+    Address at = 0;
+    bool left = false;   ///< on some way the pointer that lies there may still be one to give back
+    bool own = false;    ///< what ends is what the function's own argument 1 points at
+    bool given = false;  ///< on some way it was given back, or something passed on that may do so
+  };
+  /// By call; 0 is where the function returns, for what its own argument 1 points at.
+  std::map<Address, Ended> left(const Ends& ends);
   /// Places at which a reference was taken for what is kept there, on every way that was seen.
   [[nodiscard]] const std::set<Address>& taken() const { return taken_; }
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
@@ -125,7 +143,10 @@ class KeepWalk {
   void keep(Way& way, Address place, const Value& value, const Value& stored_at);
   void note_stored(Way& way, const DecodedInstruction& instruction);
   void note_replaced(Way& way, const DecodedInstruction& instruction);
-  void note_arguments(Way& way, std::optional<Address> target) const;
+  void note_content(Way& way, const DecodedInstruction& instruction);
+  void note_ends(Way& way, const DecodedInstruction& instruction, const Ends& ends);
+  void note_ended(Way& way, Address place, const Value& holder, std::int64_t offset);
+  void note_arguments(Way& way, std::optional<Address> target, const Wanted& wanted) const;
   static bool is_none(const Way& way, const Value& value);
   static void note_used(Way& way, const Value& value);
   Value loaded_by(Way& way, const DecodedInstruction& instruction);
@@ -161,6 +182,7 @@ class KeepWalk {
   std::set<Address> taken_;
   std::set<PlaceId> made_;          // results that are new
   std::map<Address, Value> drops_;  // by store: the address
+  std::map<Address, Ended> ended_;
 };
 
 }  // namespace refhist

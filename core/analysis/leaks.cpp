@@ -375,7 +375,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   Suspects::add(ranked, std::move(group.suspects));
   Suspects::add(ranked, unpaired);
   group.suspects = std::move(ranked);
-  Suspects::own_code_first(group.suspects);
+  suspects_.finish(group.suspects);
   if (!group.suspects.empty()) group.why.clear();
 }
 
@@ -434,7 +434,7 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
       Suspects::put_first(std::move(*extra), suspects);
   }
   if (clean.looked_at != 0) add_unusual_puts(object.family, own, clean, suspects);
-  Suspects::own_code_first(suspects);
+  suspects_.finish(suspects);
   return suspects;
 }
 

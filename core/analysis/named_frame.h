@@ -17,7 +17,8 @@ struct NamedFrame {
   Address pc = 0;      ///< in memory while the module is loaded, else in the file
   bool inlined = false;
   std::shared_ptr<const LostFrames>
-      lost;  ///< between this frame and the next; null when nothing is known to be
+      lost;            ///< between this frame and the next; null when nothing is known to be
+  Address offset = 0;  ///< of a suspect without a line: bytes from where the function begins to `pc`
 };
 
 }  // namespace refhist

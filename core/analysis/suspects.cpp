@@ -24,7 +24,7 @@ constexpr double kUsual = 0.6;          // share of a partner from which on it i
 std::string share_text(double share) { return fmt::format("{:.0f}%", 100 * share); }
 
 bool same_place(const NamedFrame& one, const NamedFrame& other) {
-  return one.function == other.function && one.line == other.line;
+  return one.function == other.function && one.line == other.line && (one.line != 0 || one.pc == other.pc);
 }
 
 }  // namespace
@@ -46,7 +46,12 @@ void Suspects::put_first(Suspect first, std::vector<Suspect>& suspects) {
   suspects = std::move(ranked);
 }
 
-void Suspects::own_code_first(std::vector<Suspect>& suspects) {
+void Suspects::finish(std::vector<Suspect>& suspects) const {
+  for (Suspect& suspect : suspects) {
+    NamedFrame& frame = suspect.frame;
+    if (frame.line == 0 && !frame.function.empty())
+      frame.offset = offset_in_function(namer_.modules(), frame);
+  }
   std::stable_partition(suspects.begin(), suspects.end(), [](const Suspect& suspect) {
     const NamedFrame& frame = suspect.frame;
     return !is_system_path(frame.file.empty() ? frame.module : frame.file);
@@ -203,8 +208,10 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
       add_dropped(lost, 0, 1, suspects);
     else
       add_overwritten_member(lost, true, suspects);
+    if (lost.usual.empty()) add_left_behind(lost, suspects);
     add_handed_on(lost, suspects);
   }
+  add_left_behind(lost, suspects);
   if (taken_twice == Twice::by_one_call) add(suspects, std::move(both));
 }
 
@@ -214,12 +221,20 @@ std::optional<std::size_t> Suspects::held_at(const LostReference& lost) {
   // What counts of functions have told may be another reference than the pairs of events would.
   const auto usual = lost.id.valid() ? event_pairs_.usual_holder(lost.taken) : std::nullopt;
   if (usual && usual->share >= kUsual && usual->depth < lost.frames.size() &&
-      !lost.frames[usual->depth].file.empty())
+      !lost.frames[usual->depth].file.empty() && !(usual->depth == 0 && keeps_elsewhere(lost)))
     return usual->depth;
   if (const NamedFrame* holder = lost.holder()) return holder - lost.frames.data();
   const auto depth = depth_.usual(pairs_.subject_of(lost.taken.object), lost.function);
   if (depth && *depth > 0 && *depth < lost.frames.size() && !lost.frames[*depth].file.empty()) return depth;
   return handed_to(lost);
+}
+
+// Other births and gets of the family may be given back where they are taken: not what a function that never
+// does so puts in memory.
+bool Suspects::keeps_elsewhere(const LostReference& lost) {
+  const SlotNames::Name& slot = event_pairs_.kept_in(lost.taken);
+  return !slot.holder.empty() && !slot.on_some_paths &&
+         puts_in(lost.function, history_.object(lost.taken.object).family).empty();
 }
 
 // Functions that leave a pointer with their caller and never give back themselves, up to one that does.
@@ -264,7 +279,10 @@ Suspects::Twice Suspects::alike(const Event& event, const Event& taken) {
         const bool own = &one == &a.front();
         return one.function == other.function && (own || one.inlined || one.pc == other.pc);
       });
-  if (!alike) return Twice::no;
+  const SlotNames::Name& one = event_pairs_.kept_in(event);
+  const SlotNames::Name& other = event_pairs_.kept_in(taken);
+  const bool apart = !one.holder.empty() && !other.holder.empty() && !one.same_place(other);
+  if (!alike || apart) return Twice::no;
   return !a.empty() && a.front().pc == b.front().pc ? Twice::by_one_call : Twice::by_two_calls;
 }
 
@@ -318,6 +336,19 @@ void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::
   }
 }
 
+void Suspects::add_left_behind(const LostReference& lost, std::vector<Suspect>& suspects) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(lost.taken).frame);
+  if (loaded == nullptr || is_system_path(loaded->module->path())) return;
+  for (const SlotNames::Name& slot : kept_in(lost)) {
+    for (const NamedFrame& place : keeps_.left_behind(family, *loaded, slot)) {
+      add(suspects, {{place, "missing put", "candidate",
+                      fmt::format("{} has the reference; {} destroys its holder here without giving it back",
+                                  slot.text, short_name(place.function))}});
+    }
+  }
+}
+
 // Or from where those give it back that usually do.
 std::vector<SlotNames::Name> Suspects::kept_in(const LostReference& lost) {
   std::vector<SlotNames::Name> slots;
@@ -330,7 +361,7 @@ std::vector<SlotNames::Name> Suspects::kept_in(const LostReference& lost) {
   for (const auto& [partner, share] : lost.partners) {
     if (share < kOften) continue;
     for (const NamedFrame& put : puts_in(partner, history_.object(lost.taken.object).family))
-      add(ways_out_.kept_in(put, true));
+      add(ways_out_.kept_in(put, CallDoes::give_back));
   }
   return slots;
 }
@@ -519,7 +550,8 @@ std::vector<Suspect> Suspects::missing_gets(const Event& put, const ReferencePai
   std::vector<Suspect> suspects;
   const std::set<std::string> takers = takers_of(put.object);
   add_stores(put, event_pairs_.kept_in(put), suspects);
-  for (const NamedFrame& example : examples) add_stores(put, ways_out_.kept_in(example, false), suspects);
+  for (const NamedFrame& example : examples)
+    add_stores(put, ways_out_.kept_in(example, CallDoes::take), suspects);
   for (const NamedFrame& example : examples) {
     const SinkCalls::Found found = sinks_.without_get(family, example);
     if (takers.contains(found.sink)) continue;

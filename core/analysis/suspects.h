@@ -84,8 +84,9 @@ class Suspects {
   /// Appends those at places that are not in the list yet.
   static void add(std::vector<Suspect>& suspects, std::vector<Suspect> more);
   static void put_first(Suspect first, std::vector<Suspect>& suspects);
-  /// Those at places of the distribution's code stand behind the others.
-  static void own_code_first(std::vector<Suspect>& suspects);
+  /// For those who read them: places of the distribution's code stand behind the others, and one without a
+  /// line has its offset.
+  void finish(std::vector<Suspect>& suspects) const;
 
  private:
   [[nodiscard]] std::vector<NamedFrame> puts_in(const std::string& function, FamilyId family) {
@@ -122,6 +123,7 @@ class Suspects {
   LostReference lost_reference(EventId id, const Event& taken);
   /// How far out on the stack of its get a function stands that should have given it back.
   std::optional<std::size_t> held_at(const LostReference& lost);
+  bool keeps_elsewhere(const LostReference& lost);
   std::optional<std::size_t> handed_to(const LostReference& lost);
   enum class Twice { no, by_two_calls, by_one_call };
   [[nodiscard]] Twice twice(const LostReference& lost);
@@ -134,6 +136,8 @@ class Suspects {
   /// Where the member that has the reference gets another one. `own`: in a function that stands on the stack
   /// of what took it, or else in none of those.
   void add_overwritten_member(const LostReference& lost, bool own, std::vector<Suspect>& suspects);
+  /// Where the holder that keeps the reference ends without giving it back.
+  void add_left_behind(const LostReference& lost, std::vector<Suspect>& suspects);
   std::vector<SlotNames::Name> kept_in(const LostReference& lost);
   void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   /// Of one that nobody on the stack usually gives back.

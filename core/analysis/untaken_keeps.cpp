@@ -15,6 +15,7 @@ constexpr std::size_t kMostUntaken = 4;       // places
 constexpr int kMostDepth = 3;                 // of callers that are looked at
 constexpr int kMostGiving = 2;                // the same of what gives back
 constexpr std::uint64_t kWrapper = 160;       // bytes of code that does little but to allocate
+constexpr std::uint64_t kFreesOnly = 48;      // bytes of code that checks its argument and frees it
 constexpr int kMostCalled = 5;                // of calls by which a function may take a reference
 
 bool takes(Role role) {
@@ -38,6 +39,38 @@ std::vector<NamedFrame> frames_at(const LoadedModule& loaded, Address at) {
   return frames;
 }
 
+bool points_at(const std::vector<LocalPointer>& variables, const std::string& type) {
+  return std::any_of(variables.begin(), variables.end(), [&](const LocalPointer& variable) {
+    return variable.behind == 0 && variable.pointee == type;
+  });
+}
+
+/// In some instruction that accesses memory.
+bool has_variable(const Module& module, Address function, const std::string& type) {
+  const auto symbol = module.function_at(function);
+  if (!symbol) return false;
+  DecodedInstruction instruction;
+  for (Address at = symbol->address; symbol->range().contains(at); at = instruction.next()) {
+    if (!read_instruction(module, at, instruction)) return false;
+    const bool memory = std::any_of(
+        instruction.operands.begin(), instruction.operands.begin() + instruction.raw.operand_count_visible,
+        [](const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; });
+    if (memory && points_at(module.pointers_at(at), type)) return true;
+  }
+  return false;
+}
+
+bool writes_through_register(const DecodedInstruction& instruction) {
+  const ZydisDecodedOperand& to = instruction.operands[0];
+  return (to.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 && to.type == ZYDIS_OPERAND_TYPE_MEMORY &&
+         to.mem.base != ZYDIS_REGISTER_RSP && to.mem.base != ZYDIS_REGISTER_RBP;
+}
+
+/// `_ZN4Conn…D2Ev`, as complete objects and bases have one.
+bool is_destructor(const std::string& name) {
+  return name.starts_with("_ZN") && (name.ends_with("D1Ev") || name.ends_with("D2Ev"));
+}
+
 }  // namespace
 
 void UntakenKeeps::know_sites() {
@@ -48,6 +81,8 @@ void UntakenKeeps::know_sites() {
   entered_.clear();
   stores_.clear();
   overwrites_.clear();
+  left_behind_.clear();
+  gives_member_.clear();
   returns_.clear();
   for (const Site& site : sites_.all()) {
     const LoadedModule* loaded = modules_.get(site.module);
@@ -139,7 +174,145 @@ std::optional<KeepWalk> UntakenKeeps::walk_of(FamilyId family, const Function& f
     return told(target, entered(family, module, target).gives,
                 [&](const CodeGraph::Function& one) { return changes_inside(family, one, -1, kMostGiving); });
   };
+  called.gives_member = [this, family, loaded = function.loaded](Address target, std::int64_t offset) {
+    return gives_member_back(family, *loaded, target, offset);
+  };
   return KeepWalk(module, ranges_of(module, *symbol), change_of(family, module), std::move(called));
+}
+
+const UntakenKeeps::Endings& UntakenKeeps::endings_of(const Module& module) {
+  const auto [known, added] = endings_.try_emplace(&module);
+  Endings& endings = known->second;
+  if (!added) return endings;
+  for (const auto& [target, callers] : index_of(module).all_calls()) {
+    const unsigned argument = freed_by(module, target);
+    if (argument == 0) continue;
+    for (const auto& [begin, places] : callers) {
+      for (const Address at : places) endings[begin][at] = argument;
+    }
+  }
+  for (const FunctionSymbol& function : module.functions()) {
+    if (is_destructor(function.name)) endings[function.address];
+  }
+  return endings;
+}
+
+// The function itself, or one that does nothing else with its argument.
+unsigned UntakenKeeps::freed_by(const Module& module, Address target) {
+  for (const CodeGraph::Function& called : graph_.entered_at(module, target)) {
+    if (const auto argument = freed_argument(called.symbol.name)) return *argument;
+    if (frees_its_argument(called)) return 1;
+  }
+  return 0;
+}
+
+bool UntakenKeeps::gives_member_back(FamilyId family, const LoadedModule& loaded, Address target,
+                                     std::int64_t offset) {
+  const Module& module = loaded.module->code();
+  const auto [known, added] = gives_member_.try_emplace({family, &module, target, offset}, true);
+  const auto functions = graph_.entered_at(module, target);
+  if (!added || functions.size() != 1 || functions.front().module != &module || inside_calls_ == kMostGiving)
+    return known->second;
+  ++inside_calls_;
+  if (auto walk = walk_of(family, {&loaded, functions.front().symbol.address})) {
+    const auto ended = walk->left({{}, offset});
+    steps_ += walk->steps();
+    const auto returned = ended.find(0);
+    known->second = returned == ended.end() || returned->second.given;
+  }
+  --inside_calls_;
+  return known->second;
+}
+
+bool UntakenKeeps::frees_its_argument(const CodeGraph::Function& function) {
+  const FileRange range = function.symbol.range();
+  if (range.end - range.begin > kFreesOnly) return false;
+  KeepWalk::Wanted wanted;
+  wanted.argument = 1;
+  DecodedInstruction instruction;
+  for (Address at = range.begin; at < range.end; at = instruction.next()) {
+    if (!read_instruction(*function.module, at, instruction) || writes_through_register(instruction))
+      return false;
+    const auto target = instruction.is_call() || instruction.is_jump() ? instruction.entered() : std::nullopt;
+    if (!target || range.contains(*target)) continue;
+    const auto entered = graph_.entered_at(*function.module, *target);
+    if (entered.size() != 1 || freed_argument(entered.front().symbol.name) != 1U) return false;
+    wanted.places.insert(at);
+  }
+  const auto nothing = [](Address, std::optional<Address>) { return 0; };
+  const auto no = [](Address) { return false; };
+  KeepWalk walk(*function.module, {range}, nothing,
+                {no, no, no, [](Address, std::int64_t) { return false; }});
+  const auto freed = walk.untaken(wanted);
+  return freed.size() == 1 && freed.front().from == KeepWalk::Kept::From::argument &&
+         freed.front().argument == 1;
+}
+
+UntakenKeeps::Endings UntakenKeeps::handed_on(const Module& module, const std::string& holder) {
+  // Where GObjectClass has dispose and finalize, and PyTypeObject tp_free.
+  std::vector<std::int64_t> offsets;
+  if (module.member_at(holder, 0).path.find("g_type_instance") != std::string::npos) offsets = {0x28, 0x30};
+  if (module.member_at(holder, 8).path.ends_with("ob_type")) offsets = {0x140};
+  Endings endings;
+  for (const std::int64_t offset : offsets) {
+    for (const auto& [begin, calls] : index_of(module).calls_through(offset)) {
+      if (!has_variable(module, begin, holder)) continue;
+      for (const Address at : calls) endings[begin][at] = 1;
+    }
+  }
+  return endings;
+}
+
+std::vector<NamedFrame> UntakenKeeps::left_behind(FamilyId family, const LoadedModule& loaded,
+                                                  const SlotNames::Name& slot) {
+  know_sites();
+  if (slot.holder.empty() || slot.is_element()) return {};
+  const Module& module = loaded.module->code();
+  const auto [known, added] = left_behind_.try_emplace({family, &module, slot.holder, slot.member});
+  if (!added) return known->second;
+  std::vector<NamedFrame>& found = known->second;
+  const std::string destructor = slot.holder + "::~";
+  for (const auto& [begin, calls] : endings_of(module)) {
+    KeepWalk::Ends ends{{}, slot.offset};
+    for (const auto& [at, argument] : calls) {
+      if (points_at(module.pointers_at(at), slot.holder)) ends.calls[at] = argument;
+    }
+    const auto symbol = module.function_at(begin);
+    const bool destroys = symbol && demangle(symbol->name).find(destructor) != std::string::npos;
+    if (destroys || !ends.calls.empty()) add_left_behind(family, {&loaded, begin}, ends, slot, found);
+  }
+  // One of the functions that an object passes through on its end is enough.
+  std::vector<NamedFrame> last;
+  const Endings classes = handed_on(module, slot.holder);
+  const bool all = std::all_of(classes.begin(), classes.end(), [&](const auto& one) {
+    return add_left_behind(family, {&loaded, one.first}, {one.second, slot.offset}, slot, last);
+  });
+  if (all) found.insert(found.end(), last.begin(), last.end());
+  if (found.size() > kMostUntaken) found.clear();
+  return found;
+}
+
+bool UntakenKeeps::add_left_behind(FamilyId family, const Function& function, const KeepWalk::Ends& ends,
+                                   const SlotNames::Name& slot, std::vector<NamedFrame>& found) {
+  auto walk = walk_of(family, function);
+  if (!walk) return false;
+  const auto ended = walk->left(ends);
+  steps_ += walk->steps();
+  bool all = true;
+  for (const auto& [place, how] : ended) {
+    const bool destroys = place == 0 && ends.calls.empty();
+    if ((place == 0) != destroys) continue;
+    all = all && how.left && !how.given;
+    if (!how.left || how.given) continue;
+    const bool same =
+        destroys || how.own || types_at(function, place, walk->held_at(place)).contains(slot.holder);
+    if (!same) continue;
+    const std::vector<NamedFrame> frames = frames_at(*function.loaded, how.at);
+    const auto own = std::find_if(frames.begin(), frames.end(),
+                                  [](const NamedFrame& frame) { return !is_system_path(frame.file); });
+    if (own != frames.end()) found.push_back(*own);
+  }
+  return all;
 }
 
 bool UntakenKeeps::returns_new_memory(const CodeGraph::Function& function) {

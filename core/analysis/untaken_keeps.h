@@ -43,6 +43,10 @@ class UntakenKeeps {
   /// Where such a member gets another pointer, or none, and nothing is done with the one that it has.
   std::vector<NamedFrame> overwrites(FamilyId family, const LoadedModule& loaded,
                                      const SlotNames::Name& slot);
+  /// Where what has such a member ends and leaves the pointer there as it was: a call that frees its memory,
+  /// or the end of its destructor.
+  std::vector<NamedFrame> left_behind(FamilyId family, const LoadedModule& loaded,
+                                      const SlotNames::Name& slot);
   /// Of functions that return it with a reference on other ways.
   std::vector<Place> returns(FamilyId family, const LoadedModule& loaded);
 
@@ -76,6 +80,19 @@ class UntakenKeeps {
   std::optional<KeepWalk> walk_of(FamilyId family, const Function& function);
   void add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
                       const SlotNames::Name& slot, std::vector<NamedFrame>& found);
+  /// False when nothing tells that it ends with the pointer in it.
+  bool add_left_behind(FamilyId family, const Function& function, const KeepWalk::Ends& ends,
+                       const SlotNames::Name& slot, std::vector<NamedFrame>& found);
+  /// Calls that free what they are given, by function; destructors have none, or those of what they free.
+  using Endings = std::map<Address, KeepWalk::EndCalls>;
+  const Endings& endings_of(const Module& module);
+  /// Calls that hand their argument 1 on to what frees an object of the holder's kind, as classes of GObject
+  /// and types of CPython have it; of functions with a variable that points at the holder.
+  Endings handed_on(const Module& module, const std::string& holder);
+  /// The number of the argument (1-based) that a call to the address frees; 0 for none.
+  unsigned freed_by(const Module& module, Address target);
+  bool gives_member_back(FamilyId family, const LoadedModule& loaded, Address target, std::int64_t offset);
+  bool frees_its_argument(const CodeGraph::Function& function);
   bool returns_new_memory(const CodeGraph::Function& function);
   bool is_slot(const Slot& slot, const SlotNames::Name& wanted, const Function& function,
                const KeepWalk& walk);
@@ -123,6 +140,10 @@ class UntakenKeeps {
   using StoredIn = std::tuple<FamilyId, const Module*, std::string, std::string>;          // holder, member
   std::map<StoredIn, std::vector<Place>> stores_;
   std::map<StoredIn, std::vector<NamedFrame>> overwrites_;
+  std::map<StoredIn, std::vector<NamedFrame>> left_behind_;
+  std::map<const Module*, Endings> endings_;
+  std::map<std::tuple<FamilyId, const Module*, Address, std::int64_t>, bool> gives_member_;
+  int inside_calls_ = 0;  ///< of gives_member_back
   std::map<std::pair<FamilyId, const Module*>, std::vector<Place>> returns_;
   std::size_t sites_seen_ = 0;
   std::size_t steps_ = 0;

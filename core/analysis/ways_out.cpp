@@ -200,35 +200,35 @@ FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
           held.passed};
 }
 
-WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, bool put) {
-  const auto [entry, added] = kept_.try_emplace({frame.pc, put});
+WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, CallDoes does) {
+  const auto [entry, added] = kept_.try_emplace({frame.pc, does});
   Kept& kept = entry->second;
   if (!added) return kept;
   const std::vector<Here> copies = copies_of(frame);
-  if (!copies.empty() && copies.front().contains(frame)) kept = read_kept(copies.front(), frame, put);
+  if (!copies.empty() && copies.front().contains(frame)) kept = read_kept(copies.front(), frame, does);
   return kept;
 }
 
-WaysOut::Kept WaysOut::read_kept(const Here& here, const NamedFrame& frame, bool put) {
+WaysOut::Kept WaysOut::read_kept(const Here& here, const NamedFrame& frame, CallDoes does) {
   Kept kept;
   kept.module = &here.loaded->module->code();
   kept.function = here.begin;
   FunctionWays ways({kept.module, here.ranges, here.begin, false, here.inlined, false, {}});
-  kept.held = ways.held(in_file(frame, *here.loaded), put);
+  kept.held = ways.held(in_file(frame, *here.loaded), does);
   kept.slot = ways.slot();
   if (kept.slot.from == Slot::From::result) kept.called = ways.called_before(kept.slot.behind);
   return kept;
 }
 
 // Of an inlined copy the code around knows more.
-const SlotNames::Name& WaysOut::kept_in(const NamedFrame& frame, bool put) {
-  Kept& kept = kept_of(frame, put);
+const SlotNames::Name& WaysOut::kept_in(const NamedFrame& frame, CallDoes does) {
+  Kept& kept = kept_of(frame, does);
   if (kept.name) return *kept.name;
   kept.name = SlotNames::Name();
   if (kept.held != Held::memory) return *kept.name;
   kept.name = name_of(kept);
   kept.name->on_some_paths = kept.slot.on_some_paths;
-  const auto around = kept.name->holder.empty() && frame.inlined ? kept_around(frame, put) : std::nullopt;
+  const auto around = kept.name->holder.empty() && frame.inlined ? kept_around(frame, does) : std::nullopt;
   if (around && around->held == Held::memory) {
     SlotNames::Name name = name_of(*around);
     if (!name.holder.empty()) kept.name = std::move(name);
@@ -242,13 +242,13 @@ SlotNames::Name WaysOut::name_of(const Kept& kept) {
   return name;
 }
 
-std::optional<WaysOut::Kept> WaysOut::kept_around(const NamedFrame& frame, bool put) {
+std::optional<WaysOut::Kept> WaysOut::kept_around(const NamedFrame& frame, CallDoes does) {
   const LoadedModule* loaded = module_of(modules_, frame);
   if (loaded == nullptr) return std::nullopt;
   const Module& module = loaded->module->code();
   const auto function = module.function_at(in_file(frame, *loaded) - 1);
   if (!function) return std::nullopt;
-  return read_kept({loaded, {function->range()}, function->address, false}, frame, put);
+  return read_kept({loaded, {function->range()}, function->address, false}, frame, does);
 }
 
 void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,

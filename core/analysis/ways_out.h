@@ -31,10 +31,10 @@ class WaysOut {
     bool no_line = false;
     bool in_hand = false;  ///< a call had returned the reference before
   };
-  /// Of the call of a get or put that the frame makes itself.
-  Held held(const NamedFrame& frame, bool put) { return kept_of(frame, put).held; }
+  /// Of the call that the frame makes itself.
+  Held held(const NamedFrame& frame, CallDoes does) { return kept_of(frame, does).held; }
   /// The place where such a pointer lies; empty when it lies in no memory, or nothing is known.
-  const SlotNames::Name& kept_in(const NamedFrame& frame, bool put);
+  const SlotNames::Name& kept_in(const NamedFrame& frame, CallDoes does);
   /// A function that has a reference.
   struct Holding {
     FamilyId family;
@@ -110,12 +110,12 @@ class WaysOut {
     std::optional<Address> called;        ///< what `slot` is a result of
     std::optional<SlotNames::Name> name;  ///< once asked for
   };
-  Kept& kept_of(const NamedFrame& frame, bool put);
+  Kept& kept_of(const NamedFrame& frame, CallDoes does);
   /// By the code of the function that it is inlined into.
-  std::optional<Kept> kept_around(const NamedFrame& frame, bool put);
-  static Kept read_kept(const Here& here, const NamedFrame& frame, bool put);
+  std::optional<Kept> kept_around(const NamedFrame& frame, CallDoes does);
+  static Kept read_kept(const Here& here, const NamedFrame& frame, CallDoes does);
   SlotNames::Name name_of(const Kept& kept);
-  std::map<std::pair<Address, bool>, Kept> kept_;
+  std::map<std::pair<Address, CallDoes>, Kept> kept_;
   SlotNames slot_names_{graph_};
   /// From their beginning, by function, and how many of its puts were known then.
   std::map<std::tuple<FamilyId, std::string, std::size_t>, std::vector<Place>> known_;

@@ -157,6 +157,7 @@ Json suspect_json(const Suspect& suspect) {
   Json json{{"function", suspect.frame.function}, {"file", suspect.frame.file},
             {"line", suspect.frame.line},         {"what", suspect.what},
             {"confidence", suspect.confidence},   {"why", suspect.why}};
+  if (suspect.frame.offset != 0) json["offset"] = suspect.frame.offset;
   if (suspect.way.empty()) return json;
   Json way = Json::array();
   for (const NamedFrame& step : suspect.way) way.push_back({{"file", step.file}, {"line", step.line}});

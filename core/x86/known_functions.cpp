@@ -100,14 +100,20 @@ bool makes_memory(std::string_view function) {
   return contains(kNames, function);
 }
 
+std::optional<unsigned> freed_argument(std::string_view function) {
+  static constexpr std::array<std::string_view, 14> kFirst{
+      "free",      "g_free",     "g_free_sized",  "CRYPTO_free",           "CRYPTO_clear_free",
+      "dbus_free", "PyMem_Free", "PyObject_Free", "PyObject_GC_Del",       "_ZdlPv",
+      "_ZdlPvm",   "_ZdaPv",     "_ZdaPvm",       "_ZdlPvmSt11align_val_t"};
+  if (contains(kFirst, function)) return 1;
+  return function == "g_slice_free1" ? std::optional(2U) : std::nullopt;
+}
+
 bool gives_back(std::string_view function) {
-  static constexpr std::array<std::string_view, 11> kExact{
-      "free",   "g_free", "g_slice_free1", "CRYPTO_free", "CRYPTO_clear_free",     "dbus_free",
-      "munmap", "_ZdlPv", "_ZdlPvm",       "_ZdaPv",      "_ZdlPvmSt11align_val_t"};
   static constexpr std::array<std::string_view, 10> kWords{"free",    "destroy",  "delete",   "dealloc",
                                                            "dispose", "finalize", "finalise", "recycle",
                                                            "reap",    "destruct"};
-  if (contains(kExact, function)) return true;
+  if (freed_argument(function) || function == "munmap") return true;
   return std::any_of(kWords.begin(), kWords.end(),
                      [function](std::string_view word) { return has_word(function, word); });
 }

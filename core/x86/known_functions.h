@@ -20,6 +20,8 @@ std::optional<KnownAddition> known_addition(std::string_view function);
 bool ends_the_path(std::string_view function);
 /// By name, what it returns is memory that nobody has used yet.
 bool makes_memory(std::string_view function);
+/// By name, the number of the argument (1-based) that has the address of memory which is free from then on.
+std::optional<unsigned> freed_argument(std::string_view function);
 /// By name, argument 1 is given back: free itself and anything that is called free, destroy, finalize and the
 /// like.
 bool gives_back(std::string_view function);

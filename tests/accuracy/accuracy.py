@@ -18,6 +18,7 @@ import judge
 import mutants
 import rights
 import table
+from lines import Lines
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 _BEGIN, _END = "<!-- make accuracy -->", "<!-- end -->"
@@ -53,7 +54,8 @@ def outcomes_of(case, chosen, folder):
         programs = [case.compile(folder, wrong, chosen.options) for wrong in (True, False)]
     except cases.BadCase as error:
         return [judge.Outcome(case, debugger, failed=str(error)) for debugger in chosen.debuggers]
-    return [judge.judge(case, debugger, *(judge.run(chosen.runner, debugger, case.tracking(), [program]) for program in programs))
+    lines = Lines(lambda: case.compile(folder, True, chosen.options, lines=True))
+    return [judge.judge(case, debugger, *(judge.run(chosen.runner, debugger, case.tracking(), [program]) for program in programs), lines)
             for debugger in chosen.debuggers]
 
 

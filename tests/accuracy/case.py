@@ -56,14 +56,15 @@ class Case:
             return []
         return [word for family in self.known["track"].split() for word in ("--track", family)]
 
-    def compile(self, folder, wrong, options=None):
-        """Builds the wrong program or its right twin into `folder`. `options` are in place of the case's own -O, -g and -f…."""
+    def compile(self, folder, wrong, options=None, lines=False):
+        """Builds the wrong program or its right twin into `folder`. `options` are in place of the case's own -O, -g and -f….
+        `lines`: with debug information, whatever these say."""
         words = shlex.split(self.known["build"])
         words[0] = _compiler(words[0])
         if options is not None:
             words = [word for word in words if not re.match(r"-(O|g|flto)", word)] + shlex.split(options)
-        program = os.path.join(folder, self.name + (".wrong" if wrong else ".right"))
-        command = [*words, *(["-DBUG"] if wrong else []), "-w", "-o", program, self.source]
+        program = os.path.join(folder, self.name + (".wrong" if wrong else ".right") + (".lines" if lines else ""))
+        command = [*words, *(["-g"] if lines else []), *(["-DBUG"] if wrong else []), "-w", "-o", program, self.source]
         if self.known.get("packages"):
             command += subprocess.run(["pkg-config", "--cflags", "--libs", *self.known["packages"].split()],
                                       check=True, capture_output=True, text=True).stdout.split()

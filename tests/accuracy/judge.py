@@ -88,12 +88,19 @@ class Outcome:
         return not self.failed and not self.verdicts
 
 
-def _suspects(findings):
+def _place(suspect, lines):
+    file, line = os.path.basename(suspect["file"] or ""), suspect["line"]
+    if lines is not None and not line and suspect.get("offset"):
+        file, line = lines.place(suspect["function"], suspect["offset"])
+    return suspect["function"], file, line, suspect["confidence"]
+
+
+def _suspects(findings, lines):
     """In the order in which they are told, each place once."""
     places = []
     for finding in findings:
         for suspect in finding["suspects"]:
-            place = (suspect["function"], os.path.basename(suspect["file"] or ""), suspect["line"], suspect["confidence"])
+            place = _place(suspect, lines)
             if place not in places:
                 places.append(place)
     return places
@@ -110,7 +117,8 @@ def _beyond(wrong, right):
     return [finding for finding in wrong if finding["fingerprint"] not in known]
 
 
-def judge(case, debugger, wrong, right):
+def judge(case, debugger, wrong, right, lines=None):
+    """`lines`: as lines.Lines, of a program without debug information."""
     outcome = Outcome(case, debugger, seconds=max(wrong.seconds, right.seconds))
     outcome.failed = wrong.failed or right.failed or ""
     outcome.accused = tuple(finding["verdict"] for finding in right.failing)
@@ -125,7 +133,7 @@ def judge(case, debugger, wrong, right):
         found += [finding for finding in told if finding["verdict"] == "held"]
     outcome.found = bool(found)
     outcome.told = sum(finding["alike"] for finding in failing)
-    places = _suspects(found)
+    places = _suspects(found, lines)
     outcome.suspects = tuple(places)
     if places:
         outcome.first = _is_right(case, places[0])
