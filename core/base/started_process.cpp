@@ -61,7 +61,7 @@ StartedProcess::~StartedProcess() {
 
 bool StartedProcess::has_ended() {
   // In a debugger, that may have been waited for already.
-  if (!ended_) ended_ = waitpid(pid_, nullptr, WNOHANG) != 0;
+  if (!ended_) ended_ = waitpid(pid_, &wait_status_, WNOHANG) != 0;
   return ended_;
 }
 

@@ -25,6 +25,8 @@ class StartedProcess {
   /// To be waited for: readable when it has ended; negative where the kernel has none.
   [[nodiscard]] int file() const { return file_; }
   bool has_ended();
+  /// What waitpid told of its end; 0 where somebody else has waited for it.
+  [[nodiscard]] int wait_status() const { return wait_status_; }
   void ask_to_end() const;  ///< SIGTERM
   /// With what it has started, but for its program.
   void kill() const;
@@ -32,6 +34,7 @@ class StartedProcess {
  private:
   pid_t pid_ = 0;
   int file_ = -1;
+  int wait_status_ = 0;
   bool ended_ = false;
 };
 

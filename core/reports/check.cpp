@@ -93,6 +93,39 @@ void add_findings(Findings& all, Findings more) {
   }
 }
 
+/// Returns whether the baseline has to say it.
+bool set_known_by_others(Check& check, const CheckOptions& options) {
+  std::vector<std::string> fresh;
+  for (const ReportedFinding& finding : check.findings) {
+    if (finding.status == FindingStatus::fresh) fresh.push_back(finding.fingerprint);
+  }
+  try {
+    const std::vector<std::string> known = options.ask_known(fresh);
+    for (ReportedFinding& finding : check.findings) {
+      const bool is_known = std::find(known.begin(), known.end(), finding.fingerprint) != known.end();
+      if (is_known && finding.status == FindingStatus::fresh) finding.status = FindingStatus::known;
+    }
+    check.known_by = options.known_by;
+    return false;
+  } catch (const Error& error) {
+    const std::string why = fmt::format("what {} has is not known: {}", options.known_by, error.what());
+    if (!options.baseline.empty()) {
+      check.notes.push_back(fmt::format("{}; {} is taken instead", why, options.baseline));
+      return true;
+    }
+    if (check.why_failed.empty()) check.why_failed = why;
+    check.unjudged = true;
+    return false;
+  }
+}
+
+void set_known(Check& check, const Baseline& baseline) {
+  for (ReportedFinding& finding : check.findings) {
+    if (finding.status == FindingStatus::fresh && baseline.knows(finding.fingerprint))
+      finding.status = FindingStatus::known;
+  }
+}
+
 /// What is not suppressed and of a fatal kind is accepted from now on. Returns what is to be told.
 std::string accept_all(const CheckOptions& options, Check& check) {
   std::map<std::string, Baseline::Entry> accepted;
@@ -125,7 +158,7 @@ bool Check::fails(const ReportedFinding& finding) const {
 
 std::string Check::summary() const {
   std::string text = fmt::format("{}, {} failing the check", plural(findings.size(), "finding"), failing);
-  if (known != 0) text += fmt::format("; {} known from the baseline", known);
+  if (known != 0) text += fmt::format("; {} known from {}", known, known_by);
   if (suppressed != 0) text += fmt::format("; {} suppressed", suppressed);
   return text;
 }
@@ -175,8 +208,12 @@ Check check_processes(std::vector<CheckedProcess> processes, const CheckOptions&
   check.processes = std::move(processes);
   check.fatal = options.fatal;
   set_why_failed(check, options.allow_unarmed);
+  const bool by_others = options.ask_known != nullptr && !options.update_baseline;
   for (std::size_t i = 0; i < check.processes.size(); ++i)
-    add_findings(check.findings, findings_of(check, i, options, suppressions, baseline));
+    add_findings(check.findings,
+                 findings_of(check, i, options, suppressions, by_others ? Baseline() : baseline));
+  const bool by_baseline = !by_others || set_known_by_others(check, options);
+  if (by_others && by_baseline) set_known(check, baseline);
   // A session that failed may have missed what was accepted before.
   if (options.update_baseline && check.why_failed.empty()) check.notes.push_back(accept_all(options, check));
   for (const ReportedFinding& finding : check.findings) {
@@ -186,7 +223,7 @@ Check check_processes(std::vector<CheckedProcess> processes, const CheckOptions&
   }
   for (const std::string& line : suppressions.unused())
     check.notes.push_back(fmt::format("suppression {} matched nothing", line));
-  if (check.why_failed.empty()) {
+  if (check.why_failed.empty() && by_baseline) {
     for (const std::string& gone : baseline.gone(check.findings))
       check.notes.push_back(fmt::format("in the baseline, but no longer found: {}", gone));
   }

@@ -128,6 +128,10 @@ std::string scan_line(const SessionState& state) {
   return text;
 }
 
+std::string leak_group_text(SessionState& state, const LeakGroup& group) {
+  return group_text(state, group, Stacks::none);
+}
+
 std::string leak_report(SessionState& state, const LeakReportOptions& options) {
   const ListedLeaks listed = list_leaks(state, options.filter, options.suppressions);
   std::string text;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analysis/leaks.h"
 #include "reports/findings.h"
 #include "reports/history_report.h"
 #include "session/session_state.h"
@@ -16,6 +17,8 @@ struct LeakReportOptions {
 };
 
 std::string leak_report(SessionState& state, const LeakReportOptions& options);
+/// What that says of one group.
+std::string leak_group_text(SessionState& state, const LeakGroup& group);
 
 /// One line for each finding, with its suspects: what `check` prints.
 std::string finding_lines(SessionState& state, const ReportedFinding& finding);

@@ -15,6 +15,8 @@
 #include "base/version.h"
 #include "commands/command.h"
 #include "facade/session.h"
+#include "fleet/fleet_program.h"
+#include "fleet/fleet_table.h"
 #include "runner/completion.h"
 #include "runner/no_debugger.h"
 
@@ -65,8 +67,42 @@ std::string help() {
       "refhist FILE [COMMAND...]\n"
       "  runs the command (default: leaks) on a history that refhist save or refhist-run --save wrote:\n"
       "  ADDR, {}\n"
-      "  exit status: that of check; 0 for others, 1 for an error, 2 for wrong usage\n",
+      "  exit status: that of check; 0 for others, 1 for an error, 2 for wrong usage\n"
+      "refhist send FILE...     sends such histories to a database of many runs\n"
+      "refhist fleet COMMAND    asks that database (refhist fleet --help)\n",
       join(verbs_of_a_file(), ", "));
+}
+
+/// Behind `refhist fleet`, or `refhist send`.
+Completion complete_fleet(std::vector<std::string> words) {
+  if (words.front() == "fleet") words.erase(words.begin());
+  if (words.size() == 1) {
+    Completion completion;
+    for (const FleetVerb& verb : fleet_verbs()) {
+      if (verb.verb.starts_with(words.front()) && verb.verb != "send") completion.words.push_back(verb.verb);
+    }
+    return completion;
+  }
+  const FleetVerb& verb = find_fleet_verb(words.front());
+  if (verb.verb == "send" && !words.back().starts_with('-') && !words[words.size() - 2].starts_with("--"))
+    return {{}, Completion::Also::files, {}};
+  const bool is_value = words.size() > 2 && words[words.size() - 2].starts_with("--");
+  Completion completion = complete_options(verb.options, {words.end() - (is_value ? 2 : 1), words.end()});
+  completion.command_at.reset();
+  return completion;
+}
+
+/// A file of this name is asked for as ./fleet.
+bool is_fleet_word(const std::string& word) { return word == "fleet" || word == "send"; }
+
+int run_fleet(std::vector<std::string> words) {
+  if (words.front() == "fleet") words.erase(words.begin());
+  try {
+    become_fleet_program(words);
+  } catch (const Error& error) {
+    fmt::print(stderr, "refhist: {}\n", error.what());
+    return kFailed;
+  }
 }
 
 /// What may stand at the end of the command line; asked by the shell.
@@ -77,6 +113,7 @@ Completion complete(const std::vector<std::string>& words) {
     if (last.starts_with('-')) return complete_options({{"--help", "", ""}, {"--version", "", ""}}, words);
     return {{}, Completion::Also::files, {}};
   }
+  if (is_fleet_word(words.front())) return complete_fleet(words);
   if (words.size() == 2) {
     std::vector<std::string> verbs = verbs_of_a_file();
     std::erase_if(verbs, [&](const std::string& verb) { return !verb.starts_with(last); });
@@ -117,6 +154,7 @@ int main(int argc, char** argv) {
   if (words.front() == "--version") return fmt::print("refhist {}\n", version()), 0;
   if (words.front() == "--complete")
     return fmt::print("{}", completion_text(complete({words.begin() + 1, words.end()}))), 0;
+  if (is_fleet_word(words.front())) return run_fleet(words);
   limit_memory(words.front());
   Session session({});
   NoDebugger port;

@@ -28,6 +28,7 @@
 #include "runner/histories.h"
 #include "runner/refused_order.h"
 #include "runner/run_session.h"
+#include "runner/sending.h"
 #include "session/program_identity.h"
 
 namespace {
@@ -75,10 +76,16 @@ int status_of(const Check& check, const RunOptions& options) {
 }
 
 Check judge(const Histories& histories, const RunSession& session, const RunOptions& options) {
-  Check check = check_processes(
-      histories.processes(),
-      CheckOptions{options.fail_on, FindingFilter{options.families, options.reachable}, options.suppressions,
-                   options.baseline, options.update_baseline, options.allow_unarmed});
+  CheckOptions wanted{options.fail_on,         FindingFilter{options.families, options.reachable},
+                      options.suppressions,    options.baseline,
+                      options.update_baseline, options.allow_unarmed};
+  if (!options.new_against.empty()) {
+    wanted.ask_known = [&](const std::vector<std::string>& fingerprints) {
+      return known_on_branch(options, fingerprints);
+    };
+    wanted.known_by = "branch " + options.new_against;
+  }
+  Check check = check_processes(histories.processes(), wanted);
   if (session.children() != nullptr) {
     for (std::string& line : session.children()->notes()) check.notes.push_back(std::move(line));
   } else if (options.children) {
@@ -153,6 +160,10 @@ int run(const RunOptions& options, const Inherited& inherited) {
     show(wants_colour(STDERR_FILENO) ? coloured(report) : report);
   }
   write_reports(check, options);
+  if (!options.send.empty()) {
+    const std::string sent = send_run(check, options, session.debugger(), session.history());
+    if (!options.quiet || sent.find(": not sent") != std::string::npos) tell(sent);
+  }
   if (!histories.program().cut_short.empty() && session.why_cut_short().empty())
     tell(
         fmt::format("refhist-run: the last output of {}:\n"

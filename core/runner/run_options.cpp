@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 
@@ -132,6 +133,68 @@ std::vector<Option> judgement_table() {
   };
 }
 
+std::string non_empty(const char* option, const std::string& value) {
+  if (value.empty()) throw UsageError(fmt::format("{} must not be empty", option));
+  return value;
+}
+
+Option fact_option(const char* name, const char* value, const char* help, std::string RunFacts::*member) {
+  return {name, value, help, [name, member](RunOptions& options, const std::string& given) {
+            options.facts.*member = non_empty(name, given);
+          }};
+}
+
+/// What `take` refuses is wrong usage.
+Option checked_option(const char* name, const char* value, const char* help,
+                      std::function<void(RunOptions&, const std::string&)> take) {
+  return {name, value, help, [take](RunOptions& options, const std::string& given) {
+            try {
+              take(options, given);
+            } catch (const Error& error) {
+              throw UsageError(error.what());
+            }
+          }};
+}
+
+std::vector<Option> sending_table() {
+  return {
+      checked_option("--send", "URL",
+                     "send the run to this PostgreSQL database (default: REFHIST_SEND); no password in it: "
+                     "~/.pgpass or service=NAME",
+                     [](RunOptions& options, const std::string& value) {
+                       refuse_password(value);
+                       options.send = non_empty("--send", value);
+                     }),
+      fact_option("--project", "NAME",
+                  "the project there (default: REFHIST_PROJECT, or what GitLab and GitHub say)",
+                  &RunFacts::project),
+      fact_option("--run-name", "NAME",
+                  "the run's name there: runs of one name are compared (default: the program's)",
+                  &RunFacts::name),
+      fact_option("--commit", "SHA",
+                  "the commit there (default: REFHIST_COMMIT, or what GitLab and GitHub say)",
+                  &RunFacts::commit),
+      fact_option("--branch", "NAME",
+                  "the branch there (default: REFHIST_BRANCH, or what GitLab and GitHub say)",
+                  &RunFacts::branch),
+      checked_option("--label", "KEY=VALUE", "anything else that is to be known of the run; may be repeated",
+                     [](RunOptions& options, const std::string& value) { options.facts.add_label(value); }),
+      checked_option("--send-history", "always|on-findings|never",
+                     "send the whole history as well (default: never)",
+                     [](RunOptions& options, const std::string& value) { options.facts.set_history(value); }),
+      {"--send-timeout", "S", "give up sending after S seconds; the next run sends it along (default 15)",
+       [](RunOptions& options, const std::string& value) {
+         options.send_seconds = seconds("--send-timeout", value);
+       }},
+      {"--new-against", "BRANCH",
+       "only findings that this branch's runs in the database do not have fail; without an answer the "
+       "baseline is taken",
+       [](RunOptions& options, const std::string& value) {
+         options.new_against = non_empty("--new-against", value);
+       }},
+  };
+}
+
 std::vector<Option> output_table() {
   return {
       file_option("--json", "the session as JSON", &RunOptions::json),
@@ -155,7 +218,7 @@ std::vector<Option> output_table() {
 const std::vector<Option>& option_table() {
   static const std::vector<Option> table = [] {
     std::vector<Option> all = run_table();
-    for (const auto& part : {judgement_table(), output_table()})
+    for (const auto& part : {judgement_table(), sending_table(), output_table()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
@@ -178,6 +241,10 @@ void check_consistent(const RunOptions& options) {
   if (options.program.empty()) throw UsageError("usage: refhist-run [OPTIONS] -- PROGRAM [ARGS]");
   if (options.update_baseline && options.baseline.empty())
     throw UsageError("--update-baseline needs --baseline FILE: the file to write the findings to");
+  if (!options.new_against.empty() && options.send.empty())
+    throw UsageError("--new-against needs a database: --send URL, or REFHIST_SEND");
+  if (!options.new_against.empty() && options.update_baseline)
+    throw UsageError("--update-baseline accepts what is found: leave out --new-against");
 }
 
 bool is_unlimited(__rlimit_resource resource) {
@@ -210,6 +277,8 @@ RunOptions parse_run_options(const std::vector<std::string>& words) {
   RunOptions options;
   options.fail_on = verdicts_of("leak,imbalance");
   options.source_root = user_path(".");
+  options.facts = RunFacts::from_environment();
+  if (const char* target = std::getenv("REFHIST_SEND"); target != nullptr) options.send = target;
   std::size_t i = 0;
   for (; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
     const std::size_t equals = words[i].starts_with("--") ? words[i].find('=') : std::string::npos;

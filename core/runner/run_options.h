@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "commands/command.h"
 #include "explain/second_run.h"
+#include "fleet/run_facts.h"
 #include "history/history.h"
 
 namespace refhist {
@@ -41,6 +42,10 @@ struct RunOptions {
   bool propagate_exit = false;
   bool allow_unarmed = false;
   bool quiet = false;
+  std::string send;                  ///< database; empty: the run is not sent
+  RunFacts facts = {};               ///< that go along
+  double send_seconds = 15;          ///< that sending may take
+  std::string new_against;           ///< branch whose findings do not count; empty: none
   std::vector<std::string> program;  ///< with its arguments
 
   bool help = false;

@@ -1,0 +1,24 @@
+// The verbs of `refhist fleet` and `refhist send`: their words, options and help.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+
+namespace refhist {
+
+struct FleetVerb {
+  std::string verb;     ///< "findings"; "send" is `refhist send`
+  std::string usage;    ///< what follows it
+  std::string summary;  ///< one line
+  std::vector<OptionSpec> options;
+};
+
+const std::vector<FleetVerb>& fleet_verbs();
+/// Throws Error with the nearest.
+const FleetVerb& find_fleet_verb(const std::string& verb);
+std::string fleet_help();
+std::string fleet_help(const FleetVerb& verb);
+
+}  // namespace refhist
