@@ -1,11 +1,13 @@
 """A PostgreSQL server of the distribution in a folder of its own: as a user without rights, on a socket, gone afterwards."""
 
+import contextlib
 import glob
 import os
 import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 
 OWNER = "postgres"
 
@@ -68,3 +70,24 @@ class Server:
         if check and done.returncode != 0:
             raise AssertionError(done.stderr)
         return done.stdout.strip() if check else done
+
+    def wait_for(self, query, answer, seconds=10):
+        end = time.time() + seconds
+        while self.sql(query) != answer:
+            if time.time() > end:
+                raise AssertionError(f"{query} is not {answer}: {self.sql(query)}")
+            time.sleep(0.02)
+
+    @contextlib.contextmanager
+    def session(self, statements):
+        """A session of the owner's that stays open, with what it has locked."""
+        process = subprocess.Popen([os.path.join(_programs(), "psql"), "-X", "-q", "-A", "-t", self.url(OWNER, "fleet")], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/")
+        process.stdin.write(statements + "\nSELECT 'ready';\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.kill()
+            process.communicate()

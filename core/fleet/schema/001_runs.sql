@@ -259,7 +259,8 @@ BEGIN
   END IF;
   IF to_regclass('refhist.' || name) IS NULL THEN
     PERFORM pg_advisory_xact_lock(7237, 1);
-    IF to_regclass('refhist.' || name) IS NULL THEN
+    -- to_regclass() may still answer from its cache what was so before the lock.
+    IF NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = 'refhist'::regnamespace AND relname = name) THEN
       EXECUTE format('CREATE TABLE refhist.%I PARTITION OF refhist.run FOR VALUES FROM (%L) TO (%L)', name,
         month::text || '+00', (month + interval '1 month')::text || '+00');
     END IF;
