@@ -163,6 +163,11 @@ std::string findings_text(const Json& answer) {
                       numbers.at("accepted").get<int>(), numbers.at("gone").get<int>(),
                       plural(answer.at("runs").get<std::size_t>(), "run"), text_of(answer, "project"),
                       answer.at("branch").is_null() ? "" : ", branch " + text_of(answer, "branch"));
+  const std::size_t shown =
+      static_cast<std::size_t>(std::count_if(answer.at("findings").begin(), answer.at("findings").end(),
+                                             [](const Json& one) { return one.at("state") == "open"; }));
+  if (const auto open = numbers.at("open").get<std::size_t>(); shown < open)
+    text += fmt::format("note: the newest {} are shown (--last N)\n", shown);
   if (const int left = answer.at("not_counted_yet").get<int>(); left != 0)
     text += fmt::format("note: {} not counted yet: the next send does that\n",
                         plural(static_cast<std::size_t>(left), "run"));

@@ -5,7 +5,7 @@ target_link_libraries(refhist_fleet PUBLIC refhist_core PRIVATE PkgConfig::ZSTD)
 target_compile_definitions(refhist_fleet PRIVATE REFHIST_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 refhist_unity(refhist_fleet)
 
-pkg_check_modules(LIBPQ IMPORTED_TARGET libpq)
+pkg_check_modules(LIBPQ IMPORTED_TARGET GLOBAL libpq)
 pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
 if(NOT LIBPQ_FOUND OR NOT HTTPLIB_FOUND)
   message(STATUS "no refhist-fleet: it needs libpq and cpp-httplib")

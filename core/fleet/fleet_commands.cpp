@@ -68,6 +68,13 @@ int print(const Arguments& arguments, const Json& answer, std::string (*text)(co
   return 0;
 }
 
+Json findings_answer(Questions& questions, const Arguments& arguments) {
+  constexpr std::int64_t kMost = 100'000;
+  const std::int64_t most = arguments.number("--last", 100);
+  if (most < 1 || most > kMost) fail("--last must be 1 to {}", kMost);
+  return questions.findings(arguments.value("--branch"), arguments.has("--all"), static_cast<int>(most));
+}
+
 Json growth_answer(Questions& questions, const Arguments& arguments) {
   constexpr std::int64_t kMost = 500;
   const std::int64_t commits = arguments.number("--commits", 30);
@@ -197,8 +204,7 @@ int run_fleet_verb(const std::string& verb, const Arguments& arguments) {
   arguments.expect_words(0, verb);
   if (verb == "growth") return print(arguments, growth_answer(questions, arguments), growth_text);
   if (verb == "runs") return print(arguments, runs_answer(questions, arguments), runs_text);
-  return print(arguments, questions.findings(arguments.value("--branch"), arguments.has("--all")),
-               findings_text);
+  return print(arguments, findings_answer(questions, arguments), findings_text);
 }
 
 int run_send(const Arguments& arguments) {

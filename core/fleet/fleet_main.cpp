@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <vector>
 
 #include "base/printable.h"

@@ -44,7 +44,9 @@ std::vector<OptionSpec> send_options() {
 const std::vector<FleetVerb>& fleet_verbs() {
   static const std::vector<FleetVerb> verbs = {
       {"findings", "", "the findings that are open: since when, where, in how many runs",
-       asking({kBranch, {"--all", "", "also those that are accepted, or gone"}})},
+       asking({kBranch,
+               {"--all", "", "also those that are accepted, or gone"},
+               {"--last", "N", "the newest N (default 100)"}})},
       {"show", "FINGERPRINT", "one finding, as refhist leaks shows it, and its course", asking()},
       {"since", "FINGERPRINT", "the first commit that has it, the last that had not, and how sure that is",
        asking({{"--branch", "NAME", "on this branch (default: the one with most runs)"}})},

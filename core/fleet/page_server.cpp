@@ -25,6 +25,7 @@ constexpr int kNotFound = 404;
 constexpr int kUnavailable = 503;
 constexpr int kCommits = 30;
 constexpr int kShownRuns = 200;
+constexpr int kShownFindings = 200;
 
 httplib::Server* running = nullptr;
 void on_end(int) {
@@ -140,7 +141,7 @@ std::string one_finding(Questions& questions, const std::string& fingerprint) {
 void add_pages(httplib::Server& server, PageSource& source) {
   add_page(server, source, "/", [](Questions& questions, const httplib::Request& request) {
     const PageQuery query = query_of(request);
-    Json answer = questions.findings(value_of(query, "branch"), query.contains("all"));
+    Json answer = questions.findings(value_of(query, "branch"), query.contains("all"), kShownFindings);
     questions.add_courses(answer);
     return findings_page(answer, query);
   });

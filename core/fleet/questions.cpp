@@ -19,24 +19,33 @@ constexpr const char* kFleetSchema = "refhist-fleet/1";
 constexpr std::size_t kFewestCommits = 5;  // of a fit
 constexpr double kChance = 0.05;
 
+/// Numbers are added up for all findings, words are looked up for those that are shown.
 constexpr const char* kFindings = R"(
-WITH f AS (
-  SELECT fs.finding, min(fs.first_at) AS first_at, max(fs.last_at) AS last_at, sum(fs.runs_with) AS runs_with,
-    sum(s.runs - fs.runs_before) AS runs, sum(fs.runs_until - fs.runs_before) AS span,
-    sum(s.runs - fs.runs_until) AS clean_since,
-    bool_or(s.runs - fs.runs_until < refhist.runs_needed(fs.runs_with, fs.runs_until - fs.runs_before)) AS present,
-    array_agg(DISTINCT s.branch ORDER BY s.branch) AS branches, array_agg(DISTINCT s.name ORDER BY s.name) AS names
-  FROM refhist.finding_series fs JOIN refhist.series s ON s.id = fs.series JOIN refhist.project p ON p.id = s.project
-  WHERE p.name = $1 AND ($2 = '' OR s.branch = $2) GROUP BY fs.finding),
-told AS (
-  SELECT x.fingerprint, x.verdict, x.family, x.title, x.place, f.*,
-    CASE WHEN v.accepted THEN 'accepted' WHEN f.present THEN 'open' ELSE 'gone' END AS state, v.by, v.why
-  FROM f JOIN refhist.finding x ON x.id = f.finding LEFT JOIN refhist.verdict v ON v.finding = f.finding)
-SELECT coalesce(json_agg(json_build_object('fingerprint', fingerprint, 'state', state, 'verdict', verdict,
-  'family', family, 'title', title, 'place', place, 'first_seen', first_at, 'last_seen', last_at, 'runs_with', runs_with,
-  'runs', runs, 'flaky', runs_with < span, 'clean_since', clean_since, 'branches', branches, 'names', names,
-  'judged_by', by, 'why', why) ORDER BY state = 'open' DESC, first_at DESC, fingerprint), '[]')
-FROM told)";
+WITH s AS MATERIALIZED (
+  SELECT s.id, s.branch, s.name, s.runs FROM refhist.series s JOIN refhist.project p ON p.id = s.project
+  WHERE p.name = $1 AND ($2 = '' OR s.branch = $2)),
+f AS (
+  SELECT fs.finding, min(fs.first_at) AS first_at, max(fs.last_at) AS last_at, sum(fs.runs_with)::bigint AS runs_with,
+    sum(s.runs - fs.runs_before)::bigint AS runs, sum(fs.runs_until - fs.runs_before)::bigint AS span,
+    sum(s.runs - fs.runs_until)::bigint AS clean_since, bool_or(s.runs - fs.runs_until < fs.needed) AS present
+  FROM refhist.finding_series fs JOIN s ON s.id = fs.series GROUP BY fs.finding),
+told AS MATERIALIZED (
+  SELECT f.*, CASE WHEN v.accepted THEN 'accepted' WHEN f.present THEN 'open' ELSE 'gone' END AS state, v.by, v.why
+  FROM f LEFT JOIN refhist.verdict v ON v.finding = f.finding),
+shown AS (SELECT * FROM told WHERE $3 = 'all' OR state = 'open' ORDER BY state = 'open' DESC, first_at DESC, finding LIMIT $4::int)
+SELECT json_build_object(
+  'runs', (SELECT coalesce(sum(s.runs), 0) FROM s),
+  'numbers', (SELECT json_build_object('open', count(*) FILTER (WHERE state = 'open'),
+    'accepted', count(*) FILTER (WHERE state = 'accepted'), 'gone', count(*) FILTER (WHERE state = 'gone')) FROM told),
+  'findings', (SELECT coalesce(json_agg(json_build_object('fingerprint', x.fingerprint, 'state', t.state, 'verdict', x.verdict,
+      'family', x.family, 'title', x.title, 'place', x.place, 'first_seen', t.first_at, 'last_seen', t.last_at,
+      'runs_with', t.runs_with, 'runs', t.runs, 'flaky', t.runs_with < t.span, 'clean_since', t.clean_since,
+      'branches', w.branches, 'names', w.names, 'judged_by', t.by, 'why', t.why)
+      ORDER BY t.state = 'open' DESC, t.first_at DESC, t.finding), '[]')
+    FROM shown t JOIN refhist.finding x ON x.id = t.finding
+    CROSS JOIN LATERAL (SELECT array_agg(DISTINCT s.branch ORDER BY s.branch) AS branches,
+        array_agg(DISTINCT s.name ORDER BY s.name) AS names
+      FROM refhist.finding_series fs JOIN s ON s.id = fs.series WHERE fs.finding = t.finding) w)))";
 
 /// Of the findings with these fingerprints: the last 40 commits that their series have.
 constexpr const char* kCourses = R"(
@@ -198,25 +207,11 @@ std::string Questions::branch_of(const std::string& fingerprint) {
       {project_, fingerprint});
 }
 
-Json Questions::findings(const std::string& branch, bool all) {
-  Json found = json(kFindings, {project_, branch});
-  std::map<std::string, std::size_t> numbers;
-  for (const Json& finding : found) ++numbers[finding.at("state")];
-  Json shown = Json::array();
-  for (Json& finding : found) {
-    if (all || finding.at("state") == "open") shown.push_back(std::move(finding));
-  }
+Json Questions::findings(const std::string& branch, bool all, int most) {
   Json answer = this->answer();
   answer["branch"] = branch.empty() ? Json(nullptr) : Json(branch);
-  answer["numbers"] = {
-      {"open", numbers["open"]}, {"accepted", numbers["accepted"]}, {"gone", numbers["gone"]}};
-  answer["runs"] = json(
-      "SELECT coalesce(sum(s.runs), 0) FROM refhist.series s JOIN refhist.project p ON p.id = s.project "
-      "WHERE p.name = $1 "
-      "AND ($2 = '' OR s.branch = $2)",
-      {project_, branch});
+  answer.update(json(kFindings, {project_, branch, all ? "all" : "open", std::to_string(most)}));
   answer["not_counted_yet"] = json("SELECT count(*) FROM (SELECT FROM refhist.unfolded LIMIT 1000) u", {});
-  answer["findings"] = std::move(shown);
   return answer;
 }
 

@@ -16,8 +16,9 @@ class Questions {
   Questions(FleetDatabase& database, std::string project)
       : database_(database), project_(std::move(project)) {}
 
-  /// `branch`: empty: all. `all`: accepted ones, and those that are gone, as well. Throws Error.
-  Json findings(const std::string& branch, bool all);
+  /// `branch`: empty: all. `all`: accepted ones, and those that are gone, as well. The newest `most` of them.
+  /// Throws Error.
+  Json findings(const std::string& branch, bool all, int most);
   /// Gives each of its findings a `course`: the part of the runs that show it, for the last commits in their
   /// order.
   void add_courses(Json& findings);

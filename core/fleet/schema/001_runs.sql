@@ -127,6 +127,7 @@ CREATE TABLE refhist.finding_series (
   runs_with bigint NOT NULL,
   runs_before bigint NOT NULL,  -- of the series, when it came up first
   runs_until bigint NOT NULL,   -- and when it was seen last
+  needed bigint NOT NULL,       -- runs without it behind that which show that it is gone: runs_needed()
   PRIMARY KEY (finding, series)
 );
 
@@ -309,8 +310,9 @@ $$;
 
 -- Takes what this transaction has copied into `incoming` as one run. The first row says "stored" or "already"; the
 -- others say what was refused and why. A run as a whole is refused with SQLSTATE RH001.
+-- What the statistics say of `incoming` is always wrong: its rows come and go.
 CREATE FUNCTION refhist.take_run() RETURNS TABLE (state text, run uuid, reason text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, refhist, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, refhist, pg_temp SET enable_seqscan = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
   most_findings CONSTANT int := 5000;
@@ -432,16 +434,27 @@ BEGIN
   RETURN QUERY SELECT 'refused'::text, NULL::uuid, unnest(refused);
 END $$;
 
--- Counts runs into the tables of findings: all that are there, for everybody who waits meanwhile.
+-- How many runs without it show with 95% confidence that a finding is not there which `with_it` of `runs` had. One run more
+-- is counted as clean: few runs prove little.
+CREATE FUNCTION refhist.runs_needed(with_it bigint, runs bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT greatest(1, ceil(ln(0.05::float8) / ln(1 - least(with_it, runs)::float8 / (runs + 1))))::bigint
+  WHERE with_it > 0 AND runs > 0
+$$;
+
+-- Counts runs into the tables of findings: up to 256 that are there, whoever has sent them. Returns their number, or -1 where
+-- somebody else is at it, who asks again until there are none.
 CREATE FUNCTION refhist.fold() RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, refhist, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, refhist, pg_temp SET jit = off AS $$
 DECLARE
   most CONSTANT int := 256;
   runs uuid[];
   starts timestamptz[];
   number bigint;
 BEGIN
-  PERFORM pg_advisory_xact_lock(7237, 2);
+  IF NOT pg_try_advisory_xact_lock(7237, 2) THEN
+    RETURN -1;
+  END IF;
   WITH taken AS (
     DELETE FROM unfolded WHERE ctid = ANY (ARRAY(SELECT ctid FROM unfolded LIMIT most)) RETURNING run, started_at)
   SELECT array_agg(t.run), array_agg(t.started_at) INTO runs, starts FROM taken t;
@@ -458,12 +471,14 @@ BEGIN
     SELECT c.started_at, c.point, c.series, c.ordinal, f.finding, f.alike
     FROM counted c, unnest(c.findings, c.alike) AS f (finding, alike)),
   by_series AS (
-    INSERT INTO finding_series AS known (finding, series, first_at, last_at, runs_with, runs_before, runs_until)
-    SELECT finding, series, min(started_at), max(started_at), count(*), min(ordinal) - 1, max(ordinal)
+    INSERT INTO finding_series AS known (finding, series, first_at, last_at, runs_with, runs_before, runs_until, needed)
+    SELECT finding, series, min(started_at), max(started_at), count(*), min(ordinal) - 1, max(ordinal),
+      runs_needed(count(*), max(ordinal) - min(ordinal) + 1)
     FROM shown GROUP BY finding, series
     ON CONFLICT (finding, series) DO UPDATE SET first_at = least(known.first_at, excluded.first_at),
       last_at = greatest(known.last_at, excluded.last_at), runs_with = known.runs_with + excluded.runs_with,
-      runs_until = excluded.runs_until),
+      runs_until = excluded.runs_until,
+      needed = runs_needed(known.runs_with + excluded.runs_with, excluded.runs_until - known.runs_before)),
   by_point AS (
     INSERT INTO finding_point AS known (finding, point, runs_with, most_alike)
     SELECT finding, point, count(*), max(alike) FROM shown GROUP BY finding, point
@@ -481,17 +496,9 @@ BEGIN
   RETURN cardinality(runs);
 END $$;
 
--- How many runs without it show with 95% confidence that a finding is not there which `with_it` of `runs` had. One run more
--- is counted as clean: few runs prove little.
-CREATE FUNCTION refhist.runs_needed(with_it numeric, runs numeric) RETURNS bigint
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT greatest(1, ceil(ln(0.05) / ln(1 - least(with_it, runs) / (runs + 1))))::bigint WHERE with_it > 0 AND runs > 0
-$$;
-
 -- Functions are everybody's at first in PostgreSQL: here each says whose it is.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA refhist FROM PUBLIC;
 GRANT SELECT ON refhist.schema_version, refhist.project, refhist.series, refhist.point, refhist.finding, refhist.place,
   refhist.run, refhist.unfolded, refhist.finding_series, refhist.finding_point TO refhist_reader, refhist_triage;
 GRANT SELECT ON refhist.schema_version TO refhist_sender;
 GRANT EXECUTE ON FUNCTION refhist.wanted(text, text[]), refhist.take_run(), refhist.fold() TO refhist_sender;
-GRANT EXECUTE ON FUNCTION refhist.runs_needed(numeric, numeric) TO refhist_reader, refhist_triage;
