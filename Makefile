@@ -1,5 +1,6 @@
 # make        build into ./build (installs missing Debian packages first)
 # make demo   the demo programs in GDB and in LLDB; builds no more than they need
+# make fleet-demo  40 runs of three commits of the demo client in a database (PostgreSQL), and what it answers
 # make test   unit and session tests; ends with ctest's summary
 # make test-all  the same, and each variant of a session's program with every debugger and way of recording
 # make install builds and installs below PREFIX (default: /usr/local)
@@ -21,7 +22,7 @@ CMAKE_OPTIONS ?=
 
 configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
 
-.PHONY: all build demo tests test test-all install uninstall deb deb-test bench bench-page bench-programs accuracy accuracy-page accuracy-programs docs format clean
+.PHONY: all build demo fleet-demo tests test test-all install uninstall deb deb-test bench bench-page bench-programs accuracy accuracy-page accuracy-programs docs format clean
 
 all: build
 
@@ -35,6 +36,12 @@ demo:
 	@$(configure)
 	@cmake --build $(BUILD) -j $(JOBS) --target refhist_demo
 	@tests/demo/run $(BUILD)
+
+fleet-demo:
+	@tests/install.sh build demo -- postgresql git
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS) --target refhist_demo refhist-run refhist-exec refhist-open refhist-fleet
+	@python3 -B tests/fleet/demo.py $(BUILD)
 
 tests:
 	@tests/install.sh build demo test

@@ -62,9 +62,22 @@ def _commands_of(program, library):
     return text
 
 
+def _fleet(program):
+    """What `refhist --help-fleet` says: each verb with its options."""
+    text = ""
+    for line in _said_by(program, "--help-fleet").splitlines():
+        if line.startswith("refhist "):
+            text += f".TP\n\\fB{_roff(line)}\\fR\n"
+        elif line.startswith("    --"):
+            text += ".RS\n" + _option(line) + ".RE\n"
+        else:
+            text += f"{_roff(line.strip())}\n"
+    return text
+
+
 def main(library, programs, version, folder):
     run, refhist = (os.path.join(programs, name) for name in ("refhist-run", "refhist"))
-    marks = {"VERSION": version, "OPTIONS": _options_of(run), "COMMANDS": _commands_of(refhist, library)}
+    marks = {"VERSION": version, "OPTIONS": _options_of(run), "COMMANDS": _commands_of(refhist, library), "FLEET": _fleet(refhist)}
     os.makedirs(folder, exist_ok=True)
     for page in ("refhist-run.1", "refhist.1"):
         with open(os.path.join(_TEXTS, page + ".in"), encoding="utf-8") as file:

@@ -65,6 +65,19 @@ std::string commit_line(const Json& commit) {
                      of_runs(commit.at("runs_with"), commit.at("runs")));
 }
 
+/// Nothing is sure.
+std::string confidence_words(double part) {
+  return part > 0.999 ? "more than 99.9%" : fmt::format("{:.1f}%", std::floor(part * 1000) / 10);
+}
+
+/// Findings of one birthplace differ by where to look.
+std::string what_words(const Json& finding) {
+  const std::string title = text_of(finding, "title");
+  const std::string place = text_of(finding, "place");
+  return place.empty() || title.find(place) != std::string::npos ? title
+                                                                 : fmt::format("{}, see {}", title, place);
+}
+
 std::string percent(double part) {
   const double shown = part >= 1 ? 100 : std::min(std::floor(part * 1000) / 10, 99.9);
   return shown == std::floor(shown) ? fmt::format("{:.0f}%", shown) : fmt::format("{:.1f}%", shown);
@@ -154,7 +167,7 @@ std::string findings_text(const Json& answer) {
                     of_runs(finding.at("runs_with"), finding.at("runs")) + " runs",
                     short_time(text_of(finding, "first_seen")), short_time(text_of(finding, "last_seen")),
                     words_of(finding.at("branches")),
-                    fmt::format("{} [{}]", text_of(finding, "title"), state_words(finding))});
+                    fmt::format("{} [{}]", what_words(finding), state_words(finding))});
   }
   if (!rows.empty())
     rows.insert(rows.begin(), {"fingerprint", "in", "first seen", "last seen", "branches", "what"});
@@ -196,9 +209,9 @@ std::string since_text(const Json& answer) {
     text += fmt::format("last that had not:         {}\n", commit_line(answer.at("last_not")));
     const auto needed = answer.at("runs_needed").get<std::uint64_t>();
     text += fmt::format(
-        "it shows in {} of the runs: {} before the first prove with {} confidence that {} had it not\n",
+        "it shows in {} of the runs: {} before the first show with {} confidence that {} had it not\n",
         percent(answer.at("rate")), plural(answer.at("clean_before"), "clean run"),
-        percent(answer.at("confidence")), short_commit(text_of(answer.at("last_not"), "commit")));
+        confidence_words(answer.at("confidence")), short_commit(text_of(answer.at("last_not"), "commit")));
     if (!answer.at("surely_not").is_null()) {
       text += fmt::format("with 95% confidence it came in after {}\n",
                           short_commit(text_of(answer.at("surely_not"), "commit")));
@@ -253,8 +266,8 @@ std::string compare_text(const Json& answer) {
     const std::string in = text_of(finding, "in");
     if (in == "both") ++same;
     if (in != "both")
-      text += fmt::format("only in the {}: {} [{}]\n", in, text_of(finding, "title"),
-                          text_of(finding, "fingerprint"));
+      text +=
+          fmt::format("only in the {}: {} [{}]\n", in, what_words(finding), text_of(finding, "fingerprint"));
   }
   text += fmt::format("{} in both\n", plural(same, "finding"));
   for (const Json& place : answer.at("places"))

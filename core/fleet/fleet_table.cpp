@@ -113,6 +113,14 @@ std::string fleet_help() {
       "refhist fleet COMMAND [OPTIONS]\n"
       "  asks the database that refhist-run --send and refhist send fill (docs/fleet.md)\n"
       "  exit status: 0, 1 for an error, 2 for wrong usage\n";
+  for (const FleetVerb& verb : fleet_verbs())
+    text +=
+        fmt::format("  {:<28} {}\n", verb.verb + (verb.usage.empty() ? "" : " ") + verb.usage, verb.summary);
+  return text + "  refhist fleet COMMAND --help tells its options\n";
+}
+
+std::string all_fleet_help() {
+  std::string text;
   for (const FleetVerb& verb : fleet_verbs()) text += fleet_help(verb);
   return text;
 }

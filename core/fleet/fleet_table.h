@@ -19,6 +19,8 @@ const std::vector<FleetVerb>& fleet_verbs();
 /// Throws Error with the nearest.
 const FleetVerb& find_fleet_verb(const std::string& verb);
 std::string fleet_help();
+/// Every verb with its options: what the man page is made of.
+std::string all_fleet_help();
 std::string fleet_help(const FleetVerb& verb);
 
 }  // namespace refhist

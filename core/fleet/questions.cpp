@@ -45,7 +45,8 @@ SELECT json_build_object(
     FROM shown t JOIN refhist.finding x ON x.id = t.finding
     CROSS JOIN LATERAL (SELECT array_agg(DISTINCT s.branch ORDER BY s.branch) AS branches,
         array_agg(DISTINCT s.name ORDER BY s.name) AS names
-      FROM refhist.finding_series fs JOIN s ON s.id = fs.series WHERE fs.finding = t.finding) w)))";
+      FROM refhist.finding_series fs JOIN refhist.series s ON s.id = fs.series
+      WHERE fs.finding = t.finding AND ($2 = '' OR s.branch = $2)) w)))";
 
 /// Of the findings with these fingerprints: the last 40 commits that their series have.
 constexpr const char* kCourses = R"(
@@ -123,7 +124,7 @@ fb AS (SELECT f.* FROM b, unnest(b.findings, b.alike) AS f (finding, alike)),
 pa AS (SELECT f.* FROM a, unnest(a.places, a.live_at_end, a.live_bytes) AS f (place, live, bytes)),
 pb AS (SELECT f.* FROM b, unnest(b.places, b.live_at_end, b.live_bytes) AS f (place, live, bytes))
 SELECT json_build_object(
-  'findings', coalesce((SELECT json_agg(json_build_object('fingerprint', x.fingerprint, 'title', x.title,
+  'findings', coalesce((SELECT json_agg(json_build_object('fingerprint', x.fingerprint, 'title', x.title, 'place', x.place,
       'in', CASE WHEN fa.finding IS NULL THEN 'second' WHEN fb.finding IS NULL THEN 'first' ELSE 'both' END,
       'alike', json_build_array(coalesce(fa.alike, 0), coalesce(fb.alike, 0))) ORDER BY fa.finding IS NULL DESC, x.fingerprint)
     FROM fa FULL JOIN fb ON fa.finding = fb.finding JOIN refhist.finding x ON x.id = coalesce(fa.finding, fb.finding)), '[]'),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "reports/baseline.h"
 #include "reports/suppressions.h"

@@ -111,7 +111,11 @@ Completion complete(const std::vector<std::string>& words) {
   const std::string& last = words.back();
   if (words.size() == 1) {
     if (last.starts_with('-')) return complete_options({{"--help", "", ""}, {"--version", "", ""}}, words);
-    return {{}, Completion::Also::files, {}};
+    Completion completion{{}, Completion::Also::files, {}};
+    for (const char* word : {"fleet", "send"}) {
+      if (!last.empty() && std::string_view(word).starts_with(last)) completion.words.emplace_back(word);
+    }
+    return completion;
   }
   if (is_fleet_word(words.front())) return complete_fleet(words);
   if (words.size() == 2) {
@@ -152,6 +156,7 @@ int main(int argc, char** argv) {
     return words.empty() ? kUsage : 0;
   }
   if (words.front() == "--version") return fmt::print("refhist {}\n", version()), 0;
+  if (words.front() == "--help-fleet") return fmt::print("{}", all_fleet_help()), 0;  // for the man page
   if (words.front() == "--complete")
     return fmt::print("{}", completion_text(complete({words.begin() + 1, words.end()}))), 0;
   if (is_fleet_word(words.front())) return run_fleet(words);

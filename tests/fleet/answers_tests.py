@@ -82,7 +82,7 @@ def test_runs_and_compare(f):
     equal({one["fingerprint"]: one["in"] for one in answer["findings"]}, {OLD: "both", FIXED: "first", FINDING: "second"}, "findings")
     equal([(place["function"], place["live"]) for place in answer["places"]], [("grows", [10, 53])], "places")
     text = f.says("compare", runs[-1]["run"], runs[0]["run"])
-    contains(text, "only in the second: leak of conn born in serve (a.c:3)", "text")
+    contains(text, "only in the second: leak of conn born in serve (a.c:3), see serve (a.c:5)", "text")
     contains(text, "alive at the end: 10 -> 53 (80 -> 400 bytes): conn born in grows", "text")
 
 

@@ -103,6 +103,29 @@ def test_a_full_database(f):
     equal(runs(f), 3, "runs")
 
 
+def test_a_full_disk(f):
+    """A real one: the tablespace's file system has no byte left."""
+    with f.server.small_disk(60) as place:
+        if place is None:
+            return
+        f.server.sql("ALTER DATABASE fleet SET TABLESPACE small")
+        f.send(commit="c0")
+        with open(os.path.join(place, "filler"), "wb", buffering=0) as filler:
+            try:
+                while True:
+                    filler.write(b"x" * 4096)
+            except OSError:
+                pass
+        # Free places in the tables' last pages are used up first.
+        said = [f.deliver(f.spooled(f.record(findings=[(f"{number:08x}{i:08x}", 1) for i in range(300)]))).stdout for number in range(8)]
+        contains(said[-1], "No space left on device", "line")
+        contains(said[-1], "the next send takes it along", "line")
+        check(f.waiting(), "what was not sent waits")
+        os.remove(os.path.join(place, "filler"))
+        f.send()
+        equal((runs(f), f.waiting()), (10, []), "runs and spool")
+
+
 def test_the_spool_is_bounded(f):
     f.server.halt()
     save = f.file("x.rh")

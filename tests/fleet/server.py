@@ -71,6 +71,28 @@ class Server:
             raise AssertionError(done.stderr)
         return done.stdout.strip() if check else done
 
+    @contextlib.contextmanager
+    def small_disk(self, megabytes):
+        """A tablespace "small" on a file system of that size; None where this user may not mount one."""
+        place = os.path.join(self.folder, "small")
+        os.mkdir(place)
+        mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=777", "refhist-test", place],
+                                                       stderr=subprocess.DEVNULL, check=False).returncode == 0
+        if not mounted:
+            os.rmdir(place)
+            yield None
+            return
+        try:
+            os.mkdir(os.path.join(place, "space"))
+            shutil.chown(os.path.join(place, "space"), "nobody")
+            self.sql(f"CREATE TABLESPACE small LOCATION '{place}/space'")
+            yield place
+        finally:
+            self.sql("DROP DATABASE IF EXISTS fleet", check=False)
+            self.sql("DROP TABLESPACE IF EXISTS small", check=False)
+            subprocess.run(["umount", "-l", place], check=False)
+            os.rmdir(place)
+
     def wait_for(self, query, answer, seconds=10):
         end = time.time() + seconds
         while self.sql(query) != answer:

@@ -119,9 +119,10 @@ CREATE TABLE refhist.unfolded (
   started_at timestamptz NOT NULL
 );
 
+-- Only fold() writes these two, many rows at a time: a check of each against its finding would cost more than the row.
 CREATE TABLE refhist.finding_series (
-  finding int NOT NULL REFERENCES refhist.finding ON DELETE CASCADE,
-  series int NOT NULL REFERENCES refhist.series ON DELETE CASCADE,
+  finding int NOT NULL,
+  series int NOT NULL,
   first_at timestamptz NOT NULL,
   last_at timestamptz NOT NULL,
   runs_with bigint NOT NULL,
@@ -132,13 +133,12 @@ CREATE TABLE refhist.finding_series (
 );
 
 CREATE TABLE refhist.finding_point (
-  finding int NOT NULL REFERENCES refhist.finding ON DELETE CASCADE,
-  point int NOT NULL REFERENCES refhist.point ON DELETE CASCADE,
+  finding int NOT NULL,
+  point int NOT NULL,
   runs_with int NOT NULL,
   most_alike bigint NOT NULL,
   PRIMARY KEY (finding, point)
 );
-CREATE INDEX finding_point_by_point ON refhist.finding_point (point);
 
 -- What a sender copies before take_run() looks at it. It sees nothing of this table, not even its own rows, and the
 -- column `transaction` is not its to write.

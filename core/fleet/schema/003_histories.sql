@@ -32,7 +32,9 @@ DECLARE
   number bigint;
   cut timestamptz := date_trunc('month', (now() - runs) AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
 BEGIN
-  WHILE fold() > 0 LOOP END LOOP;
+  WHILE fold() <> 0 LOOP
+    PERFORM pg_sleep(0.05);
+  END LOOP;
   DELETE FROM history h WHERE h.received_at < now() - histories;
   GET DIAGNOSTICS number = ROW_COUNT;
   RETURN NEXT format('%s parts of histories', number);
@@ -46,6 +48,7 @@ BEGIN
   END LOOP;
   DELETE FROM point p WHERE p.last_at < cut AND NOT EXISTS (SELECT FROM run r WHERE r.point = p.id);
   GET DIAGNOSTICS number = ROW_COUNT;
+  DELETE FROM finding_point fp WHERE NOT EXISTS (SELECT FROM point p WHERE p.id = fp.point);
   RETURN NEXT format('%s commits', number);
   DELETE FROM finding_series f WHERE f.last_at < cut;
   DELETE FROM finding f WHERE NOT EXISTS (SELECT FROM finding_series fs WHERE fs.finding = f.id)
