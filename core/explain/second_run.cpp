@@ -40,6 +40,7 @@ std::vector<std::string> command_of(const SecondRun& run, const std::vector<std:
                                  "none",
                                  "--timeout",
                                  fmt::format("{}", run.seconds),
+                                 "--no-send",
                                  "--quiet"};
   for (const std::string& setting : run.settings)
     words.insert(words.end(), {"--set", replace_all(setting, " ", "=")});

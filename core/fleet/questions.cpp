@@ -21,7 +21,7 @@ constexpr double kChance = 0.05;
 
 /// Numbers are added up for all findings, words are looked up for those that are shown.
 constexpr const char* kFindings = R"(
-WITH s AS MATERIALIZED (
+WITH s AS NOT MATERIALIZED (
   SELECT s.id, s.branch, s.name, s.runs FROM refhist.series s JOIN refhist.project p ON p.id = s.project
   WHERE p.name = $1 AND ($2 = '' OR s.branch = $2)),
 f AS (
@@ -32,7 +32,10 @@ f AS (
 told AS MATERIALIZED (
   SELECT f.*, CASE WHEN v.accepted THEN 'accepted' WHEN f.present THEN 'open' ELSE 'gone' END AS state, v.by, v.why
   FROM f LEFT JOIN refhist.verdict v ON v.finding = f.finding),
-shown AS (SELECT * FROM told WHERE $3 = 'all' OR state = 'open' ORDER BY state = 'open' DESC, first_at DESC, finding LIMIT $4::int)
+shown AS (SELECT * FROM told WHERE $3 = 'all' OR state = 'open' ORDER BY state = 'open' DESC, first_at DESC, finding LIMIT $4::int),
+words AS (
+  SELECT t.finding, array_agg(DISTINCT s.branch ORDER BY s.branch) AS branches, array_agg(DISTINCT s.name ORDER BY s.name) AS names
+  FROM shown t JOIN refhist.finding_series fs ON fs.finding = t.finding JOIN s ON s.id = fs.series GROUP BY t.finding)
 SELECT json_build_object(
   'runs', (SELECT coalesce(sum(s.runs), 0) FROM s),
   'numbers', (SELECT json_build_object('open', count(*) FILTER (WHERE state = 'open'),
@@ -42,11 +45,7 @@ SELECT json_build_object(
       'runs_with', t.runs_with, 'runs', t.runs, 'flaky', t.runs_with < t.span, 'clean_since', t.clean_since,
       'branches', w.branches, 'names', w.names, 'judged_by', t.by, 'why', t.why)
       ORDER BY t.state = 'open' DESC, t.first_at DESC, t.finding), '[]')
-    FROM shown t JOIN refhist.finding x ON x.id = t.finding
-    CROSS JOIN LATERAL (SELECT array_agg(DISTINCT s.branch ORDER BY s.branch) AS branches,
-        array_agg(DISTINCT s.name ORDER BY s.name) AS names
-      FROM refhist.finding_series fs JOIN refhist.series s ON s.id = fs.series
-      WHERE fs.finding = t.finding AND ($2 = '' OR s.branch = $2)) w)))";
+    FROM shown t JOIN refhist.finding x ON x.id = t.finding JOIN words w ON w.finding = t.finding)))";
 
 /// Of the findings with these fingerprints: the last 40 commits that their series have.
 constexpr const char* kCourses = R"(

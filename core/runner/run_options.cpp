@@ -165,6 +165,7 @@ std::vector<Option> sending_table() {
                        refuse_password(value);
                        options.send = non_empty("--send", value);
                      }),
+      switch_option("--no-send", "do not send the run, whatever REFHIST_SEND says", &RunOptions::no_send),
       fact_option("--project", "NAME",
                   "the project there (default: REFHIST_PROJECT, or what GitLab and GitHub say)",
                   &RunFacts::project),
@@ -297,6 +298,7 @@ RunOptions parse_run_options(const std::vector<std::string>& words) {
   }
   if (i < words.size() && words[i] == "--") ++i;
   options.program.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())), words.end());
+  if (options.no_send) options.send.clear();
   check_consistent(options);
   if (options.tracked.empty()) options.tracked.emplace_back("auto");
   add_quarantine(options);

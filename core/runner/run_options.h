@@ -43,6 +43,7 @@ struct RunOptions {
   bool allow_unarmed = false;
   bool quiet = false;
   std::string send;                  ///< database; empty: the run is not sent
+  bool no_send = false;              ///< whatever REFHIST_SEND says
   RunFacts facts = {};               ///< that go along
   double send_seconds = 15;          ///< that sending may take
   std::string new_against;           ///< branch whose findings do not count; empty: none

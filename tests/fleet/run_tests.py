@@ -23,6 +23,14 @@ def test_sent(f):
     contains(f.says("show", finding["fingerprint"]), "suspect (candidate): missing put", "as refhist leaks shows it")
 
 
+def test_a_second_run_is_no_run(f):
+    """The program runs twice for --explain."""
+    contains(f.refhist_run(["--explain"]).stderr, "sent as run", "report")
+    equal(len(f.ask("runs")["runs"]), 1, "runs")
+    lacks(f.refhist_run(["--no-send"]).stderr, "sent", "report")
+    equal(len(f.ask("runs")["runs"]), 1, "runs")
+
+
 def test_the_status_stays(f):
     f.server.halt()
     equal(f.refhist_run([]).returncode, 23, "with findings")
