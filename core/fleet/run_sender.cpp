@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kPart = std::size_t{1} << 20;  // bytes of a history
 constexpr const char* kNull = "\\N";
-constexpr std::size_t kMostTold = 8;  // rows that were refused
+constexpr std::size_t kMostTold = 8;   // rows that were refused
 constexpr std::size_t kBacklog = 200;  // records that one send takes along
 
 std::string dumped(const Json& json) {

@@ -27,7 +27,7 @@ TEST_CASE("a robust fit follows the trend, not the outliers") {
 TEST_CASE("how many clean runs it takes") {
   CHECK(runs_needed(0, 10) == 0);
   CHECK(runs_needed(1000, 1000) == 1);
-  CHECK(runs_needed(1, 1) == 5);     // seen once in one run: who knows
+  CHECK(runs_needed(1, 1) == 5);      // seen once in one run: who knows
   CHECK(runs_needed(10, 100) == 29);  // (1 - 10 / 101)^29 < 5%
   CHECK(runs_needed(1, 1000) > 2900);
 }
