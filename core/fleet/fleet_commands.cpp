@@ -32,12 +32,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string only_word(const Arguments& arguments, const std::string& verb, const char* what) {
-  arguments.expect_words(1, verb);
-  if (arguments.words().empty()) fail("usage: refhist fleet {} {}", verb, what);
-  return arguments.words().front();
-}
-
 std::string decompressed(const std::string& frame) {
   struct Free {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
@@ -91,16 +85,13 @@ Json runs_answer(Questions& questions, const Arguments& arguments) {
 }
 
 int run_compare(Questions& questions, const Arguments& arguments) {
-  arguments.expect_words(2, "compare");
-  if (arguments.words().size() != 2) fail("usage: refhist fleet compare RUN RUN");
   return print(arguments, questions.compare(arguments.words()[0], arguments.words()[1]), compare_text);
 }
 
 int run_judge(Questions& questions, const Arguments& arguments, const std::string& verb) {
-  const std::string fingerprint = only_word(arguments, verb, "FINGERPRINT --why TEXT");
   const std::string why = arguments.value("--why");
   if (why.empty()) fail("--why TEXT says to the others why");
-  const Json answer = questions.judge(fingerprint, verb == "accept", one_line(why));
+  const Json answer = questions.judge(arguments.words().front(), verb == "accept", one_line(why));
   fmt::print("{} {}\n", verb == "accept" ? "accepted" : "reopened",
              answer.at("fingerprint").get<std::string>());
   return 0;
@@ -109,7 +100,7 @@ int run_judge(Questions& questions, const Arguments& arguments, const std::strin
 int run_fetch_history(Questions& questions, const Arguments& arguments) {
   // "-o" is no long option: it stands among the words.
   const std::vector<std::string>& words = arguments.words();
-  if (words.size() != 3 || words[1] != "-o") fail("usage: refhist fleet history RUN -o FILE");
+  if (words[1] != "-o") fail("usage: refhist fleet history RUN -o FILE");
   const std::string path = user_path(words[2]);
   expect_replaceable(path);
   replace_file(path, decompressed(questions.history(words[0])));
@@ -195,13 +186,10 @@ int run_fleet_verb(const std::string& verb, const Arguments& arguments) {
   if (verb == "compare") return run_compare(questions, arguments);
   if (verb == "history") return run_fetch_history(questions, arguments);
   if (verb == "accept" || verb == "reopen") return run_judge(questions, arguments, verb);
-  if (verb == "show")
-    return print(arguments, questions.show(only_word(arguments, verb, "FINGERPRINT")), show_text);
+  if (verb == "show") return print(arguments, questions.show(arguments.words().front()), show_text);
   if (verb == "since")
-    return print(arguments,
-                 questions.since(only_word(arguments, verb, "FINGERPRINT"), arguments.value("--branch")),
+    return print(arguments, questions.since(arguments.words().front(), arguments.value("--branch")),
                  since_text);
-  arguments.expect_words(0, verb);
   if (verb == "growth") return print(arguments, growth_answer(questions, arguments), growth_text);
   if (verb == "runs") return print(arguments, runs_answer(questions, arguments), runs_text);
   return print(arguments, findings_answer(questions, arguments), findings_text);

@@ -59,8 +59,9 @@ int main_guarded(std::vector<std::string> words) {
     const FleetVerb& verb = find_fleet_verb(words.front());
     words.erase(words.begin());
     if (!words.empty() && words.front() == "--help") return fmt::print("{}", fleet_help(verb)), 0;
-    return run_verb(verb.verb,
-                    Arguments(words, verb.options, (verb.verb == "send" ? "" : "fleet ") + verb.verb));
+    const Arguments arguments(words, verb.options, (verb.verb == "send" ? "" : "fleet ") + verb.verb);
+    expect_words_of(verb, arguments.words());
+    return run_verb(verb.verb, arguments);
   } catch (const Error& error) {
     return tell(error.what(), kUsage);
   }

@@ -39,6 +39,12 @@ std::vector<OptionSpec> send_options() {
           {"--send-history", "always|on-findings|never", "send the whole history as well (default: never)"}};
 }
 
+/// "refhist fleet show FINGERPRINT"
+std::string call_of(const FleetVerb& verb) {
+  return fmt::format("refhist {}{}{}{}", verb.verb == "send" ? "" : "fleet ", verb.verb,
+                     verb.usage.empty() ? "" : " ", verb.usage);
+}
+
 }  // namespace
 
 const std::vector<FleetVerb>& fleet_verbs() {
@@ -99,9 +105,14 @@ const FleetVerb& find_fleet_verb(const std::string& verb) {
   fail("no command refhist fleet {}{}", verb, suggestion(verb, names));
 }
 
+void expect_words_of(const FleetVerb& verb, const std::vector<std::string>& words) {
+  const std::size_t wanted = verb.usage.empty() ? 0 : split(verb.usage, ' ').size();
+  const bool any = verb.usage.ends_with("...");
+  if (!any && words.size() != wanted) fail("usage: {}", call_of(verb));
+}
+
 std::string fleet_help(const FleetVerb& verb) {
-  std::string text = fmt::format("refhist {}{}{}{}\n  {}\n", verb.verb == "send" ? "" : "fleet ", verb.verb,
-                                 verb.usage.empty() ? "" : " ", verb.usage, verb.summary);
+  std::string text = fmt::format("{}\n  {}\n", call_of(verb), verb.summary);
   for (const OptionSpec& option : verb.options)
     text += fmt::format("    {:<24} {}\n",
                         option.value.empty() ? option.name : option.name + " " + option.value, option.help);

@@ -16,6 +16,8 @@ struct FleetVerb {
 };
 
 const std::vector<FleetVerb>& fleet_verbs();
+/// Throws Error when it takes more or fewer words than these.
+void expect_words_of(const FleetVerb& verb, const std::vector<std::string>& words);
 /// Throws Error with the nearest.
 const FleetVerb& find_fleet_verb(const std::string& verb);
 std::string fleet_help();

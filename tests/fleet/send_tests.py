@@ -157,7 +157,7 @@ def test_saved_histories(f):
 def test_wrong_usage(f):
     for words, told, status in [(["fleet"], "refhist fleet COMMAND", 2), (["fleet", "findngs"], "did you mean findings?", 2),
                                 (["fleet", "findings", "--bramch", "x"], "did you mean --branch?", 2),
-                                (["fleet", "show"], "usage: refhist fleet show FINGERPRINT", 1),
+                                (["fleet", "show"], "usage: refhist fleet show FINGERPRINT", 2),
                                 (["fleet", "show", "ffff"], "no finding ffff", 1), (["fleet", "compare", "x", "y"], "x is no run", 1),
                                 (["fleet", "findings", "--database", "postgresql://u:secret@h/d"], "can read a password", 1),
                                 (["fleet", "serve", "--listen", "here"], "--listen must be HOST:PORT", 1)]:
