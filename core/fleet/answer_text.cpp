@@ -204,12 +204,12 @@ std::string show_text(const Json& answer) {
 std::string since_text(const Json& answer) {
   std::string text = fmt::format("first commit that has it:  {}\n", commit_line(answer.at("first")));
   if (answer.at("last_not").is_null()) {
-    text += "last that had not:         none: no earlier commit of this branch has runs\n";
+    text += "last without it:           none: no earlier commit of this branch has runs\n";
   } else {
-    text += fmt::format("last that had not:         {}\n", commit_line(answer.at("last_not")));
+    text += fmt::format("last without it:           {}\n", commit_line(answer.at("last_not")));
     const auto needed = answer.at("runs_needed").get<std::uint64_t>();
     text += fmt::format(
-        "it shows in {} of the runs: {} before the first show with {} confidence that {} had it not\n",
+        "it shows in {} of the runs: {} before the first show with {} confidence that {} did not have it\n",
         percent(answer.at("rate")), plural(answer.at("clean_before"), "clean run"),
         confidence_words(answer.at("confidence")), short_commit(text_of(answer.at("last_not"), "commit")));
     if (!answer.at("surely_not").is_null()) {

@@ -54,7 +54,7 @@ const std::vector<FleetVerb>& fleet_verbs() {
                {"--all", "", "also those that are accepted, or gone"},
                {"--last", "N", "the newest N (default 100)"}})},
       {"show", "FINGERPRINT", "one finding, as refhist leaks shows it, and its course", asking()},
-      {"since", "FINGERPRINT", "the first commit that has it, the last that had not, and how sure that is",
+      {"since", "FINGERPRINT", "the first commit that has it, the last without it, and how sure that is",
        asking({{"--branch", "NAME", "on this branch (default: the one with most runs)"}})},
       {"growth", "", "where more objects or bytes are alive at the end from commit to commit",
        asking({{"--branch", "NAME", "on this branch (default: the one with most runs)"},

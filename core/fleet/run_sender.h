@@ -13,7 +13,7 @@ namespace refhist {
 struct SentRun {
   std::string run;                   ///< its id
   bool already = false;              ///< it had been sent before
-  std::size_t fresh = 0;             ///< findings that the project had not had
+  std::size_t fresh = 0;             ///< findings that are new to the project
   std::vector<std::string> refused;  ///< rows that the database did not take, and why
 };
 
