@@ -2,23 +2,30 @@
 
 namespace refhist {
 
-const LoadedModule* module_of(const ModuleMap& modules, const NamedFrame& frame) {
+namespace {
+
+/// With the frame's function in it.
+const LoadedModule* find_module(const ModuleMap& modules, const NamedFrame& frame, bool with_debug_info) {
   for (const LoadedModule* loaded : modules.all()) {
     if (loaded->module->path() != frame.module) continue;
     const Module& module = loaded->module->code();
-    if (module.has_debug_info() && module.function_at(frame.pc - loaded->bias - 1)) return loaded;
+    if (with_debug_info && !module.has_debug_info()) continue;
+    if (module.function_at(frame.pc - loaded->bias - 1)) return loaded;
   }
   return nullptr;
 }
 
+}  // namespace
+
+const LoadedModule* module_of(const ModuleMap& modules, const NamedFrame& frame) {
+  return find_module(modules, frame, true);
+}
+
 Address offset_in_function(const ModuleMap& modules, const NamedFrame& frame) {
-  for (const LoadedModule* loaded : modules.all()) {
-    if (loaded->module->path() != frame.module) continue;
-    const Address at = frame.pc - loaded->bias;
-    const auto function = loaded->module->code().function_at(at - 1);
-    if (function) return at - function->address;
-  }
-  return 0;
+  const LoadedModule* loaded = find_module(modules, frame, false);
+  if (loaded == nullptr) return 0;
+  const Address at = frame.pc - loaded->bias;
+  return at - loaded->module->code().function_at(at - 1)->address;
 }
 
 }  // namespace refhist

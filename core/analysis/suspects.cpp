@@ -185,6 +185,7 @@ std::optional<LostCall> Suspects::lost_call(ObjectId id) {
 void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects) {
   const LostReference lost = lost_reference(id, taken);
   add_overwritten_member(lost, false, suspects);
+  std::vector<Suspect> left = left_behind(lost);
   const Twice taken_twice = twice(lost);
   std::vector<Suspect> both;
   if (taken_twice != Twice::no) {
@@ -208,10 +209,10 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
       add_dropped(lost, 0, 1, suspects);
     else
       add_overwritten_member(lost, true, suspects);
-    if (lost.usual.empty()) add_left_behind(lost, suspects);
+    if (lost.usual.empty()) add(suspects, left);
     add_handed_on(lost, suspects);
   }
-  add_left_behind(lost, suspects);
+  add(suspects, std::move(left));
   if (taken_twice == Twice::by_one_call) add(suspects, std::move(both));
 }
 
@@ -322,10 +323,15 @@ void Suspects::add_overwritten(const WaysOut::Holding& held, std::vector<Suspect
   }
 }
 
+const LoadedModule* Suspects::own_module(const Event& event) {
+  const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(event).frame);
+  return loaded == nullptr || is_system_path(loaded->module->path()) ? nullptr : loaded;
+}
+
 void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::vector<Suspect>& suspects) {
   const FamilyId family = history_.object(lost.taken.object).family;
-  const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(lost.taken).frame);
-  if (loaded == nullptr || is_system_path(loaded->module->path())) return;
+  const LoadedModule* loaded = own_module(lost.taken);
+  if (loaded == nullptr) return;
   for (const SlotNames::Name& slot : kept_in(lost)) {
     for (const NamedFrame& place : keeps_.overwrites(family, *loaded, slot)) {
       const bool gives = lost.share(place.function) > 0;  // and clears it then
@@ -336,10 +342,11 @@ void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::
   }
 }
 
-void Suspects::add_left_behind(const LostReference& lost, std::vector<Suspect>& suspects) {
+std::vector<Suspect> Suspects::left_behind(const LostReference& lost) {
+  std::vector<Suspect> suspects;
   const FamilyId family = history_.object(lost.taken.object).family;
-  const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(lost.taken).frame);
-  if (loaded == nullptr || is_system_path(loaded->module->path())) return;
+  const LoadedModule* loaded = own_module(lost.taken);
+  if (loaded == nullptr) return suspects;
   for (const SlotNames::Name& slot : kept_in(lost)) {
     for (const NamedFrame& place : keeps_.left_behind(family, *loaded, slot)) {
       add(suspects, {{place, "missing put", "candidate",
@@ -347,6 +354,7 @@ void Suspects::add_left_behind(const LostReference& lost, std::vector<Suspect>& 
                                   slot.text, short_name(place.function))}});
     }
   }
+  return suspects;
 }
 
 // Or from where those give it back that usually do.
@@ -527,8 +535,8 @@ bool Suspects::inside_another_put(const Event& put, const std::string& caller) {
 
 void Suspects::add_stores(const Event& put, const SlotNames::Name& slot, std::vector<Suspect>& suspects) {
   const NamedFrame& owner = owners_.of(put).frame;
-  const LoadedModule* loaded = module_of(namer_.modules(), owner);
-  if (loaded == nullptr || slot.holder.empty() || is_system_path(owner.module)) return;
+  const LoadedModule* loaded = own_module(put);
+  if (loaded == nullptr || slot.holder.empty()) return;
   for (const auto& [place, to] : keeps_.stores(history_.object(put.object).family, *loaded, slot)) {
     const std::string keeps =
         to.empty() ? fmt::format("keeps the object in {}", slot.text)
@@ -562,8 +570,8 @@ std::vector<Suspect> Suspects::missing_gets(const Event& put, const ReferencePai
                         short_name(place.function), short_name(to), short_name(example.function))}});
     }
   }
-  const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(put).frame);
-  if (loaded == nullptr || is_system_path(loaded->module->path())) return suspects;
+  const LoadedModule* loaded = own_module(put);
+  if (loaded == nullptr) return suspects;
   for (const auto& [place, to] : keeps_.returns(family, *loaded)) {
     add(suspects, {{place, "missing get", "candidate",
                     fmt::format("{} returns the object here without a reference; elsewhere it takes one",

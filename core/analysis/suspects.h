@@ -132,12 +132,14 @@ class Suspects {
   void add_dropped(const LostReference& lost, std::size_t from, std::size_t to,
                    std::vector<Suspect>& suspects);
   WaysOut::Holding holding(const LostReference& lost, std::size_t depth);
+  /// The event's owner is in it; nullptr for the distribution's, and those without debug information.
+  const LoadedModule* own_module(const Event& event);
   void add_overwritten(const WaysOut::Holding& held, std::vector<Suspect>& suspects);
   /// Where the member that has the reference gets another one. `own`: in a function that stands on the stack
   /// of what took it, or else in none of those.
   void add_overwritten_member(const LostReference& lost, bool own, std::vector<Suspect>& suspects);
   /// Where the holder that keeps the reference ends without giving it back.
-  void add_left_behind(const LostReference& lost, std::vector<Suspect>& suspects);
+  std::vector<Suspect> left_behind(const LostReference& lost);
   std::vector<SlotNames::Name> kept_in(const LostReference& lost);
   void add_held(const LostReference& lost, std::size_t depth, std::vector<Suspect>& suspects);
   /// Of one that nobody on the stack usually gives back.

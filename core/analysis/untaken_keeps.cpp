@@ -39,6 +39,14 @@ std::vector<NamedFrame> frames_at(const LoadedModule& loaded, Address at) {
   return frames;
 }
 
+/// The innermost one that is not in a header of the distribution.
+void add_own_frame(const LoadedModule& loaded, Address at, std::vector<NamedFrame>& found) {
+  const std::vector<NamedFrame> frames = frames_at(loaded, at);
+  const auto own = std::find_if(frames.begin(), frames.end(),
+                                [](const NamedFrame& frame) { return !is_system_path(frame.file); });
+  if (own != frames.end()) found.push_back(*own);
+}
+
 bool points_at(const std::vector<LocalPointer>& variables, const std::string& type) {
   return std::any_of(variables.begin(), variables.end(), [&](const LocalPointer& variable) {
     return variable.behind == 0 && variable.pointee == type;
@@ -278,7 +286,8 @@ std::vector<NamedFrame> UntakenKeeps::left_behind(FamilyId family, const LoadedM
       if (points_at(module.pointers_at(at), slot.holder)) ends.calls[at] = argument;
     }
     const auto symbol = module.function_at(begin);
-    const bool destroys = symbol && demangle(symbol->name).find(destructor) != std::string::npos;
+    const bool destroys =
+        symbol && is_destructor(symbol->name) && demangle(symbol->name).find(destructor) != std::string::npos;
     if (destroys || !ends.calls.empty()) add_left_behind(family, {&loaded, begin}, ends, slot, found);
   }
   // One of the functions that an object passes through on its end is enough.
@@ -307,10 +316,7 @@ bool UntakenKeeps::add_left_behind(FamilyId family, const Function& function, co
     const bool same =
         destroys || how.own || types_at(function, place, walk->held_at(place)).contains(slot.holder);
     if (!same) continue;
-    const std::vector<NamedFrame> frames = frames_at(*function.loaded, how.at);
-    const auto own = std::find_if(frames.begin(), frames.end(),
-                                  [](const NamedFrame& frame) { return !is_system_path(frame.file); });
-    if (own != frames.end()) found.push_back(*own);
+    add_own_frame(*function.loaded, how.at, found);
   }
   return all;
 }
@@ -549,10 +555,7 @@ void UntakenKeeps::add_overwrites(FamilyId family, const Function& function, con
   steps_ += walk->steps();
   for (const Slot& dropped : drops) {
     if (!is_slot(dropped, slot, function, *walk)) continue;
-    const std::vector<NamedFrame> frames = frames_at(*function.loaded, dropped.code);
-    const auto own = std::find_if(frames.begin(), frames.end(),
-                                  [](const NamedFrame& frame) { return !is_system_path(frame.file); });
-    if (own != frames.end()) found.push_back(*own);
+    add_own_frame(*function.loaded, dropped.code, found);
   }
 }
 

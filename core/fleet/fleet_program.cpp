@@ -9,11 +9,10 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/replaced_file.h"
 #include "base/scratch_folder.h"
 #include "base/started_process.h"
@@ -34,13 +33,6 @@ void expect_library() {
   void* library = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) fail("{} is not there: install the package libpq5", kLibrary);
   dlclose(library);
-}
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 std::vector<std::string> environment_with(const std::string& target) {
@@ -88,8 +80,8 @@ FleetAnswer ask_fleet_program(const std::vector<std::string>& words, const std::
   }
   const int status = process.wait_status();
   answer.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  answer.text = content(out);
-  answer.messages = content(messages);
+  answer.text = InputFile(out).text();
+  answer.messages = InputFile(messages).text();
   return answer;
 }
 

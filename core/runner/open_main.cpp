@@ -73,6 +73,16 @@ std::string help() {
       join(verbs_of_a_file(), ", "));
 }
 
+/// The last word, behind the first `before` ones. The word before it may be an option that it is the value
+/// of.
+Completion complete_option(const std::vector<OptionSpec>& options, const std::vector<std::string>& words,
+                           std::size_t before) {
+  const bool is_value = words.size() > before + 1 && words[words.size() - 2].starts_with("--");
+  Completion completion = complete_options(options, {words.end() - (is_value ? 2 : 1), words.end()});
+  completion.command_at.reset();
+  return completion;
+}
+
 /// Behind `refhist fleet`, or `refhist send`.
 Completion complete_fleet(std::vector<std::string> words) {
   if (words.front() == "fleet") words.erase(words.begin());
@@ -86,10 +96,7 @@ Completion complete_fleet(std::vector<std::string> words) {
   const FleetVerb& verb = find_fleet_verb(words.front());
   if (verb.verb == "send" && !words.back().starts_with('-') && !words[words.size() - 2].starts_with("--"))
     return {{}, Completion::Also::files, {}};
-  const bool is_value = words.size() > 2 && words[words.size() - 2].starts_with("--");
-  Completion completion = complete_options(verb.options, {words.end() - (is_value ? 2 : 1), words.end()});
-  completion.command_at.reset();
-  return completion;
+  return complete_option(verb.options, words, 1);
 }
 
 /// A file of this name is asked for as ./fleet.
@@ -125,11 +132,7 @@ Completion complete(const std::vector<std::string>& words) {
   }
   const Command* command = find_command(words[1]);
   if (command == nullptr) command = find_command("history");
-  // The word before may be an option that this one is the value of.
-  const bool is_value = words.size() > 3 && words[words.size() - 2].starts_with("--");
-  Completion completion = complete_options(command->options, {words.end() - (is_value ? 2 : 1), words.end()});
-  completion.command_at.reset();
-  return completion;
+  return complete_option(command->options, words, 2);
 }
 
 /// The words again as one line, each as it was.

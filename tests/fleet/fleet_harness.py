@@ -8,11 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "sessions"))
 
 from harness.checks import check, contains, equal, lacks  # noqa: E402, F401: for the tests
+from harness.each_test import run_each  # noqa: E402
 from server import Server  # noqa: E402
 
 FINDING = "ca52defb94995cb8"
@@ -133,21 +133,15 @@ def main(module):
     options = parser.parse_args()
     os.environ["XDG_CACHE_HOME"] = os.path.join(options.build, "index-cache")
     server = Server(module.get("SETTINGS", ()))
-    failed = []
-    tests = [(name, test) for name, test in module.items() if name.startswith("test_") and options.only in (None, name)]
+
+    def attempt(test):
+        with tempfile.TemporaryDirectory(prefix="refhist-fleet-test-") as folder:
+            fleet = Fleet(options.build, server, folder)
+            fleet.debugger = options.debugger
+            fleet.new_database()
+            test(fleet)
+
     try:
-        for name, test in tests:
-            with tempfile.TemporaryDirectory(prefix="refhist-fleet-test-") as folder:
-                fleet = Fleet(options.build, server, folder)
-                fleet.debugger = options.debugger
-                try:
-                    fleet.new_database()
-                    test(fleet)
-                    print(f"passed: {name}", flush=True)
-                except Exception:  # whatever it is, the other tests run
-                    traceback.print_exc()
-                    print(f"FAILED: {name}", flush=True)
-                    failed.append(name)
+        run_each(module, options.only, attempt)
     finally:
         server.stop()
-    sys.exit(1 if failed or not tests else 0)

@@ -4,16 +4,15 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 
 SESSIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "sessions")
 sys.path.insert(0, SESSIONS)
 
 from harness.checks import check, contains, equal, lacks  # noqa: E402, F401: for the tests
+from harness.each_test import run_each  # noqa: E402
 
 CONN = "--init conn_new --get conn_get --put conn_put --free conn_free --count refs"
 
@@ -77,17 +76,9 @@ def main(module):
     parser.add_argument("--only")
     options = parser.parse_args()
     os.environ["XDG_CACHE_HOME"] = os.path.join(options.build, "index-cache")  # the tests' own
-    failed = []
-    tests = [(name, test) for name, test in module.items() if name.startswith("test_") and options.only in (None, name)]
-    for name, test in tests:
-        folder = tempfile.mkdtemp(prefix="refhist-runner-test-")
-        try:
+
+    def attempt(test):
+        with tempfile.TemporaryDirectory(prefix="refhist-runner-test-") as folder:
             test(Runner(options.debugger, options.build, folder))
-            print(f"passed: {name}", flush=True)
-        except Exception:  # whatever it is, the other tests run
-            traceback.print_exc()
-            print(f"FAILED: {name}", flush=True)
-            failed.append(name)
-        finally:
-            shutil.rmtree(folder)
-    sys.exit(1 if failed or not tests else 0)
+
+    run_each(module, options.only, attempt)

@@ -1,7 +1,7 @@
 """The line at which what holds a reference is freed, and the reference is not given back."""
 
 from harness.checks import contains, equal
-from harness.shapes import check_findings, verdicts
+from harness.shapes import check_findings, first_suspect, verdicts
 
 THEME = "--init key_new --get key_get --put key_put --type 'struct key' --count refs"
 
@@ -11,11 +11,6 @@ def run(d, *arguments):
     d.track("malloc")
     d.track(THEME)
     d.run(*arguments)
-
-
-def first(finding):
-    suspect = finding["suspects"][0]
-    return suspect["what"], suspect["function"], suspect["line"]
 
 
 def test_right(d):
@@ -30,7 +25,7 @@ def test_a_member_of_what_a_wrapper_frees(d):
     status, found = check_findings(d)
     equal((status, verdicts(found)), (23, ["leak"]), "exit status and verdicts")
     equal(found[0]["alike"], 6, "objects")
-    equal(first(found[0]), ("missing put", "user_drop", 61), "the first suspect")
+    equal(first_suspect(found[0]), ("missing put", "user_drop", 61), "the first suspect")
     contains(found[0]["suspects"][0]["why"], "user->key has the reference; user_drop destroys its holder here without giving it back", "why")
 
 
@@ -39,4 +34,4 @@ def test_a_member_of_what_free_frees(d):
     d.expect_exit()
     status, found = check_findings(d)
     equal((status, verdicts(found)), (23, ["leak"]), "exit status and verdicts")
-    equal(first(found[0]), ("missing put", "session_drop", 86), "the first suspect")
+    equal(first_suspect(found[0]), ("missing put", "session_drop", 86), "the first suspect")

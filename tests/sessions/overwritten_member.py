@@ -1,7 +1,7 @@
 """The line that replaces a member's reference, and the one that uses what it has only looked up."""
 
 from harness.checks import agent_only, contains, equal
-from harness.shapes import check_findings, verdicts
+from harness.shapes import check_findings, first_suspect, verdicts
 
 THEME = "--init theme_new --get theme_get --put theme_put --type 'struct theme' --count refs"
 
@@ -12,11 +12,6 @@ def run(d, *arguments):
     d.track(THEME)
     d.refhist("set quarantine auto")
     d.run(*arguments)
-
-
-def first(finding):
-    suspect = finding["suspects"][0]
-    return suspect["what"], suspect["function"], suspect["line"]
 
 
 def test_right(d):
@@ -32,7 +27,7 @@ def test_a_member_that_is_overwritten(d):
     status, found = check_findings(d)
     equal((status, verdicts(found)), (23, ["leak", "leak"]), "exit status and verdicts")
     for finding in found:
-        equal(first(finding), ("overwritten", "view_reset", 71), "the first suspect")
+        equal(first_suspect(finding), ("overwritten", "view_reset", 71), "the first suspect")
         why = finding["suspects"][0]["why"]
         contains(why, "view->theme may have a reference, and gets another pointer here", "why")
         others = [one for one in finding["suspects"][1:] if one["what"] == "overwritten"]
@@ -44,4 +39,4 @@ def test_what_was_only_looked_up(d):
     run(d, "late")
     status, found = check_findings(d)
     equal((status, verdicts(found)), (23, ["use-after-free"]), "exit status and verdicts")
-    equal(first(found[0]), ("late use", "view_replace", 76), "the first suspect")
+    equal(first_suspect(found[0]), ("late use", "view_replace", 76), "the first suspect")

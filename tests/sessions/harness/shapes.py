@@ -22,6 +22,12 @@ def called_from(event, function):
     check(function in functions(event), f"{event['role']} was not called from {function}: {functions(event)}")
 
 
+def first_suspect(finding):
+    """(what, function, line)"""
+    suspect = finding["suspects"][0]
+    return suspect["what"], suspect["function"], suspect["line"]
+
+
 def role_totals(things):
     """How many events of each role the objects have together."""
     totals = {}
