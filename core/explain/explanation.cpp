@@ -199,6 +199,13 @@ void confirm_parted(Explanation& explanation) {
                             name, lost.steps.front().line, what, put));
 }
 
+/// The events of the way are the object's own in the first run, too.
+bool same_course(const SessionState& state, ObjectId object, const FollowedWay& lost) {
+  if (lost.events == 0) return false;
+  const EventId last = event_in_history(state, object, lost.events);
+  return last.valid() && history_sum(state, object, last) == lost.sum;
+}
+
 /// Fills in what the ways show.
 void judge(Explanation& explanation) {
   const FollowedWay& lost = explanation.lost;
@@ -355,7 +362,12 @@ std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId
     if (!ordered[i]) continue;
     explanation.lost = orders.way(ordered[i]->lost);
     for (const std::size_t number : ordered[i]->kept) explanation.kept.push_back(orders.way(number));
-    judge(explanation);
+    if (explanation.lost.why_not.empty() && !same_course(state, explanation.object, explanation.lost)) {
+      explanation.why_not =
+          "in the second run, other events followed the one that took it: the program is not deterministic";
+    } else {
+      judge(explanation);
+    }
     std::erase_if(state.confirmed,
                   [&](const ConfirmedPlace& place) { return place.object == explanation.object; });
     if (explanation.confirmed) state.confirmed.push_back({explanation.object, *explanation.confirmed});

@@ -414,7 +414,18 @@ void ActivationFollower::end(DebuggerPort& port, Following& following, FollowedW
   tell(port, following);
 }
 
-void ActivationFollower::tell(DebuggerPort& port, const Following& following) {
+void ActivationFollower::add_sum(Following& following) const {
+  if (following.order.file.empty() || !following.told.valid()) return;
+  try {
+    following.way.events = number_in_history(state_, following.told);
+    following.way.sum = history_sum(state_, following.object, following.told);
+  } catch (const Error& error) {  // the object may have been folded meanwhile
+    following.way.why_not = error.what();
+  }
+}
+
+void ActivationFollower::tell(DebuggerPort& port, Following& following) {
+  add_sum(following);
   const FollowedWay& way = following.way;
   if (following.order.file.empty()) return port.print("refhist: " + way.title() + way.text());
   try {

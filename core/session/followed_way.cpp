@@ -71,6 +71,8 @@ std::string FollowedWay::json() const {
                  {"kept_in", kept_in},
                  {"replaced", replaced ? Json(*replaced) : Json(nullptr)},
                  {"holders_known", holders_known},
+                 {"events", events},
+                 {"sum", sum},
                  {"holders", std::move(held)},
                  {"steps", std::move(all)}};
   return way.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -88,6 +90,8 @@ FollowedWay FollowedWay::of_json(const std::string& text) {
     way.kept_in = json.at("kept_in").get<std::string>();
     if (const Json& step = json.at("replaced"); !step.is_null()) way.replaced = step.get<std::size_t>();
     way.holders_known = json.at("holders_known").get<bool>();
+    way.events = json.at("events").get<std::int64_t>();
+    way.sum = json.at("sum").get<std::string>();
     for (const Json& holder : json.at("holders"))
       way.holders.push_back({holder.at("at").get<Address>(), holder.at("where").get<std::string>()});
     for (const Json& step : json.at("steps")) way.steps.push_back(step_of(step));

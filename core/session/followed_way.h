@@ -40,6 +40,8 @@ struct FollowedWay {
   std::string kept_in;                  ///< OwnerWord::where, of the last place in memory that it was kept in
   std::optional<std::size_t> replaced;  ///< the step that put something else there
   bool holders_known = false;           ///< the memory was looked at, all of it
+  std::int64_t events = 0;              ///< of the object's, up to the last one of the way; 0: not known
+  std::string sum;                      ///< history_sum of those
   std::string why_not;                  ///< why it was not followed, or not to its end; empty when it was
 
   /// It was followed until it had returned.
