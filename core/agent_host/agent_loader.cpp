@@ -132,7 +132,6 @@ std::optional<LoadedAgent> AgentLoader::load(long pid, const ProcessMemory& memo
                                              const SystemCallRunner& run, std::span<const Address> near,
                                              std::uint32_t tid_offset) {
   const ProcessLayout layout(pid);
-  if (const std::string obstacle = layout.obstacle(); !obstacle.empty()) fail("{}", obstacle);
   const auto instruction = layout.system_call_instruction(memory);
   if (!instruction) fail("the program has no vdso");
   Program program(run);
