@@ -166,6 +166,7 @@ std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackF
 /// What an inlined copy was inlined into, or what called the function that the site is in. A copy of which
 /// the compiler has inlined head and rest one into the other is one call.
 FrameNamer::Place FrameNamer::behind_copy(const Site& site, const std::vector<StackFrame>& frames) {
+  if (site.in_place()) return {0, 0};
   const std::vector<NamedFrame>& names = name(frames.front());
   const std::string probe(function_part(site.function));
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "families/function_pattern.h"
+#include "sites/handed_counter.h"
 
 namespace refhist {
 
@@ -92,6 +93,7 @@ bool HelperFrames::helps(std::string_view probe, std::string_view counted, const
   if (counts_member(counted, frame)) return true;
   if (it.kind == Kind::clears && plain(it.cleared) == plain(counted)) return true;
   if (probe.empty()) return false;
+  if (probe.ends_with("++") || probe.ends_with("--")) return is_handed_counter(probe, counted, frame);
   const std::string called = function_part(probe);
   const std::string caller = function_part(frame.function);
   if (caller == called + "p") return true;  // sd_bus_message_unrefp, for the cleanup attribute
@@ -130,6 +132,21 @@ bool HelperFrames::looks_like_count_of_member(std::string_view counted, const Na
   return its_module(frame, [&](const Module& module) { return module.embeds(type, counted); });
 }
 
+bool HelperFrames::is_handed_counter(std::string_view step, std::string_view counted,
+                                     const NamedFrame& frame) {
+  const auto [entry, added] = of_counter_.try_emplace({frame.module, frame.function, std::string(step)});
+  if (added) entry->second = takes_counter(step.substr(0, step.size() - 2), counted, frame);
+  return entry->second;
+}
+
+bool HelperFrames::takes_counter(std::string_view path, std::string_view counted,
+                                 const NamedFrame& frame) const {
+  const auto function = signature(frame);
+  return function && its_module(frame, [&](const Module& module) {
+           return handed_counter(*function, counted, path, module).has_value();
+         });
+}
+
 const HelperFrames::Known& HelperFrames::known(const NamedFrame& frame) {
   const auto [entry, added] = known_.try_emplace({frame.module, frame.function});
   if (added) entry->second = look(frame);
@@ -141,8 +158,11 @@ HelperFrames::Known HelperFrames::look(const NamedFrame& frame) const {
   const bool of_library = name.starts_with("std::") || name.starts_with("__gnu_cxx::");
   if (of_library || is_cleanup(name) || keeps_for_its_owner(frame)) return {Kind::helper, {}};
   const auto function = signature(frame);
-  if (!function || function->parameters.size() != 1) return {};
+  if (!function || function->parameters.empty() || function->parameters.size() > 2) return {};
   const std::string_view cleared = pointed_twice(function->parameters.front().type);
+  // port_reference(&task->port, port) gives back what was there and takes what comes instead.
+  const bool replaces = function->parameters.size() == 2;
+  if (replaces && plain(function->parameters[1].pointee) != plain(cleared)) return {};
   return cleared.empty() ? Known{} : Known{Kind::clears, std::string(cleared)};
 }
 

@@ -18,8 +18,8 @@ class HelperFrames {
  public:
   explicit HelperFrames(const ModuleMap& modules) : modules_(modules) {}
 
-  /// `probe`: the function that was called, demangled; empty when it is not known. `counted`: the type of the
-  /// family's objects, without "struct".
+  /// `probe`: the function that was called, demangled, or "refs++" of code that counts in place; empty when
+  /// it is not known. `counted`: the type of the family's objects, without "struct".
   [[nodiscard]] bool helps(std::string_view probe, std::string_view counted, const NamedFrame& frame);
   /// The frame's function by debug information.
   [[nodiscard]] std::optional<Signature> signature(const NamedFrame& frame) const;
@@ -37,11 +37,17 @@ class HelperFrames {
   [[nodiscard]] bool its_module(const NamedFrame& frame, Says&& says) const;
   [[nodiscard]] bool counts_member(std::string_view counted, const NamedFrame& frame);
   [[nodiscard]] bool looks_like_count_of_member(std::string_view counted, const NamedFrame& frame) const;
+  /// It is handed the counter, not the object: refcount_inc(&conn->refs).
+  [[nodiscard]] bool is_handed_counter(std::string_view step, std::string_view counted,
+                                       const NamedFrame& frame);
+  [[nodiscard]] bool takes_counter(std::string_view path, std::string_view counted,
+                                   const NamedFrame& frame) const;
   [[nodiscard]] bool keeps_for_its_owner(const NamedFrame& frame) const;
 
   const ModuleMap& modules_;
   std::map<std::pair<std::string, std::string>, Known> known_;                    // by module and function
   std::map<std::tuple<std::string, std::string, std::string>, bool> of_members_;  // and the counted type
+  std::map<std::tuple<std::string, std::string, std::string>, bool> of_counter_;  // and the step
 };
 
 }  // namespace refhist

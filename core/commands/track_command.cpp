@@ -75,8 +75,11 @@ Family typed_family(const Arguments& arguments) {
     fail("--count-size must be 1, 2, 4 or 8, not {}", size);
   family.counter.size = static_cast<std::uint32_t>(size);
   family.born = arguments.number("--born", 1);
-  if (!family.has_role(Role::get) && !family.has_role(Role::put) && !family.has_role(Role::try_get)) {
-    fail("a family needs a get or a put: refhist track --get FN --put FN");
+  const bool counted =
+      family.has_role(Role::get) || family.has_role(Role::put) || family.has_role(Role::try_get);
+  // What counts by hand is found by the counter.
+  if (!counted && (!family.has_role(Role::init) || family.counter.path.empty())) {
+    fail("a family needs a get or a put, or a birth and the counter: refhist track --get FN --put FN");
   }
   return family;
 }

@@ -21,12 +21,19 @@ bool succeeded(Success success, Address result) {
 Address end_of(Address begin, std::uint64_t size) { return begin + std::min(size, ~begin); }
 
 /// Nothing when the change is none that a copy of this function makes. What is added may be taken back.
+/// Code that counts by hand may store what was there before it took a reference, or one more.
+bool may_store_both(const Site& site, const Family& family) {
+  return site.in_place() && !family.has_role(Role::get) && !family.has_role(Role::try_get) &&
+         !family.has_role(Role::put);
+}
+
 std::optional<Role> role_of_change(const Site& site, std::int64_t delta, std::int64_t after,
-                                   std::int64_t born) {
-  if (site.role == Role::init) return after == born ? std::optional(Role::init) : std::nullopt;
+                                   const Family& family) {
+  if (site.role == Role::init) return after == family.born ? std::optional(Role::init) : std::nullopt;
   if (delta == 0) return std::nullopt;
   if ((delta > 0) == (direction(site.role) > 0)) return site.role;
-  if (site.counter->kind != CounterInstruction::Kind::add) return std::nullopt;
+  if (site.counter->kind != CounterInstruction::Kind::add && !may_store_both(site, family))
+    return std::nullopt;
   return delta > 0 ? Role::get : Role::put;
 }
 
@@ -483,6 +490,13 @@ bool Recorder::is_live(FamilyId family, Address object) const {
   return id.valid() && history_.object(id).state == ObjectState::live;
 }
 
+// Code that counts by hand has no business in memory that is free: what it changes there was the object's
+// count.
+bool Recorder::is_known(const Site& site, Address object) const {
+  if (is_live(site.family, object)) return true;
+  return site.in_place() && memory_fate(site.family, object) == MemoryFate::gone;
+}
+
 // Of a birth and what comes right after it, compilers make one store, over memory that holds no count yet.
 bool Recorder::continues_count(const ProgramContext& around, FamilyId family, const Call& call,
                                std::int64_t delta) const {
@@ -500,11 +514,11 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
                                      tracked.family.counter);
   };
   const Address object = step.operand + instruction.within - tracked.counter->offset;
-  if (site.known_objects_only && !is_live(site.family, object)) return;
+  if (site.known_objects_only && !is_known(site, object)) return;
   Call call{step.site, object, step.sp, site.address + 1, count(step.before)};
   const std::int64_t after = instruction.opaque ? tracked.family.born : count(step.after);
   const std::int64_t delta = after - *call.before;
-  std::optional<Role> role = role_of_change(site, delta, after, tracked.family.born);
+  std::optional<Role> role = role_of_change(site, delta, after, tracked.family);
   if (!role) return;
   ThreadCalls& thread = calls_.thread(tid);
   ProgramContext around(*this, access, thread.tid);

@@ -163,6 +163,8 @@ class Recorder {
   void change_count(const ProgramView& access, long tid, const Registers& registers, const CounterStep& step,
                     const Site& site, std::vector<Recorded>& recorded);
   [[nodiscard]] bool is_live(FamilyId family, Address object) const;
+  /// What a site that counts for known objects alone has changed is the count of one.
+  [[nodiscard]] bool is_known(const Site& site, Address object) const;
   [[nodiscard]] bool continues_count(const ProgramContext& around, FamilyId family, const Call& call,
                                      std::int64_t delta) const;
   /// The ledger says what the counter did before the call.

@@ -82,8 +82,10 @@ bool is_left_out(const SessionState& state, const Site& site) {
 std::string site_line(const SessionState& state, const Site& site) {
   std::string module = "?";
   if (const LoadedModule* loaded = state.modules.get(site.module)) module = file_name(loaded->module->path());
-  const std::string where =
-      site.inlined ? fmt::format("{} inlined in {}", site.function, site.inlined_into) : site.function;
+  const std::string where = site.in_place()
+                                ? fmt::format("{} in {}, counted in place", site.function, site.inlined_into)
+                            : site.inlined ? fmt::format("{} inlined in {}", site.function, site.inlined_into)
+                                           : site.function;
   const std::string address = site.address == 0 ? "" : fmt::format("{:#x} ", site.address);
   std::string text = fmt::format("    {:<8} {}{} {}: ", role_name(site.role), address, module, where);
   if (!site.why_not.empty()) {

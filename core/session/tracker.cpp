@@ -83,6 +83,7 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
   const SiteId other = state_.sites.at(site.address);
   if (other.valid() && other != id) {
     if (colocate(port, other, id)) return;
+    if (state_.sites.get(other).in_place() && !site.counter) return replace_in_place(port, other, id);
     const std::string name = state_.family_name(state_.sites.get(other).family);
     state_.sites.set_armed(id, false, fmt::format("this code is already armed for {}", name));
     return;
@@ -99,6 +100,17 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
     for (const SiteId other : state_.sites.get(id).colocated) state_.sites.set_armed(other, false, why_not);
     state_.sites.set_armed(id, false, why_not);
   }
+}
+
+/// A function that begins with what another family takes for its own counting is what its own family says.
+void Tracker::replace_in_place(DebuggerPort& port, SiteId guess, SiteId function) {
+  const FamilyId family = state_.sites.get(function).family;
+  const std::string why_not = fmt::format("this code is already armed for {}", state_.family_name(family));
+  disarm_site(port, guess);
+  for (const SiteId other : state_.sites.get(guess).colocated) state_.sites.set_armed(other, false, why_not);
+  state_.sites.get(guess).colocated.clear();
+  state_.sites.set_armed(guess, false, why_not);
+  arm_site(port, function);
 }
 
 /// What stands inside the bytes of another site's jump would never be reached: that one becomes a breakpoint.

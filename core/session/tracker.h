@@ -97,6 +97,7 @@ class Tracker {
   /// Says in the family which of its births are unseen.
   void note_births(FamilyId id);
   void arm_site(DebuggerPort& port, SiteId id);
+  void replace_in_place(DebuggerPort& port, SiteId guess, SiteId function);
   void warn_of_inexact_copies(DebuggerPort& port, SiteId id);
   /// A site at the instruction that is armed for another family already. False when it cannot be shared.
   bool colocate(DebuggerPort& port, SiteId leader, SiteId other);

@@ -88,6 +88,15 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
   return instructions;
 }
 
+std::optional<CounterInstruction> CounterFinder::by_displacement(const MemoryChange& change,
+                                                                 Role role) const {
+  const auto within = fits(change.instruction, role) ? counter_in(change) : std::nullopt;
+  if (!within) return std::nullopt;
+  CounterInstruction counting = change.instruction;
+  counting.within = *within;
+  return counting;
+}
+
 void CounterFinder::add_calls(const InlinedCopy& copy, Role role, const std::vector<ParameterValue>& object,
                               std::map<Address, CounterInstruction>& found) {
   if (role != Role::get && role != Role::put) return;

@@ -27,6 +27,10 @@ class CounterFinder {
   /// Empty when none does, or when nothing tells that the memory is the counter. By address. `object`: which
   /// parameter of the function is the object.
   std::vector<CounterInstruction> find(const InlinedCopy& copy, Role role, const ObjectSource& object);
+  /// The change, with where in its operand the counter lies, when its displacement alone says that this is
+  /// the counter.
+  [[nodiscard]] std::optional<CounterInstruction> by_displacement(const MemoryChange& change,
+                                                                  Role role) const;
 
  private:
   void add_calls(const InlinedCopy& copy, Role role, const std::vector<ParameterValue>& object,

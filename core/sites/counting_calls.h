@@ -21,6 +21,8 @@ class CountingCalls {
   /// nothing when it does nothing, or not each time, or by a function of the family, which is an event
   /// itself.
   [[nodiscard]] std::optional<CounterInstruction> change_by(const DirectCall& call);
+  /// What the linker binds the call's slot to, or that of the stub that it enters; empty: none.
+  [[nodiscard]] const std::string& imported(Address target);
 
  private:
   /// Where the memory lies, its size and whether it changes by one up or down.
@@ -34,8 +36,6 @@ class CountingCalls {
   [[nodiscard]] bool is_probed(Address function) const;
   /// Of a function of another module, by its name.
   [[nodiscard]] std::optional<Change> known_change(const DirectCall& call);
-  /// What the linker binds the call's slot to, or that of the stub that it enters; empty: none.
-  [[nodiscard]] const std::string& imported(Address target);
   [[nodiscard]] std::optional<Change> change_at(const DecodedInstruction& instruction,
                                                 const ValueTrail& trail, unsigned depth);
   [[nodiscard]] std::optional<Change> change_by(const DecodedInstruction& instruction);

@@ -15,6 +15,7 @@
 #include "sites/indirect_functions.h"
 #include "sites/inlined_sites.h"
 #include "sites/object_place.h"
+#include "sites/sites_in_place.h"
 #include "sites/thunk.h"
 
 namespace refhist {
@@ -195,6 +196,7 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
   }
   for (const ProbeSpec& probe : family.probes) inlined.add_copies(probe);
   for (Site& site : inlined.take()) sites.push_back(std::move(site));
+  for (Site& site : SitesInPlace(id, family, counter, module).find(sites)) sites.push_back(std::move(site));
   return sites;
 }
 

@@ -44,6 +44,11 @@ struct Site {
   SiteId colocated_with;   ///< of such a site: what is armed for it
   std::uint64_t hits = 0;  ///< executions seen
 
+  /// No function's, but a macro's, or done by hand: `function` says what is done, "refs++".
+  [[nodiscard]] bool in_place() const {
+    return counter && (function.ends_with("++") || function.ends_with("--"));
+  }
+
   /// The object or the outcome is known only when the call returns.
   [[nodiscard]] bool watches_return() const {
     return object.from == ObjectSource::From::result || success != Success::always || role == Role::realloc ||

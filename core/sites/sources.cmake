@@ -6,13 +6,16 @@ target_sources(refhist_core PRIVATE
   sites/counter_finder.cpp
   sites/counting_calls.cpp
   sites/forwarded.cpp
+  sites/handed_counter.cpp
   sites/indirect_functions.cpp
   sites/inlined_facts.cpp
   sites/inlined_sites.cpp
+  sites/last_puts.cpp
   sites/memory_changes.cpp
   sites/nameless_copies.cpp
   sites/object_place.cpp
   sites/planner.cpp
   sites/same_code.cpp
   sites/site_table.cpp
+  sites/sites_in_place.cpp
   sites/thunk.cpp)

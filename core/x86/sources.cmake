@@ -21,6 +21,7 @@ target_sources(refhist_core PRIVATE
   x86/register_distances.cpp
   x86/stack_arguments.cpp
   x86/stack_state.cpp
+  x86/stepped_loads.cpp
   x86/straight_way.cpp
   x86/value_origin.cpp
   x86/value_table.cpp
