@@ -97,24 +97,61 @@ std::optional<SteppedLoads::Loaded> SteppedLoads::stored_by(const DecodedInstruc
   return same && std::abs(value->added) <= kMost ? value : std::nullopt;
 }
 
-std::map<Address, int> SteppedLoads::in(const CodeRange& code) {
-  std::map<Address, Loaded> stores;
-  std::set<Address> stepped;  // loads of which something else was stored again
-  SteppedLoads loads;
-  const InstructionDecoder decoder;
-  DecodedInstruction instruction;
-  for (Address at = code.address; decoder.decode(code, at, instruction); at = instruction.next()) {
-    if (const auto stored = loads.stored_by(instruction)) {
-      stores.emplace(at, *stored);
-      if (stored->added != 0) stepped.insert(stored->by);
+/// Follows the ways through a function.
+class SteppedLoads::Walk {
+ public:
+  explicit Walk(const CodeRange& code) : code_(code) {}
+
+  void run() {
+    follow_from(code_.address, {});
+    DecodedInstruction instruction;
+    for (Address at = code_.address; decoder_.decode(code_, at, instruction); at = instruction.next()) {
+      while (!waiting_.empty()) {
+        const auto next = waiting_.extract(waiting_.begin());
+        follow_from(next.key(), next.mapped());
+      }
+      follow_from(at, {});  // what only a jump table leads to
     }
-    loads.follow(instruction);
   }
-  std::map<Address, int> steps;
-  for (const auto& [at, stored] : stores) {
-    if (stepped.contains(stored.by)) steps.emplace(at, static_cast<int>(stored.added));
+  [[nodiscard]] std::map<Address, int> steps() const {
+    std::map<Address, int> steps;
+    for (const auto& [at, stored] : stores_) {
+      if (stepped_.contains(stored.by)) steps.emplace(at, static_cast<int>(stored.added));
+    }
+    return steps;
   }
-  return steps;
+
+ private:
+  void follow_from(Address at, SteppedLoads loads) {
+    DecodedInstruction instruction;
+    for (; !seen_.contains(at) && decoder_.decode(code_, at, instruction); at = instruction.next()) {
+      seen_.insert(at);
+      look_at(loads, instruction);
+      loads.follow(instruction);
+      const auto target = instruction.is_call() ? std::nullopt : instruction.branch_target();
+      if (target && code_.contains(*target) && !seen_.contains(*target)) waiting_.try_emplace(*target, loads);
+      if (!instruction.falls_through()) return;
+    }
+  }
+  void look_at(const SteppedLoads& loads, const DecodedInstruction& instruction) {
+    const auto stored = loads.stored_by(instruction);
+    if (!stored) return;
+    stores_.emplace(instruction.address, *stored);
+    if (stored->added != 0) stepped_.insert(stored->by);
+  }
+
+  CodeRange code_;
+  InstructionDecoder decoder_;
+  std::set<Address> seen_;
+  std::map<Address, SteppedLoads> waiting_;
+  std::map<Address, Loaded> stores_;
+  std::set<Address> stepped_;  // loads of which something else was stored again
+};
+
+std::map<Address, int> SteppedLoads::in(const CodeRange& code) {
+  Walk walk(code);
+  walk.run();
+  return walk.steps();
 }
 
 }  // namespace refhist

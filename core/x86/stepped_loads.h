@@ -13,7 +13,7 @@
 
 namespace refhist {
 
-/// Read in the order of the addresses, whatever is jumped over, and whatever else is stored meanwhile: a
+/// Each instruction is read once, on the way that comes there first, and whatever else is stored meanwhile: a
 /// guess, for those who look again when the store runs. RegisterDistances says what is sure.
 class SteppedLoads {
  public:
@@ -43,6 +43,8 @@ class SteppedLoads {
 
   std::array<std::optional<Loaded>, kRegisterCount> loaded_{};
   std::map<Slot, Loaded> slots_;
+
+  class Walk;
 };
 
 }  // namespace refhist
