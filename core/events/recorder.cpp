@@ -261,10 +261,12 @@ Event Recorder::event_here(const ProgramView& access, long tid, const Registers&
   return event;
 }
 
-EventId Recorder::on_use(const ProgramView& access, long tid, const Registers& registers, ObjectId id) {
+EventId Recorder::on_use(const ProgramView& access, long tid, const Registers& registers, ObjectId id,
+                         SiteId put) {
   Event event = event_here(access, tid, registers);
   event.object = id;
-  event.role = Role::use;
+  event.site = put;
+  event.role = put.valid() ? Role::put : Role::use;
   return history_.add_event(event);
 }
 
@@ -488,13 +490,6 @@ void Recorder::on_counter_change(const ProgramView& access, long tid, const Regi
 bool Recorder::is_live(FamilyId family, Address object) const {
   const ObjectId id = history_.newest_at(family, object);
   return id.valid() && history_.object(id).state == ObjectState::live;
-}
-
-// Code that counts by hand has no business in memory that is free: what it changes there was the object's
-// count.
-bool Recorder::is_known(const Site& site, Address object) const {
-  if (is_live(site.family, object)) return true;
-  return site.in_place() && memory_fate(site.family, object) == MemoryFate::gone;
 }
 
 // Of a birth and what comes right after it, compilers make one store, over memory that holds no count yet.

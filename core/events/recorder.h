@@ -112,8 +112,10 @@ class Recorder {
     bool explained = true;  ///< by the events, or by calls that have begun
   };
   [[nodiscard]] CounterLook look_at_counter(const ProgramView& access, ObjectId id);
-  /// A thread that stands there has used the object, which is dead: an event of it.
-  EventId on_use(const ProgramView& access, long tid, const Registers& registers, ObjectId id);
+  /// A thread that stands there has used the object, which is dead: an event of it. `put`: it was about to do
+  /// what that site does.
+  EventId on_use(const ProgramView& access, long tid, const Registers& registers, ObjectId id,
+                 SiteId put = SiteId());
   /// What became of the memory of the family's last object there, which was given back.
   [[nodiscard]] MemoryFate memory_fate(FamilyId family, Address address) const;
   /// A thread has just changed the object's counter. True when no probe tells of that: then it is an event.

@@ -46,4 +46,11 @@ MemoryFate Recorder::memory_fate(FamilyId family, Address address) const {
   return allocations_.covered_by(address, allocator) ? MemoryFate::kept : MemoryFate::gone;
 }
 
+// Code that counts by hand has no business in memory that is free: what it changes there was the object's
+// count.
+bool Recorder::is_known(const Site& site, Address object) const {
+  if (is_live(site.family, object)) return true;
+  return site.in_place() && memory_fate(site.family, object) == MemoryFate::gone;
+}
+
 }  // namespace refhist

@@ -268,6 +268,31 @@ std::string CrashCause::other_memory(const Registers& registers, const std::vect
   return "refhist: " + state_.warnings.back() + "\n";
 }
 
+// Of a put that loads its counter before it stores it, the load fails.
+SiteId CrashCause::begun_put(ObjectId object, Address pc, const std::vector<Address>& failed) const {
+  constexpr Address kNear = 64;  // bytes: a put is short
+  const Object& dead = state_.history.object(object);
+  const auto& counter = state_.families[dead.family.index()].counter;
+  const LoadedModule* loaded = state_.modules.at(pc);
+  if (!counter || loaded == nullptr ||
+      std::count(failed.begin(), failed.end(), dead.address + counter->offset) == 0)
+    return {};
+  const auto line = [&](Address at) {
+    const auto frames = loaded->module->code().source_frames(at - loaded->bias);
+    return frames.empty() ? SourceFrame() : frames.front();
+  };
+  const SourceFrame here = line(pc);
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.all()[i];
+    const bool candidate = site.family == dead.family && site.role == Role::put && site.current &&
+                           site.counter && site.address >= pc && site.address - pc < kNear;
+    if (!candidate) continue;
+    const SourceFrame there = line(site.address);
+    if (there.function == here.function && there.line == here.line) return SiteId(i);
+  }
+  return {};
+}
+
 std::string CrashCause::look(long tid, int signal) {
   const auto registers = access_.registers(tid);
   if (!registers) return {};
@@ -282,7 +307,9 @@ std::string CrashCause::look(long tid, int signal) {
   if (known) return {};
   Registers here = frames.jumped ? frames.registers.front() : *registers;
   if (frames.jumped) here[kRip] -= 1;  // in the call
-  const EventId event = state_.recorder.on_use(access_, tid, here, use->object);
+  const SiteId put =
+      frames.jumped ? SiteId() : begun_put(use->object, own_pc(state_.modules, here.pc()), failed);
+  const EventId event = state_.recorder.on_use(access_, tid, here, use->object, put);
   const std::string why = fmt::format("{}: {}", use->how, signal_name(signal));
   state_.history.add_finding({Verdict::use_after_free, use->object, event, why});
   const Object& object = state_.history.object(use->object);

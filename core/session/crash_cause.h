@@ -52,6 +52,9 @@ class CrashCause {
   [[nodiscard]] std::optional<Use> bad_access(const Registers& registers, const Frames& frames,
                                               std::vector<Address>& failed) const;
   [[nodiscard]] std::optional<Use> aborted(const Frames& frames) const;
+  /// The put of the object that the thread was in when its counter could not be used; invalid when it was in
+  /// none.
+  [[nodiscard]] SiteId begun_put(ObjectId object, Address pc, const std::vector<Address>& failed) const;
   /// By the instruction that the innermost frame stands at. `failed`: the addresses that it may have failed
   /// to use.
   [[nodiscard]] std::optional<Use> by_instruction(const Registers& registers, const Frames& frames,
