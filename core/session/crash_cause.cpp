@@ -268,29 +268,42 @@ std::string CrashCause::other_memory(const Registers& registers, const std::vect
   return "refhist: " + state_.warnings.back() + "\n";
 }
 
-// Of a put that loads its counter before it stores it, the load fails.
+/// A put that loads its counter before it stores it fails in the load. Both are of one line of the source.
 SiteId CrashCause::begun_put(ObjectId object, Address pc, const std::vector<Address>& failed) const {
-  constexpr Address kNear = 64;  // bytes: a put is short
+  constexpr unsigned kNear = 24;  // instructions
   const Object& dead = state_.history.object(object);
   const auto& counter = state_.families[dead.family.index()].counter;
   const LoadedModule* loaded = state_.modules.at(pc);
-  if (!counter || loaded == nullptr ||
-      std::count(failed.begin(), failed.end(), dead.address + counter->offset) == 0)
-    return {};
+  const bool counts = counter && loaded != nullptr &&
+                      std::count(failed.begin(), failed.end(), dead.address + counter->offset) != 0;
+  if (!counts) return {};
+  const Module& module = loaded->module->code();
   const auto line = [&](Address at) {
-    const auto frames = loaded->module->code().source_frames(at - loaded->bias);
+    const auto frames = module.source_frames(at);
     return frames.empty() ? SourceFrame() : frames.front();
   };
-  const SourceFrame here = line(pc);
-  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
-    const Site& site = state_.sites.all()[i];
-    const bool candidate = site.family == dead.family && site.role == Role::put && site.current &&
-                           site.counter && site.address >= pc && site.address - pc < kNear;
-    if (!candidate) continue;
-    const SourceFrame there = line(site.address);
-    if (there.function == here.function && there.line == here.line) return SiteId(i);
+  const SourceFrame here = line(pc - loaded->bias);
+  DecodedInstruction instruction;
+  Address at = pc - loaded->bias;
+  for (unsigned i = 0; i < kNear && read_instruction(module, at, instruction); ++i) {
+    const SiteId put = put_at(at + loaded->bias, dead.family);
+    const SourceFrame there = put.valid() ? line(at) : SourceFrame();
+    if (put.valid() && there.function == here.function && there.line == here.line) return put;
+    const auto target = instruction.is_jump() ? instruction.branch_target() : std::nullopt;
+    if (!target && !instruction.falls_through()) return {};
+    at = target.value_or(instruction.next());
   }
   return {};
+}
+
+SiteId CrashCause::put_at(Address address, FamilyId family) const {
+  SiteId id = state_.sites.at(address);
+  if (!id.valid()) return {};
+  for (const SiteId other : state_.sites.get(id).colocated) {
+    if (state_.sites.get(other).family == family) id = other;
+  }
+  const Site& site = state_.sites.get(id);
+  return site.family == family && site.counter && site.role == Role::put ? id : SiteId();
 }
 
 std::string CrashCause::look(long tid, int signal) {
@@ -309,6 +322,7 @@ std::string CrashCause::look(long tid, int signal) {
   if (frames.jumped) here[kRip] -= 1;  // in the call
   const SiteId put =
       frames.jumped ? SiteId() : begun_put(use->object, own_pc(state_.modules, here.pc()), failed);
+  if (put.valid()) here[kRip] = state_.sites.get(put).address;  // where its other events have it
   const EventId event = state_.recorder.on_use(access_, tid, here, use->object, put);
   const std::string why = fmt::format("{}: {}", use->how, signal_name(signal));
   state_.history.add_finding({Verdict::use_after_free, use->object, event, why});

@@ -55,6 +55,7 @@ class CrashCause {
   /// The put of the object that the thread was in when its counter could not be used; invalid when it was in
   /// none.
   [[nodiscard]] SiteId begun_put(ObjectId object, Address pc, const std::vector<Address>& failed) const;
+  [[nodiscard]] SiteId put_at(Address address, FamilyId family) const;
   /// By the instruction that the innermost frame stands at. `failed`: the addresses that it may have failed
   /// to use.
   [[nodiscard]] std::optional<Use> by_instruction(const Registers& registers, const Frames& frames,

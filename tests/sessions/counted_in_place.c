@@ -169,6 +169,7 @@ int main(int argc, char **argv) {
   subject = page_new(3);
   GET(subject);
   int shown = 0;
+  if (!strcmp(how, "dead")) page_release(page_new(0), 1);
   for (int number = 0; number < 12; ++number) {
     struct index *index = index_new();
     for (int i = 0; i < 4; ++i) {

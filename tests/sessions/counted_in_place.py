@@ -1,6 +1,6 @@
 """Code that counts with macros or by hand has no function that takes or gives back: the instructions are the events."""
 
-from harness.checks import check, contains, equal, matches
+from harness.checks import agent_only, check, contains, equal, matches
 from harness.shapes import check_findings, first_suspect, functions, objects, role_totals, roles, source_line, verdicts
 
 FAMILIES = ("--name page --type page --init page_new --count refs",
@@ -78,6 +78,21 @@ def test_a_put_too_many(d):
     status, found = check_findings(d)
     equal(status, 23, "exit status")
     equal(first_suspect(found[0])[:2], ("extra put", "page_release"), "first suspect")
+
+
+@agent_only("quarantine is the agent's")
+def test_a_put_of_freed_memory_is_a_put(d):
+    """It dies when it reads the counter."""
+    d.refhist("set quarantine 64M")
+    d.refhist("set allocators auto")
+    track(d)
+    d.run("dead")
+    d.expect_stop(signal="SIGSEGV")
+    _, found = check_findings(d)
+    (finding,) = [finding for finding in found if finding["verdict"] == "use-after-free"]
+    last = finding["object"]["events"][-1]
+    equal((last["role"], last["site"]), ("put", "refs--"), "the last event")
+    equal(functions(last)[0], "page_release", "where it stands")
 
 
 def test_half_of_it_by_hand(d):
