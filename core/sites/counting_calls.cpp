@@ -80,6 +80,9 @@ std::optional<CountingCalls::Change> CountingCalls::change_at(const DecodedInstr
 
 std::optional<CountingCalls::Change> CountingCalls::change_by(const DecodedInstruction& instruction) {
   const Address at = instruction.address;
+  const auto adds =
+      CounterInstruction::of(instruction);  // asked first: to follow a whole function takes long
+  if (!adds || adds->kind != CounterInstruction::Kind::add) return std::nullopt;
   for (const MemoryChange& change : changes_.around({at, instruction.next()})) {
     const CounterInstruction& made = change.instruction;
     const bool plain = made.base != CounterInstruction::kNoRegister &&

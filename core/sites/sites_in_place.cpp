@@ -194,6 +194,19 @@ void SitesInPlace::look_at(const FunctionSymbol& function, const CodeRange& code
   }
 }
 
+bool SitesInPlace::calls_helper(const CodeRange& code) {
+  const InstructionDecoder decoder;
+  DecodedInstruction instruction;
+  for (Address at = code.address; decoder.decode(code, at, instruction); at = instruction.next()) {
+    const auto target = instruction.is_call() ? instruction.entered() : std::nullopt;
+    if (!target || holders_.contains(*target)) continue;
+    const auto [entry, added] = counts_.try_emplace(*target, false);
+    if (added) entry->second = helpers_.change_by({at, instruction.raw.length, *target, 0, 1}).has_value();
+    if (entry->second) return true;
+  }
+  return false;
+}
+
 void SitesInPlace::look_at_calls(const FunctionSymbol& function) {
   for (const DirectCall& call : changes_.calls_around(function.range())) {
     if (!call.distance || holders_.contains(call.target)) continue;
@@ -224,7 +237,11 @@ void SitesInPlace::look_at_all() {
     if (module_.read_code(function.address, bytes.data(), bytes.size()))
       look_at(function, {function.address, bytes});
   });
-  each([&](const FunctionSymbol& function) { look_at_calls(function); });
+  each([&](const FunctionSymbol& function) {
+    bytes.resize(function.size);
+    const bool read = module_.read_code(function.address, bytes.data(), bytes.size());
+    if (read && calls_helper({function.address, bytes})) look_at_calls(function);
+  });
 }
 
 void SitesInPlace::give_up(const std::string& why) {

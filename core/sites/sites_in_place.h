@@ -41,6 +41,7 @@ class SitesInPlace {
   void look_at_changes(const CodeRange& code, const std::vector<MemoryChange>& changes);
   [[nodiscard]] bool is_exchange(const CounterInstruction& change) const;
   void look_at_tests(const std::vector<MemoryChange>& changes);
+  [[nodiscard]] bool calls_helper(const CodeRange& code);
   /// Calls of helpers that are handed the counter, unless they have a site themselves.
   void look_at_calls(const FunctionSymbol& function);
   void consider(const MemoryChange& change, int step);
@@ -65,6 +66,7 @@ class SitesInPlace {
   CountingCalls helpers_;
   LastPuts last_puts_;
   std::map<std::string, std::optional<std::uint64_t>> handed_;  // by function
+  std::map<Address, bool> counts_;                              // functions that are called: helpers are
   std::set<Address> taken_;                                     // by other sites
   std::set<Address> holders_;                                   // functions that have a site
   std::vector<Site> found_;
