@@ -69,7 +69,13 @@ void FunctionWays::note_replaced(const DecodedInstruction& instruction, MachineS
   if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV) return;
   const ZydisDecodedOperand& to = instruction.operands[0];
   const bool memory = to.type == ZYDIS_OPERAND_TYPE_MEMORY;
-  if (memory && !values_.is_stack(state.address_of(to, instruction.next()))) return;
+  if (memory) {
+    const Value place = state.address_of(to, instruction.next());
+    if (!values_.is_stack(place)) return;
+    if (place.exact) step.home.stack = {place.offset};
+  } else if (const auto reg = dwarf_number(to.reg.value); is_register(to) && reg && is_preserved(*reg)) {
+    step.home.registers = {*reg};
+  }
   step.replaced = state.read(to, instruction.next());
   step.replaced_by = state.read(instruction.operands[1], instruction.next());
 }
@@ -218,6 +224,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   if (out && !target && !step.gives)
     return false;  // a switch's table, or another tail call through a pointer
   step.takes_again = code_.taken && (call || code_.loaded) && step.end == code_.from;
+  if (step.takes_again) step.holding = state.places_of(reference_);
   step.leaves = instruction.is_return() || out;
   if (instruction.is_branch()) {
     step.tested = waiting.tested;
@@ -466,6 +473,7 @@ std::vector<Address> FunctionWays::overwrites(const GivesBack& gives_back, const
   const auto taker = function ? direct_call_before(*code_.module, *function, code_.from) : std::nullopt;
   std::vector<Address> found;
   if (!taker || !steps_.contains(last_)) return found;
+  if (const auto home = overwritten_in_loop()) found.push_back(*home);
   std::vector<Address> waiting{last_};
   std::set<Address> seen{last_};
   while (!waiting.empty()) {
@@ -484,6 +492,34 @@ std::vector<Address> FunctionWays::overwrites(const GivesBack& gives_back, const
     }
   }
   return found;
+}
+
+std::optional<Address> FunctionWays::overwritten_in_loop() const {
+  std::optional<Address> home;
+  ValuePlaces variable;
+  const auto has = [](const auto& places, const auto& one) {
+    return !one.empty() && std::find(places.begin(), places.end(), one.front()) != places.end();
+  };
+  std::vector<Address> waiting{code_.from};
+  std::set<Address> seen{code_.from};
+  while (!waiting.empty()) {
+    const Address at = waiting.back();
+    const Step& step = steps_.at(at);
+    waiting.pop_back();
+    if (step.gives || stores(step) || passes_on(step)) continue;
+    const bool first = !home && !(step.home.stack.empty() && step.home.registers.empty());
+    if (first && is_reference(step.replaced_by)) {
+      variable = step.home;
+      home = at;
+    }
+    if (has(step.holding.stack, variable.stack) || has(step.holding.registers, variable.registers))
+      return home;
+    if (step.takes_again) continue;
+    for (const Address next : step.next) {
+      if (next != step.none && seen.insert(next).second) waiting.push_back(next);
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<Address> FunctionWays::last_uses(const GivesBack& gives_back, const Ends& ends) {

@@ -115,6 +115,8 @@ class FunctionWays {
     std::vector<ValuePlaces> stored_bases;  ///< Slot::bases
     Value replaced;                         ///< what a register or a place on the stack held before
     Value replaced_by;
+    ValuePlaces home;     ///< where that was: one place that calls leave alone, or none
+    ValuePlaces holding;  ///< where `takes_again`: what has the reference
   };
   struct Waiting {
     Address at = 0;
@@ -130,6 +132,8 @@ class FunctionWays {
   [[nodiscard]] bool is_between(Address at) const;
   [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
   [[nodiscard]] bool passes_on(const Step& step) const;
+  /// Where the variable that has it gets the next one, in a later turn of the loop.
+  std::optional<Address> overwritten_in_loop() const;
   static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
   Held from_where();
   Held kept_where(Address at, CallDoes does);

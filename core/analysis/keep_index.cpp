@@ -5,6 +5,7 @@
 
 #include "x86/decoded_instruction.h"
 #include "x86/machine_state.h"
+#include "x86/memory_copy.h"
 
 namespace refhist {
 
@@ -32,9 +33,18 @@ std::optional<std::int64_t> offset_of_pointer(const DecodedInstruction& call) {
   return to.mem.disp.has_displacement ? to.mem.disp.value : 0;
 }
 
-template <class Key>
-const KeepIndex::Places& places_in(const std::unordered_map<Key, KeepIndex::Places>& index, Key key) {
-  static const KeepIndex::Places kNone;
+/// `lea n(%rip), %reg`, or `mov n(%rip), %reg`.
+std::optional<Address> named_address(const DecodedInstruction& instruction) {
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
+  const bool names = mnemonic == ZYDIS_MNEMONIC_LEA || mnemonic == ZYDIS_MNEMONIC_MOV;
+  return names && instruction.raw.operand_width == 64 && is_register(instruction.operands[0])
+             ? instruction.rip_target()
+             : std::nullopt;
+}
+
+template <class Key, class Found>
+const Found& places_in(const std::unordered_map<Key, Found>& index, Key key) {
+  static const Found kNone;
   const auto found = index.find(key);
   return found == index.end() ? kNone : found->second;
 }
@@ -65,6 +75,15 @@ void KeepIndex::read(const FunctionSymbol& function) {
         calls_through_[*offset][function.address].insert(at);
     } else if (const auto offset = store_offset(instruction)) {
       (is_immediate(instruction.operands[1]) ? clears_ : stores_)[*offset][function.address].insert(at);
+    } else if (const std::int64_t words = stored_words(instruction); words > 1) {
+      const auto& to = instruction.operands[0].mem;
+      const std::int64_t first = to.disp.has_displacement ? to.disp.value : 0;
+      for (std::int64_t behind = 0; behind < 8 * words; behind += 8)
+        copies_[first + behind][function.address][at] = behind;
+    } else if (copies_block(instruction)) {
+      block_copies_[function.address].insert(at);
+    } else if (const auto address = named_address(instruction)) {
+      named_[*address].insert(function.address);
     }
   }
 }
@@ -74,6 +93,8 @@ const KeepIndex::Places& KeepIndex::calls(Address target) const { return places_
 const KeepIndex::Places& KeepIndex::calls_through(std::int64_t offset) const {
   return places_in(calls_through_, offset);
 }
+
+const KeepIndex::Copies& KeepIndex::copies(std::int64_t offset) const { return places_in(copies_, offset); }
 
 const KeepIndex::Places& KeepIndex::stores(std::int64_t offset) const { return places_in(stores_, offset); }
 

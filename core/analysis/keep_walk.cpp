@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "x86/instruction.h"
+#include "x86/memory_copy.h"
 
 namespace refhist {
 
@@ -41,10 +42,12 @@ void KeepWalk::note_stored(Way& way, const DecodedInstruction& instruction) {
   if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || !is_memory(instruction.operands[0])) return;
   const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
   if (!address.known() || values_.is_stack(address)) return;
+  drop_copies(way, address);
   const Value before = values_.content(address);
   const Value now = way.machine.read(instruction.operands[1], instruction.next());
   if (now == before) return;
   note_used(way, now);
+  if (now.known() && now.offset == 0) way.away.insert(now.place);
   Balance& balance = way.balances[before.place];
   ++balance.taken;
   ++balance.left;
@@ -147,7 +150,9 @@ void KeepWalk::note_ended(Way& way, Address place, const Value& holder, std::int
   Ended& ended = ended_[place];
   ended.at = way.at;
   ended.own = holder == values_.argument(1);
-  (put(now) || put(pointer) || way.given.contains(holder.place) ? ended.given : ended.left) = true;
+  const ValuePlaces held = way.machine.places_of(now);
+  const bool in_hand = !held.registers.empty() || !held.stack.empty();
+  (in_hand || put(now) || put(pointer) || way.given.contains(holder.place) ? ended.given : ended.left) = true;
 }
 
 bool KeepWalk::is_none(const Way& way, const Value& value) {
@@ -171,10 +176,86 @@ void KeepWalk::note_arguments(Way& way, std::optional<Address> target, const Wan
   }
 }
 
+// The copy is the original, until a reference is taken for one of them.
+void KeepWalk::note_copied_memory(Way& way, const DecodedInstruction& instruction, std::int64_t behind) {
+  Value from = way.machine.reg(kEncodedArguments[1]);
+  Value to = way.machine.reg(kEncodedArguments[0]);
+  if (stored_words(instruction) > 0) {
+    const auto reg = vector_number(instruction.operands[1]);
+    const auto loaded = reg ? way.vectors.find(*reg) : way.vectors.end();
+    if (loaded == way.vectors.end()) return;
+    from = loaded->second;
+    to = way.machine.address_of(instruction.operands[0], instruction.next());
+  }
+  if (!from.known() || !to.known() || values_.is_stack(to) || values_.is_constant(from)) return;
+  from.offset += behind;
+  to.offset += behind;
+  const Value value = way.machine.load(from);
+  if (!value.known()) return;
+  if (!bases_.contains(instruction.address))
+    bases_.emplace(instruction.address, bases_of(values_, way.machine, to));
+  copies_.insert(instruction.address);
+  keep(way, instruction.address, value, to);
+  way.stored[values_.content(to).place] = value;
+}
+
+void KeepWalk::note_vector(Way& way, const DecodedInstruction& instruction) {
+  if (const auto reg = vector_number(instruction.operands[0])) {
+    const Value from = loads_vector(instruction)
+                           ? way.machine.address_of(instruction.operands[1], instruction.next())
+                           : Value();
+    if (from.known()) {
+      way.vectors[*reg] = from;
+    } else if ((instruction.operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0) {
+      way.vectors.erase(*reg);
+    }
+  }
+  const auto reg = stored_words(instruction) > 0 ? vector_number(instruction.operands[1]) : std::nullopt;
+  if (!reg || way.vectors.contains(*reg)) return;
+  Value to = way.machine.address_of(instruction.operands[0], instruction.next());
+  if (!to.known() || values_.is_stack(to)) return;
+  for (std::int64_t word = 0; word < stored_words(instruction); ++word, to.offset += 8) {
+    drop_copies(way, to);
+    Balance& balance = way.balances[values_.content(to).place];
+    ++balance.taken;
+    ++balance.left;
+  }
+}
+
+void KeepWalk::drop_copies(Way& way, const Value& address) const {
+  std::erase_if(way.kept,
+                [&](const auto& one) { return copies_.contains(one.first) && one.second.second == address; });
+}
+
+void KeepWalk::note_wiped(Way& way, const Value& wiped) const {
+  std::erase_if(way.kept, [&](const auto& one) {
+    return copies_.contains(one.first) && values_.loaded_from(one.second.first).place == wiped.place;
+  });
+}
+
+void KeepWalk::note_destroyed(Way& way, const DecodedInstruction& call) {
+  for (std::size_t i = 1; i < kEncodedArguments.size(); ++i) {
+    const auto code = code_in(way.machine.reg(kEncodedArguments[i]));
+    if (!code || !called_.destroys(*code)) continue;
+    return keep(way, call.address, way.machine.reg(kEncodedArguments[i - 1]), {});
+  }
+}
+
+// A function's own address, or the slot that has it.
+std::optional<Address> KeepWalk::code_in(const Value& value) const {
+  const Value address = values_.is_constant(value) ? value : values_.loaded_from(value);
+  if (!values_.is_constant(address) || (address != value && value.offset != 0)) return std::nullopt;
+  return static_cast<Address>(address.offset);
+}
+
 void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
   if (wanted.drops && instruction.is_return()) note_used(way, way.machine.reg(0));
   if (wanted.ends != nullptr) return note_ends(way, instruction, *wanted.ends);
+  if (wanted.destroyed && (instruction.is_call() || instruction.is_jump()))
+    return note_destroyed(way, instruction);
   if (wanted.returns && instruction.is_return()) keep(way, kReturn, way.machine.reg(0), {});
+  if (const auto copy = wanted.copies.find(instruction.address); copy != wanted.copies.end())
+    return note_copied_memory(way, instruction, copy->second);
   if (!wanted.places.contains(instruction.address)) return;
   if (wanted.argument) {
     if (*wanted.argument <= kEncodedArguments.size())
@@ -213,6 +294,7 @@ void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call, int by
 
 void KeepWalk::execute(Way& way, const DecodedInstruction& instruction) {
   note_stored(way, instruction);
+  note_vector(way, instruction);
   note_compared(way, instruction);
   const Value loaded = way.stored.empty() ? Value() : loaded_by(way, instruction);
   InstructionEffects(values_, facts_, 0).execute(instruction, way.machine);
@@ -284,6 +366,7 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   note_change(way, instruction, by);
   if (out && wanted.returns && by > 0) note_returned(way);
   if (out && !entered) return;  // a switch's table, or a tail call through a pointer
+  if (wanted.forgets && (out || instruction.is_call()) && by == 0) note_passed(way);
   if (out && wanted.follows_puts()) note_arguments(way, entered, wanted);
   if (instruction.is_return() || out) return finish(way);
   if (instruction.is_jump()) return enter(std::move(way), *target);
@@ -291,6 +374,9 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   if (instruction.is_call()) {
     if (entered && called_.ends(*entered)) return;
     if (wanted.follows_puts()) note_arguments(way, entered, wanted);
+    if (!copies_.empty() && entered && called_.wipes(*entered))
+      note_wiped(way, way.machine.reg(kEncodedArguments[0]));
+    way.vectors.clear();
     return_from_call(way, instruction, by);
     if (wanted.follows_puts() && entered && called_.makes(*entered))
       made_.insert(result_values_.at(instruction.next()).place);
@@ -312,7 +398,38 @@ void KeepWalk::add_passed(const Way& way, std::set<Address>& ways) const {
   for (std::size_t at = way.passed; at != 0; at = passed_[at - 1].before) ways.insert(passed_[at - 1].at);
 }
 
+void KeepWalk::note_passed(Way& way) const {
+  for (const unsigned reg : kEncodedArguments) {
+    const Value value = way.machine.reg(reg);
+    if (value.known() && value.offset == 0) way.away.insert(value.place);
+  }
+}
+
+// By number of argument, where functions have no code.
+void KeepWalk::note_forgotten(const Way& way) {
+  for (unsigned number = 1; number <= ValueTable::kArguments; ++number) {
+    const Value value = values_.argument(number);
+    const auto found = way.balances.find(value.place);
+    const Balance balance = found == way.balances.end() ? Balance() : found->second;
+    if (balance.none) continue;
+    Seen& seen = seen_[number];
+    const bool gave = balance.left < 0;
+    const bool away = way.away.contains(value.place) || way.machine.reg(0) == value;
+    seen.gave |= gave;
+    seen.away |= away;
+    seen.others |= balance.taken > 0;
+    if (!gave && !away && !seen.untaken) {
+      seen.untaken = true;
+      seen.value = value;
+      seen.at = way.at;
+      seen.passed = way.passed;
+    }
+    add_passed(way, gave || away ? seen.taken_ways : seen.untaken_ways);
+  }
+}
+
 void KeepWalk::finish(const Way& way) {
+  if (forgets_) return note_forgotten(way);
   for (const auto& [place, replaced] : way.replaced) {
     if (!is_none(way, replaced.first)) drops_.try_emplace(place, replaced.second);
   }
@@ -340,7 +457,15 @@ void KeepWalk::finish(const Way& way, Address place, const Value& value, const V
   seen.untaken |= untaken;
   seen.undone |= undone;
   seen.taken |= balance.left > 0;
+  takes_for_argument_ |= balance.left > 0 && is_argument(value);
   add_passed(way, untaken ? seen.untaken_ways : seen.taken_ways);
+}
+
+// Itself, or what a call has made of it, as a get returns what it was given.
+bool KeepWalk::is_argument(const Value& value) const {
+  const auto asked = asked_.find(value.place);
+  const Value& given = asked == asked_.end() ? value : asked->second;
+  return values_.root_argument(given) != 0 && !values_.loaded_from(given).known();
 }
 
 void KeepWalk::run(const Wanted& wanted) {
@@ -353,9 +478,11 @@ void KeepWalk::run(const Wanted& wanted) {
 }
 
 std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
+  forgets_ = wanted.forgets;
   run(wanted);
   std::vector<Kept> found;
   for (const auto& [place, seen] : seen_) {
+    if (forgets_ && (!seen.gave || !seen.away || seen.others)) continue;
     if (!seen.untaken && (!seen.undone || seen.taken)) {
       if (seen.taken) taken_.insert(place);
       continue;
@@ -367,7 +494,9 @@ std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
 
 std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen) const {
   Kept kept;
-  kept.at = place == kReturn ? seen.at : place;
+  kept.at = place == kReturn || forgets_ ? seen.at : place;
+  kept.gave = seen.gave;
+  kept.away = seen.away;
   kept.slot = slot_of(place, seen.stored_at);
   kept.held = held_at(place);
   kept.also_taken = seen.taken;

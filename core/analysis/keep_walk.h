@@ -30,6 +30,10 @@ class KeepWalk {
     std::function<bool(Address target)> gives;  ///< may give a reference back; likewise
     /// Or what lies so far behind its argument 1; asked for `left` alone, of what `gives` says so of.
     std::function<bool(Address target, std::int64_t offset)> gives_member;
+    /// Gives its argument 1 back, as what a pointer is passed along with to end it.
+    std::function<bool(Address target)> destroys;
+    /// Nobody reads any more what its argument 1 points at.
+    std::function<bool(Address target)> wipes;
   };
 
   /// `ranges`: of the function, which begins at the first one.
@@ -46,9 +50,13 @@ class KeepWalk {
   struct Wanted {
     std::set<Address> places;          ///< stores, or calls
     std::optional<unsigned> argument;  ///< of the calls, 1-based
-    bool returns = false;              ///< what the function returns
-    bool drops = false;                ///< KeepWalk::drops() sets it
-    const Ends* ends = nullptr;        ///< KeepWalk::left() sets it
+    /// Copies of memory, with how far behind where they store to what is asked for lies.
+    std::map<Address, std::int64_t> copies;
+    bool returns = false;        ///< what the function returns
+    bool destroyed = false;      ///< what calls are given right before what destroys it
+    bool forgets = false;        ///< what the function is given
+    bool drops = false;          ///< KeepWalk::drops() sets it
+    const Ends* ends = nullptr;  ///< KeepWalk::left() sets it
     [[nodiscard]] bool follows_puts() const { return drops || ends != nullptr; }
   };
   struct Kept {
@@ -58,6 +66,8 @@ class KeepWalk {
     unsigned argument = 0;    ///< 1-based
     Address behind = 0;       ///< of a result: where its call returns to
     bool also_taken = false;  ///< on other ways
+    bool gave = false;        ///< an argument: given back on other ways,
+    bool away = false;        ///< or passed on there, kept in memory, or returned
     Slot slot;                ///< that it is stored in
     ValuePlaces held;         ///< what has it there
     /// On a way without a reference, what copied it to where it was kept from; where there are other ways.
@@ -81,6 +91,8 @@ class KeepWalk {
   };
   /// By call; 0 is where the function returns, for what its own argument 1 points at.
   std::map<Address, Ended> left(const Ends& ends);
+  /// Of those, on some way: for what the function itself was given.
+  [[nodiscard]] bool takes_for_argument() const { return takes_for_argument_; }
   /// Places at which a reference was taken for what is kept there, on every way that was seen.
   [[nodiscard]] const std::set<Address>& taken() const { return taken_; }
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
@@ -112,10 +124,13 @@ class KeepWalk {
     std::map<PlaceId, Value> stored;                      ///< in place of what was loaded there before
     std::set<PlaceId> put;                                ///< given back
     std::set<PlaceId> given;                              ///< to calls that may give it back
+    std::set<PlaceId> away;                               ///< passed on, kept in memory, or returned
+    std::map<unsigned, Value> vectors;                    ///< by register: where it was loaded from
     std::size_t passed = 0;                               ///< as Passed::before
     [[nodiscard]] bool same(const Way& other) const {
       return machine == other.machine && balances == other.balances && kept == other.kept &&
-             replaced == other.replaced && put == other.put && given == other.given;
+             replaced == other.replaced && put == other.put && given == other.given &&
+             vectors == other.vectors && away == other.away;
     }
   };
   struct Seen {
@@ -127,6 +142,9 @@ class KeepWalk {
     bool untaken = false;
     bool undone = false;
     bool taken = false;
+    bool gave = false;  ///< Kept::gave, and so on
+    bool away = false;
+    bool others = false;  ///< it takes one itself
     std::set<Address> untaken_ways;
     std::set<Address> taken_ways;
   };
@@ -140,6 +158,16 @@ class KeepWalk {
   void execute(Way& way, const DecodedInstruction& instruction);
   void note_change(Way& way, const DecodedInstruction& instruction, int by);
   void note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
+  void note_passed(Way& way) const;
+  void note_forgotten(const Way& way);
+  void note_copied_memory(Way& way, const DecodedInstruction& instruction, std::int64_t behind);
+  void note_vector(Way& way, const DecodedInstruction& instruction);
+  /// What a copy has put at the address was replaced.
+  void drop_copies(Way& way, const Value& address) const;
+  void note_wiped(Way& way, const Value& wiped) const;
+  void note_destroyed(Way& way, const DecodedInstruction& call);
+  [[nodiscard]] std::optional<Address> code_in(const Value& value) const;
+  [[nodiscard]] bool is_argument(const Value& value) const;
   void keep(Way& way, Address place, const Value& value, const Value& stored_at);
   void note_stored(Way& way, const DecodedInstruction& instruction);
   void note_replaced(Way& way, const DecodedInstruction& instruction);
@@ -180,6 +208,9 @@ class KeepWalk {
   std::map<Address, ValuePlaces> held_;                // at places, the first time
   std::map<Address, std::vector<ValuePlaces>> bases_;  // of stores: Slot::bases
   std::set<Address> taken_;
+  bool takes_for_argument_ = false;
+  bool forgets_ = false;
+  std::set<Address> copies_;
   std::set<PlaceId> made_;          // results that are new
   std::map<Address, Value> drops_;  // by store: the address
   std::map<Address, Ended> ended_;

@@ -63,6 +63,11 @@ SlotNames::Name SlotNames::follow(Name name, std::string type, const Module& mod
     if (!member.path.empty()) {
       name = {name.text + "->" + member.path, type, member.path, !member.pointee.empty(),
               member.pointee == type};
+      if (!member.inner_type.empty() && member.inner_type != type) {
+        name.inner_holder = member.inner_type;
+        name.inner_member = member.inner_path;
+        name.inner_offset = static_cast<std::int64_t>(member.inner_offset);
+      }
     } else {
       name = {in_brackets(name.text, at), name.holder, name.member + "[]", true};
     }

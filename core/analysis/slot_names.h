@@ -24,7 +24,11 @@ class SlotNames {
     std::string member;   ///< empty where it is one of an array, whichever
     bool points = false;  ///< the member is a pointer to a struct
     bool links = false;   ///< to one of the holder's type, as in a list
-    std::int64_t offset = 0;     ///< the last of Slot::steps; of an array's element, of the first one
+    std::int64_t offset = 0;  ///< the last of Slot::steps; of an array's element, of the first one
+    // The same of the innermost struct that it lies in, where that is another one; else empty.
+    std::string inner_holder = {};
+    std::string inner_member = {};
+    std::int64_t inner_offset = 0;
     bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
     [[nodiscard]] bool same_place(const Name& other) const {
       return holder == other.holder && member == other.member;

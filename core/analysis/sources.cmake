@@ -30,6 +30,7 @@ target_sources(refhist_core PRIVATE
   analysis/stack_places.cpp
   analysis/statement_lines.cpp
   analysis/suspects.cpp
+  analysis/suspects_missing_gets.cpp
   analysis/tail_calls.cpp
   analysis/untaken_keeps.cpp
   analysis/ways_out.cpp)

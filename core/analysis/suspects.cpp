@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -16,9 +17,9 @@ namespace refhist {
 namespace {
 
 constexpr double kSeldom = 0.1;
-constexpr double kRare = 0.05;  // share of a partner up to which it is an accident
 constexpr double kOften = 0.3;
 constexpr std::size_t kMostSeldom = 3;  // functions that give back less often whose ways are looked at
+constexpr std::size_t kFewPlaces = 2;   // that lack a get: they tell more than the put that found none
 constexpr double kUsual = 0.6;          // share of a partner from which on it is the usual one
 
 std::string share_text(double share) { return fmt::format("{:.0f}%", 100 * share); }
@@ -184,6 +185,8 @@ std::optional<LostCall> Suspects::lost_call(ObjectId id) {
 
 void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects) {
   const LostReference lost = lost_reference(id, taken);
+  add_forgotten(lost, suspects);
+  add_overwritten_at_once(lost, suspects);
   add_overwritten_member(lost, false, suspects);
   std::vector<Suspect> left = left_behind(lost);
   const Twice taken_twice = twice(lost);
@@ -243,6 +246,8 @@ std::optional<std::size_t> Suspects::handed_to(const LostReference& lost) {
   const FamilyId family = history_.object(lost.taken.object).family;
   for (std::size_t depth = 0; depth < lost.frames.size(); ++depth) {
     const NamedFrame& frame = lost.frames[depth];
+    const bool between = depth > 0 && frame.file.empty() && is_system_path(frame.module);
+    if (between) continue;  // a library that calls the program, and returns what it gets
     if (frame.function.empty() || frame.file.empty()) return std::nullopt;
     if (!puts_in(frame.function, family).empty()) return depth > 0 ? std::optional(depth) : std::nullopt;
     if (!hands_out(frame, lost.taken) && !namer_.leaves_pointer(frame)) return std::nullopt;
@@ -292,7 +297,10 @@ WaysOut::Holding Suspects::holding(const LostReference& lost, std::size_t depth)
   const FamilyId family = history_.object(lost.taken.object).family;
   const NamedFrame& frame = lost.frames[depth];
   WaysOut::Holding held{family, frame, puts_in(frame.function, family), false, {}};
-  held.elsewhere = depth > 0 && namer_.result_type(lost.frames[depth - 1]).empty();
+  const auto called =
+      std::find_if(lost.frames.rend() - static_cast<std::ptrdiff_t>(depth), lost.frames.rend(),
+                   [](const NamedFrame& one) { return !one.file.empty(); });
+  held.elsewhere = depth > 0 && (called == lost.frames.rend() || namer_.result_type(*called).empty());
   if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
   return held;
 }
@@ -323,6 +331,16 @@ void Suspects::add_overwritten(const WaysOut::Holding& held, std::vector<Suspect
   }
 }
 
+// By what took it, or calls for whoever is told to have taken it.
+void Suspects::add_overwritten_at_once(const LostReference& lost, std::vector<Suspect>& suspects) {
+  const FamilyId family = history_.object(lost.taken.object).family;
+  for (const NamedFrame& frame : namer_.stack(lost.taken.stack)) {
+    if (!frame.file.empty() && !frame.function.empty())
+      add_overwritten({family, frame, puts_in(frame.function, family), false, {}}, suspects);
+    if (!lost.frames.empty() && frame.pc == lost.frames.front().pc) break;
+  }
+}
+
 const LoadedModule* Suspects::own_module(const Event& event) {
   const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(event).frame);
   return loaded == nullptr || is_system_path(loaded->module->path()) ? nullptr : loaded;
@@ -333,12 +351,25 @@ void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::
   const LoadedModule* loaded = own_module(lost.taken);
   if (loaded == nullptr) return;
   for (const SlotNames::Name& slot : kept_in(lost)) {
+    if (slot.links) continue;
     for (const NamedFrame& place : keeps_.overwrites(family, *loaded, slot)) {
       const bool gives = lost.share(place.function) > 0;  // and clears it then
       if (lost.on_stack(place.function) != own || gives) continue;
       add(suspects, {{place, "overwritten", "candidate",
                       fmt::format("{} may have a reference, and gets another pointer here", slot.text)}});
     }
+  }
+}
+
+// What is given a reference of its own does something with it on each path.
+void Suspects::add_forgotten(const LostReference& lost, std::vector<Suspect>& suspects) {
+  const LoadedModule* loaded = own_module(lost.taken);
+  if (loaded == nullptr) return;
+  for (const NamedFrame& place : keeps_.forgotten(history_.object(lost.taken.object).family, *loaded)) {
+    add(suspects, {{place, "missing put", "candidate",
+                    fmt::format("{} gives back the reference that it is given, or passes it on; this path "
+                                "does neither",
+                                short_name(place.function))}});
   }
 }
 
@@ -363,7 +394,15 @@ std::vector<SlotNames::Name> Suspects::kept_in(const LostReference& lost) {
   const auto add = [&](const SlotNames::Name& slot) {
     const bool known = std::any_of(slots.begin(), slots.end(),
                                    [&](const SlotNames::Name& one) { return one.same_place(slot); });
-    if (!slot.holder.empty() && !slot.links && !known) slots.push_back(slot);
+    if (slot.holder.empty() || known) return;
+    slots.push_back(slot);
+    if (slot.inner_holder.empty() || slot.inner_holder.starts_with("std::")) return;
+    SlotNames::Name inner = slot;
+    inner.holder = slot.inner_holder;
+    inner.member = slot.inner_member;
+    inner.offset = slot.inner_offset;
+    inner.inner_holder.clear();
+    slots.push_back(std::move(inner));
   };
   add(event_pairs_.kept_in(lost.taken));
   for (const auto& [partner, share] : lost.partners) {
@@ -440,8 +479,12 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
   std::size_t seldom = 0;
   for (const auto& [partner, share] : lost.partners) {
     if (lost.on_stack(partner) || (share < kOften && ++seldom > kMostSeldom)) continue;
-    for (const WaysOut::Place& way : ways_out_.from_begin(family, puts_in(partner, family))) {
-      if (share >= kOften || way.in_hand) ways.push_back(way);
+    const auto& some = ways_out_.from_begin(family, puts_in(partner, family));
+    // What keeps it on some paths was given it for good.
+    const bool keeps = std::any_of(some.begin(), some.end(), std::mem_fn(&WaysOut::Place::stored));
+    for (const WaysOut::Place& way : some) {
+      const bool forgotten = keeps && !way.stored && !way.passed_on;
+      if (share >= kOften || way.in_hand || forgotten) ways.push_back(way);
     }
   }
   add_with_ways(ways, std::move(here), suspects);
@@ -482,7 +525,8 @@ void Suspects::add_extra_put(const Event& put, const std::string& function, std:
   std::vector<Suspect> missing = missing_gets(put, partners);
   const bool usual = event_pairs_.is_usual_put(put);
   if (usual) add_stores_of_all(put.object, missing);
-  if (usual || !event_pairs_.kept_in(put).holder.empty()) add(suspects, missing);
+  if (usual || missing.size() <= kFewPlaces || !event_pairs_.kept_in(put).holder.empty())
+    add(suspects, missing);
   add(suspects, {{in_source(put), "extra put", "candidate", "no reference matches the put here"}});
   if (!partners.empty() && partners.front().second >= kUsual) {
     const auto& [partner, share] = partners.front();
@@ -531,72 +575,6 @@ bool Suspects::inside_another_put(const Event& put, const std::string& caller) {
                                 [&](const NamedFrame& frame) { return frame.function == caller; });
   return std::any_of(frames.begin(), end,
                      [&](const NamedFrame& frame) { return namer_.is_put(frame.function); });
-}
-
-void Suspects::add_stores(const Event& put, const SlotNames::Name& slot, std::vector<Suspect>& suspects) {
-  const NamedFrame& owner = owners_.of(put).frame;
-  const LoadedModule* loaded = own_module(put);
-  if (loaded == nullptr || slot.holder.empty()) return;
-  for (const auto& [place, to] : keeps_.stores(history_.object(put.object).family, *loaded, slot)) {
-    const std::string keeps =
-        to.empty() ? fmt::format("keeps the object in {}", slot.text)
-                   : fmt::format("passes the object to {}, which keeps it in {},", short_name(to), slot.text);
-    add(suspects, {{place, "missing get", "candidate",
-                    fmt::format("{} {} and takes no reference for it; {} gives one back",
-                                short_name(place.function), keeps, short_name(owner.function))}});
-  }
-}
-
-std::vector<Suspect> Suspects::missing_gets(const Event& put, const ReferencePairs::Partners& partners) {
-  const FamilyId family = history_.object(put.object).family;
-  std::vector<NamedFrame> examples;
-  for (const auto& [partner, share] : partners) {
-    if (share < kRare) continue;
-    const std::vector<NamedFrame> some = places_of_(partner, family, false);
-    examples.insert(examples.end(), some.begin(), some.end());
-  }
-  std::vector<Suspect> suspects;
-  const std::set<std::string> takers = takers_of(put.object);
-  add_stores(put, event_pairs_.kept_in(put), suspects);
-  for (const NamedFrame& example : examples)
-    add_stores(put, ways_out_.kept_in(example, CallDoes::take), suspects);
-  for (const NamedFrame& example : examples) {
-    const SinkCalls::Found found = sinks_.without_get(family, example);
-    if (takers.contains(found.sink)) continue;
-    for (const auto& [place, to] : found.untaken) {
-      add(suspects,
-          {{place, "missing get", "candidate",
-            fmt::format("{} passes the object to {} and takes no reference for it; {} does",
-                        short_name(place.function), short_name(to), short_name(example.function))}});
-    }
-  }
-  const LoadedModule* loaded = own_module(put);
-  if (loaded == nullptr) return suspects;
-  for (const auto& [place, to] : keeps_.returns(family, *loaded)) {
-    add(suspects, {{place, "missing get", "candidate",
-                    fmt::format("{} returns the object here without a reference; elsewhere it takes one",
-                                short_name(place.function))}});
-  }
-  return suspects;
-}
-
-std::set<std::string> Suspects::takers_of(ObjectId id) {
-  std::set<std::string> takers;
-  for (const auto& [event, times] : history_.kinds_of(id)) {
-    if (!acquires(event)) continue;
-    for (const NamedFrame& frame : namer_.stack(event.stack)) takers.insert(frame.function);
-  }
-  return takers;
-}
-
-// Any of its puts may be the one that had no reference.
-void Suspects::add_stores_of_all(ObjectId id, std::vector<Suspect>& suspects) {
-  for (const auto& [event, times] : history_.kinds_of(id)) {
-    if (!gives_back(event)) continue;
-    Event put = event;
-    put.object = id;
-    add_stores(put, event_pairs_.kept_in(put), suspects);
-  }
 }
 
 std::vector<Suspect> Suspects::of_reference(EventId id) {
@@ -723,6 +701,7 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
     add(suspects, {{frame, "late get", "candidate",
                     fmt::format("{} takes a reference here, {}", short_name(frame.function), before)}});
   }
+  add_given(id, suspects);
   const auto add_put = [&](EventId put) {
     const Event event = history_.event(put);
     add_extra_put(event, owners_.of(event).place, suspects);
@@ -738,6 +717,9 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
                                   short_name(late->use.function),
                                   owned ? "its reference" : "the last reference", late->put.line)}});
   }
+  std::vector<Suspect> stores;
+  if (!get) add_stores_of_all(id, stores);
+  if (stores.size() <= kFewPlaces) add(suspects, stores);
   if (const auto put = event_pairs_.extra_put_before(id)) add_put(*put);
   if (left) {
     for (const EventId put : left->given_back) add_put(put);
@@ -749,7 +731,7 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
       if (const auto event = event_in(id, function, true)) add_extra_put(*event, function, suspects);
     }
   }
-  if (!get) add_stores_of_all(id, suspects);
+  add(suspects, std::move(stores));
   return suspects;
 }
 

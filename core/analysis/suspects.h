@@ -160,6 +160,10 @@ class Suspects {
   /// Where a pointer is stored in the slot that the put's was, and nothing taken.
   void add_stores(const Event& put, const SlotNames::Name& slot, std::vector<Suspect>& suspects);
   /// Functions that took a reference to it, or called for that.
+  void add_forgotten(const LostReference& lost, std::vector<Suspect>& suspects);
+  void add_overwritten_at_once(const LostReference& lost, std::vector<Suspect>& suspects);
+  void add_given(ObjectId id, std::vector<Suspect>& suspects);
+  std::string container_on(const Event& put);
   std::set<std::string> takers_of(ObjectId id);
   void add_stores_of_all(ObjectId id, std::vector<Suspect>& suspects);
   /// Where what the put gives back is kept, and nothing taken.

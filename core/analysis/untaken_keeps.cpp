@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/system_path.h"
 #include "x86/code_jumps.h"
 #include "x86/known_functions.h"
+#include "x86/straight_way.h"
+#include "x86/taken_arguments.h"
 
 namespace refhist {
 
@@ -15,7 +18,7 @@ constexpr std::size_t kMostUntaken = 4;       // places
 constexpr int kMostDepth = 3;                 // of callers that are looked at
 constexpr int kMostGiving = 2;                // the same of what gives back
 constexpr std::uint64_t kWrapper = 160;       // bytes of code that does little but to allocate
-constexpr std::uint64_t kFreesOnly = 48;      // bytes of code that checks its argument and frees it
+constexpr std::uint64_t kPassesOnly = 48;     // bytes of code that checks its argument and passes it on
 constexpr int kMostCalled = 5;                // of calls by which a function may take a reference
 
 bool takes(Role role) {
@@ -92,6 +95,8 @@ void UntakenKeeps::know_sites() {
   left_behind_.clear();
   gives_member_.clear();
   returns_.clear();
+  given_.clear();
+  forgotten_.clear();
   for (const Site& site : sites_.all()) {
     const LoadedModule* loaded = modules_.get(site.module);
     const int change = takes(site.role) ? 1 : site.role == Role::put ? -1 : 0;
@@ -133,6 +138,7 @@ UntakenKeeps::Entered& UntakenKeeps::entered(FamilyId family, const Module& modu
   if (!added) return entered;
   for (const CodeGraph::Function& called : graph_.entered_at(module, target)) {
     if (entered.change == 0) entered.change = change_at(family, *called.module, called.symbol.address);
+    if (entered.change == 0 && takes_floating(called.symbol.name)) entered.change = 1;
     entered.ends |= ends_the_path(called.symbol.name);
   }
   return entered;
@@ -162,10 +168,11 @@ const KeepIndex& UntakenKeeps::index_of(const Module& module) {
   return *index;
 }
 
-std::optional<KeepWalk> UntakenKeeps::walk_of(FamilyId family, const Function& function) {
+std::optional<KeepWalk> UntakenKeeps::walk_of(FamilyId family, const Function& function, bool own) {
   const Module& module = function.loaded->module->code();
   const auto symbol = module.function_at(function.begin);
-  if (!symbol || change_at(family, module, function.begin) != 0 || steps_ > kMostWalked) return std::nullopt;
+  const bool asked = own || change_at(family, module, function.begin) == 0;
+  if (!symbol || !asked || steps_ > kMostWalked) return std::nullopt;
   const auto told = [this, &module](Address target, std::optional<bool>& known, const auto& is) {
     if (known) return *known;
     const auto functions = graph_.entered_at(module, target);
@@ -185,6 +192,13 @@ std::optional<KeepWalk> UntakenKeeps::walk_of(FamilyId family, const Function& f
   called.gives_member = [this, family, loaded = function.loaded](Address target, std::int64_t offset) {
     return gives_member_back(family, *loaded, target, offset);
   };
+  called.wipes = [this, &module](Address target) {
+    const auto functions = graph_.entered_at(module, target);
+    return std::any_of(functions.begin(), functions.end(), [](const CodeGraph::Function& one) {
+      return freed_argument(one.symbol.name) == 1U || clears_memory(one.symbol.name);
+    });
+  };
+  called.destroys = [this, family, &module](Address target) { return destroys(family, module, target); };
   return KeepWalk(module, ranges_of(module, *symbol), change_of(family, module), std::move(called));
 }
 
@@ -233,8 +247,13 @@ bool UntakenKeeps::gives_member_back(FamilyId family, const LoadedModule& loaded
 }
 
 bool UntakenKeeps::frees_its_argument(const CodeGraph::Function& function) {
+  return passes_argument_to(
+      function, [](const CodeGraph::Function& one) { return freed_argument(one.symbol.name) == 1U; });
+}
+
+bool UntakenKeeps::passes_argument_to(const CodeGraph::Function& function, const Is& is) {
   const FileRange range = function.symbol.range();
-  if (range.end - range.begin > kFreesOnly) return false;
+  if (range.end - range.begin > kPassesOnly) return false;
   KeepWalk::Wanted wanted;
   wanted.argument = 1;
   DecodedInstruction instruction;
@@ -244,16 +263,28 @@ bool UntakenKeeps::frees_its_argument(const CodeGraph::Function& function) {
     const auto target = instruction.is_call() || instruction.is_jump() ? instruction.entered() : std::nullopt;
     if (!target || range.contains(*target)) continue;
     const auto entered = graph_.entered_at(*function.module, *target);
-    if (entered.size() != 1 || freed_argument(entered.front().symbol.name) != 1U) return false;
+    if (entered.size() != 1 || !is(entered.front())) return false;
     wanted.places.insert(at);
   }
   const auto nothing = [](Address, std::optional<Address>) { return 0; };
   const auto no = [](Address) { return false; };
   KeepWalk walk(*function.module, {range}, nothing,
-                {no, no, no, [](Address, std::int64_t) { return false; }});
-  const auto freed = walk.untaken(wanted);
-  return freed.size() == 1 && freed.front().from == KeepWalk::Kept::From::argument &&
-         freed.front().argument == 1;
+                {no, no, no, [](Address, std::int64_t) { return false; }, no, no});
+  const auto passed = walk.untaken(wanted);
+  return passed.size() == 1 && passed.front().from == KeepWalk::Kept::From::argument &&
+         passed.front().argument == 1;
+}
+
+bool UntakenKeeps::destroys(FamilyId family, const Module& module, Address target) {
+  std::optional<bool>& known = entered(family, module, target).destroys;
+  if (known) return *known;
+  const auto puts = [&](const CodeGraph::Function& one) {
+    return change_at(family, *one.module, one.symbol.address) < 0;
+  };
+  const auto functions = graph_.entered_at(module, target);
+  return *(known = std::any_of(functions.begin(), functions.end(), [&](const CodeGraph::Function& one) {
+             return one.symbol.address != 0 && (puts(one) || passes_argument_to(one, puts));
+           }));
 }
 
 UntakenKeeps::Endings UntakenKeeps::handed_on(const Module& module, const std::string& holder) {
@@ -303,7 +334,7 @@ std::vector<NamedFrame> UntakenKeeps::left_behind(FamilyId family, const LoadedM
 
 bool UntakenKeeps::add_left_behind(FamilyId family, const Function& function, const KeepWalk::Ends& ends,
                                    const SlotNames::Name& slot, std::vector<NamedFrame>& found) {
-  auto walk = walk_of(family, function);
+  auto walk = walk_of(family, function, true);
   if (!walk) return false;
   const auto ended = walk->left(ends);
   steps_ += walk->steps();
@@ -351,14 +382,27 @@ void UntakenKeeps::look(FamilyId family, const Function& function, const Looked&
       found.taken.insert({frame.file, frame.line});
   }
   found.some_taken |= !walk->taken().empty();
+  found.taken_inside |= walk->takes_for_argument();
   for (const KeepWalk::Kept& kept : untaken) {
     found.some_taken |= kept.also_taken;
     if (kept.also_taken) found.types.merge(types_at(function, kept.at, kept.held));
-    if (is_made(family, function.loaded->module->code(), *walk, kept)) continue;
+    const Module& module = function.loaded->module->code();
+    if (is_made(family, module, *walk, kept) || (looked.given && !is_borrowed(module, *walk, kept))) {
+      found.some_made = true;
+      continue;
+    }
+    if (looked.typed && types_at(function, kept.at, kept.held).empty()) continue;
     // What its caller has given it.
     if (looked.wanted.returns && (kept.from == KeepWalk::Kept::From::argument || !kept.also_taken)) continue;
     if (looked.slot != nullptr && !is_slot(kept.slot, *looked.slot, function, *walk)) continue;
-    add(family, function, kept, looked, found);
+    if (!looked.wanted.destroyed) {
+      add(family, function, kept, looked, found);
+    } else if (const std::string called = called_at(module, kept.at);
+               !called.empty() && !has_elements(called)) {
+      Looked passed = looked;
+      passed.passed_to = called;
+      add(family, function, kept, passed, found);
+    }
   }
 }
 
@@ -366,7 +410,7 @@ void UntakenKeeps::look(FamilyId family, const Function& function, const Looked&
 // the last line of the latter.
 void UntakenKeeps::add_place(const Function& function, const KeepWalk::Kept& kept, const Looked& looked,
                              Found& found) {
-  const bool returned = looked.wanted.returns;
+  const bool returned = looked.wanted.returns || looked.wanted.forgets;
   std::vector<NamedFrame> frames = frames_at(*function.loaded, kept.at);
   const std::set<std::string> types = types_at(function, kept.at, kept.held);
   std::vector<Address> own;
@@ -420,13 +464,19 @@ unsigned UntakenKeeps::jump_behind(const Function& function, Address at, const s
 void UntakenKeeps::add(FamilyId family, const Function& function, const KeepWalk::Kept& kept,
                        const Looked& looked, Found& found) {
   if (kept.from == KeepWalk::Kept::From::argument && kept.own.empty() && looked.depth > 0) {
-    Found callers = find_calls(family, *function.loaded, function.begin, kept.argument, looked.depth - 1);
+    Found callers =
+        find_calls(family, *function.loaded, function.begin, kept.argument, looked.depth - 1, looked.given);
     if (callers.some_taken) {
       found.taken.merge(callers.taken);
       found.types.merge(callers.types);
       found.untaken.insert(found.untaken.end(), callers.untaken.begin(), callers.untaken.end());
       for (const NamedFrame& frame : frames_at(*function.loaded, kept.at))
         found.taken.insert({frame.file, frame.line});
+      return;
+    }
+    // Each caller has one for it.
+    if (callers.some_made && callers.untaken.empty() && !found.taken_inside) {
+      found.some_made = true;
       return;
     }
   }
@@ -454,16 +504,16 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::places(const Found& found) {
   return places;
 }
 
-std::set<Address> UntakenKeeps::takers(FamilyId family, const Module& module) {
+std::set<Address> UntakenKeeps::takers(FamilyId family, const Module& module, int sign) {
   std::set<Address> functions;
   for (auto one = changes_.lower_bound({family, &module, 0}); one != changes_.end(); ++one) {
     const auto& [of, in, at] = one->first;
     if (of != family || in != &module) break;
-    const auto function = one->second > 0 ? module.function_at(at) : std::nullopt;
+    const auto function = one->second * sign > 0 ? module.function_at(at) : std::nullopt;
     if (function) functions.insert(function->address);
   }
   for (const auto& [target, callers] : index_of(module).all_calls()) {
-    if (entered(family, module, target).change <= 0) continue;
+    if (entered(family, module, target).change * sign <= 0) continue;
     for (const auto& [begin, places] : callers) functions.insert(begin);
   }
   return functions;
@@ -480,23 +530,131 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::returns(FamilyId family, const Lo
   for (const Address begin : takers(family, module)) {
     const auto symbol = module.function_at(begin);
     const auto signature = symbol ? module.signature(*symbol) : std::nullopt;
-    if (signature && !signature->result_pointee.empty()) look(family, {&loaded, begin}, returned, found);
+    if (signature && signature->returns_pointer) look(family, {&loaded, begin}, returned, found);
   }
   return known->second = places(found);
 }
 
+std::string UntakenKeeps::called_at(const Module& module, Address at) {
+  DecodedInstruction instruction;
+  if (!read_instruction(module, at, instruction)) return {};
+  const auto target = instruction.entered();
+  const auto entered = target ? graph_.entered_at(module, *target) : std::vector<CodeGraph::Function>();
+  return entered.empty() ? std::string() : entered.front().symbol.name;
+}
+
+std::string UntakenKeeps::called_before(const Module& module, Address behind) {
+  const StraightWay way = straight_way_through_call(module, behind);
+  return way.instructions.empty() ? std::string() : called_at(module, way.instructions.back().address);
+}
+
+bool UntakenKeeps::is_borrowed(const Module& module, const KeepWalk& walk, const KeepWalk::Kept& kept) {
+  if (kept.from != KeepWalk::Kept::From::result) return true;
+  const auto target = walk.called_before(kept.behind);
+  if (!target) return false;
+  const auto entered = graph_.entered_at(module, *target);
+  return !entered.empty() && looks_up(entered.front().symbol.name);
+}
+
+std::vector<UntakenKeeps::Place> UntakenKeeps::given(FamilyId family, const LoadedModule& loaded,
+                                                     std::string_view container) {
+  know_sites();
+  const Module& module = loaded.module->code();
+  const auto [known, added] = given_.try_emplace({family, &module, std::string(container)});
+  if (!added) return known->second;
+  std::vector<Place> all = given_by_name(family, loaded, container);
+  for (Place& place : given_with_destroyer(family, loaded)) all.push_back(std::move(place));
+  if (all.size() > kMostUntaken) all.clear();
+  return known->second = std::move(all);
+}
+
+std::vector<UntakenKeeps::Place> UntakenKeeps::given_by_name(FamilyId family, const LoadedModule& loaded,
+                                                             std::string_view container) {
+  std::vector<Place> all;
+  const Module& module = loaded.module->code();
+  std::vector<std::pair<Looked, Address>> elements;
+  for (const auto& [target, callers] : index_of(module).all_calls()) {
+    const auto entered = graph_.entered_at(module, target);
+    if (entered.empty()) continue;
+    Looked looked;
+    looked.passed_to = entered.front().symbol.name;
+    looked.depth = kMostDepth;
+    looked.given = true;
+    looked.wanted.argument = taken_over(looked.passed_to);
+    if (looked.wanted.argument) {
+      Found found;
+      look_at_calls(family, loaded, target, looked, found);
+      for (Place& place : places(found)) all.push_back(std::move(place));
+    } else if (!container.empty() && container_of(looked.passed_to) == container) {
+      looked.wanted.argument = contained(looked.passed_to);
+      looked.typed = true;
+      if (looked.wanted.argument) elements.emplace_back(std::move(looked), target);
+    }
+  }
+  // Whether whoever adds an element takes the reference is known when all have been seen.
+  Found contained;
+  for (int round = 0; round < 2; ++round) {
+    contained.untaken.clear();
+    for (const auto& [looked, target] : elements) look_at_calls(family, loaded, target, looked, contained);
+  }
+  for (Place& place : places(contained)) all.push_back(std::move(place));
+  return all;
+}
+
+void UntakenKeeps::look_at_calls(FamilyId family, const LoadedModule& loaded, Address target, Looked looked,
+                                 Found& found) {
+  for (const auto& [begin, places] : index_of(loaded.module->code()).calls(target)) {
+    looked.wanted.places = places;
+    look(family, {&loaded, begin}, looked, found);
+  }
+}
+
+std::vector<UntakenKeeps::Place> UntakenKeeps::given_with_destroyer(FamilyId family,
+                                                                    const LoadedModule& loaded) {
+  const Module& module = loaded.module->code();
+  std::set<Address> functions;
+  for (const auto& [address, users] : index_of(module).named()) {
+    if (destroys(family, module, address)) functions.insert(users.begin(), users.end());
+  }
+  Looked looked;
+  looked.wanted.destroyed = true;
+  looked.given = true;
+  looked.depth = kMostDepth;
+  Found found;
+  for (const Address begin : functions) look(family, {&loaded, begin}, looked, found);
+  return places(found);
+}
+
+std::vector<NamedFrame> UntakenKeeps::forgotten(FamilyId family, const LoadedModule& loaded) {
+  know_sites();
+  const Module& module = loaded.module->code();
+  const auto [known, added] = forgotten_.try_emplace({family, &module});
+  if (!added) return known->second;
+  Looked looked;
+  looked.wanted.forgets = true;
+  Found found;
+  for (const Address begin : takers(family, module, -1)) {
+    const Function function{&loaded, begin};
+    auto walk = walk_of(family, function);
+    if (!walk) continue;
+    const auto forgotten = walk->untaken(looked.wanted);
+    steps_ += walk->steps();
+    for (const KeepWalk::Kept& kept : forgotten) add_place(function, kept, looked, found);
+  }
+  for (const Place& place : places(found)) known->second.push_back(place.frame);
+  return known->second;
+}
+
 UntakenKeeps::Found UntakenKeeps::find_calls(FamilyId family, const LoadedModule& loaded, Address target,
-                                             unsigned argument, int depth) {
+                                             unsigned argument, int depth, bool given) {
   Found found;
   const auto keepers = graph_.entered_at(loaded.module->code(), target);
   Looked looked;
   looked.wanted.argument = argument;
   looked.passed_to = keepers.empty() ? "another function" : demangle(keepers.front().symbol.name);
   looked.depth = depth;
-  for (const auto& [begin, places] : index_of(loaded.module->code()).calls(target)) {
-    looked.wanted.places = places;
-    look(family, {&loaded, begin}, looked, found);
-  }
+  looked.given = given;
+  look_at_calls(family, loaded, target, std::move(looked), found);
   return found;
 }
 
@@ -506,7 +664,44 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::calls(FamilyId family, const Load
   return places(find_calls(family, loaded, target, argument, kMostDepth));
 }
 
-// Code may have the place's address in a register.
+// Code may have the place's address in a register, or that of what a global variable has it in.
+std::set<std::int64_t> UntakenKeeps::offsets_of(const SlotNames::Name& slot, const Module& module) {
+  std::set<std::int64_t> offsets{slot.offset, 0};
+  try {
+    const auto place = module.member(slot.holder, slot.member.substr(0, slot.member.find('[')));
+    if (place) offsets.insert(static_cast<std::int64_t>(place->offset));
+  } catch (const Error&) {  // a variable, or an element of one
+  }
+  return offsets;
+}
+
+// Of what has the member, or in functions that know such a thing.
+std::map<Address, std::vector<UntakenKeeps::Copies>> UntakenKeeps::copies_of(
+    const SlotNames::Name& slot, const Module& module, const std::set<std::int64_t>& offsets) {
+  std::map<Address, std::vector<Copies>> found;
+  const KeepIndex& index = index_of(module);
+  for (const std::int64_t offset : offsets) {
+    for (const auto& [begin, copies] : index.copies(offset)) found[begin].push_back(copies);
+  }
+  const auto add_blocks = [&](Address begin, const std::set<Address>& places) {
+    const bool knows = std::any_of(places.begin(), places.end(), [&](Address at) {
+      return points_at(module.pointers_at(at), slot.holder);
+    });
+    if (!knows) return;
+    for (const std::int64_t offset : offsets) {
+      Copies& copies = found[begin].emplace_back();
+      for (const Address at : places) copies[at] = offset;
+    }
+  };
+  for (const auto& [begin, places] : index.block_copies()) add_blocks(begin, places);
+  for (const auto& [target, callers] : index.all_calls()) {
+    const auto entered = graph_.entered_at(module, target);
+    if (entered.empty() || !copies_memory(entered.front().symbol.name)) continue;
+    for (const auto& [begin, places] : callers) add_blocks(begin, places);
+  }
+  return found;
+}
+
 std::vector<UntakenKeeps::Place> UntakenKeeps::stores(FamilyId family, const LoadedModule& loaded,
                                                       const SlotNames::Name& slot) {
   know_sites();
@@ -518,14 +713,20 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::stores(FamilyId family, const Loa
   Looked looked;
   looked.slot = &slot;
   looked.depth = kMostDepth;
-  const auto look_at = [&](std::int64_t offset) {
+  const std::set<std::int64_t> offsets = offsets_of(slot, module);
+  for (const std::int64_t offset : offsets) {
     for (const auto& [begin, places] : index_of(module).stores(offset)) {
       looked.wanted.places = places;
       look(family, {&loaded, begin}, looked, found);
     }
-  };
-  look_at(slot.offset);
-  if (slot.offset != 0) look_at(0);
+  }
+  looked.wanted.places.clear();
+  for (const auto& [begin, copies] : copies_of(slot, module, offsets)) {
+    for (const auto& copy : copies) {
+      looked.wanted.copies = copy;
+      look(family, {&loaded, begin}, looked, found);
+    }
+  }
   return known->second = places(found);
 }
 
@@ -538,7 +739,7 @@ std::vector<NamedFrame> UntakenKeeps::overwrites(FamilyId family, const LoadedMo
   if (!added) return known->second;
   std::map<Address, std::set<Address>> places;
   const KeepIndex& index = index_of(module);
-  for (const std::int64_t offset : std::set<std::int64_t>{slot.offset, 0}) {
+  for (const std::int64_t offset : offsets_of(slot, module)) {
     for (const auto& [begin, some] : index.stores(offset)) places[begin].insert(some.begin(), some.end());
     for (const auto& [begin, some] : index.clears(offset)) places[begin].insert(some.begin(), some.end());
   }

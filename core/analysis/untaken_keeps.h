@@ -6,11 +6,13 @@
 // the place where it is kept.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -47,6 +49,16 @@ class UntakenKeeps {
   /// or the end of its destructor.
   std::vector<NamedFrame> left_behind(FamilyId family, const LoadedModule& loaded,
                                       const SlotNames::Name& slot);
+  /// Calls of functions of libraries that take a reference over, be it by their name (taken_over(), or
+  /// contained() where they work on such containers), or because they are passed what gives it back along
+  /// with the pointer.
+  std::vector<Place> given(FamilyId family, const LoadedModule& loaded, std::string_view container);
+  /// The name of the function that the call before the address in the module's file enters; empty when that
+  /// is not known.
+  std::string called_before(const Module& module, Address behind);
+  /// Where functions that give back what they are given on some ways, and pass it on or keep it on others, do
+  /// neither.
+  std::vector<NamedFrame> forgotten(FamilyId family, const LoadedModule& loaded);
   /// Of functions that return it with a reference on other ways.
   std::vector<Place> returns(FamilyId family, const LoadedModule& loaded);
 
@@ -62,6 +74,8 @@ class UntakenKeeps {
     std::set<Line> taken;         ///< lines where a reference was taken for what is kept, on every way
     std::set<std::string> types;  ///< Untaken::types, of what a reference was taken for
     bool some_taken = false;      ///< or on some way
+    bool some_made = false;       ///< it was the result of what takes one inside, or makes the object
+    bool taken_inside = false;    ///< or of what the function itself was given
   };
   struct Function {
     const LoadedModule* loaded = nullptr;
@@ -73,11 +87,23 @@ class UntakenKeeps {
     const SlotNames::Name* slot = nullptr;  ///< only what is stored in such a one
     std::string passed_to;                  ///< Place::passed_to, of calls
     int depth = 0;                          ///< of callers that are looked at
+    bool given = false;                     ///< UntakenKeeps::given
+    bool typed = false;                     ///< only what some variable points at
   };
-  Found find_calls(FamilyId family, const LoadedModule& loaded, Address target, unsigned argument, int depth);
+  /// `given`: Looked::given.
+  Found find_calls(FamilyId family, const LoadedModule& loaded, Address target, unsigned argument, int depth,
+                   bool given = false);
+  /// From what a register may have, to the slot.
+  static std::set<std::int64_t> offsets_of(const SlotNames::Name& slot, const Module& module);
+  using Copies = std::map<Address, std::int64_t>;  // KeepWalk::Wanted::copies
+  /// By function, those that are to be looked at apart.
+  std::map<Address, std::vector<Copies>> copies_of(const SlotNames::Name& slot, const Module& module,
+                                                   const std::set<std::int64_t>& offsets);
+  void look_at_calls(FamilyId family, const LoadedModule& loaded, Address target, Looked looked,
+                     Found& found);
   void look(FamilyId family, const Function& function, const Looked& looked, Found& found);
-  /// Nothing of the family's own functions, and where too much was walked already.
-  std::optional<KeepWalk> walk_of(FamilyId family, const Function& function);
+  /// Nothing of the family's own functions, unless they are asked for, and where too much was walked already.
+  std::optional<KeepWalk> walk_of(FamilyId family, const Function& function, bool own = false);
   void add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
                       const SlotNames::Name& slot, std::vector<NamedFrame>& found);
   /// False when nothing tells that it ends with the pointer in it.
@@ -93,6 +119,15 @@ class UntakenKeeps {
   unsigned freed_by(const Module& module, Address target);
   bool gives_member_back(FamilyId family, const LoadedModule& loaded, Address target, std::int64_t offset);
   bool frees_its_argument(const CodeGraph::Function& function);
+  /// It does little else than to pass its argument 1 on to such a function.
+  using Is = std::function<bool(const CodeGraph::Function& function)>;
+  bool passes_argument_to(const CodeGraph::Function& function, const Is& is);
+  bool destroys(FamilyId family, const Module& module, Address target);
+  std::string called_at(const Module& module, Address at);  ///< likewise
+  std::vector<Place> given_by_name(FamilyId family, const LoadedModule& loaded, std::string_view container);
+  std::vector<Place> given_with_destroyer(FamilyId family, const LoadedModule& loaded);
+  /// What a library's function returns is mostly new.
+  bool is_borrowed(const Module& module, const KeepWalk& walk, const KeepWalk::Kept& kept);
   bool returns_new_memory(const CodeGraph::Function& function);
   bool is_slot(const Slot& slot, const SlotNames::Name& wanted, const Function& function,
                const KeepWalk& walk);
@@ -109,8 +144,8 @@ class UntakenKeeps {
   unsigned jump_behind(const Function& function, Address at, const std::string& file, unsigned line);
   /// One for each line, of the innermost function that keeps nothing elsewhere that was taken for it.
   static std::vector<Place> places(const Found& found);
-  /// Functions with the call of a get in them, or an inlined copy.
-  std::set<Address> takers(FamilyId family, const Module& module);
+  /// Functions with the call of a get in them, or an inlined copy; of a put with `sign` -1.
+  std::set<Address> takers(FamilyId family, const Module& module, int sign = 1);
   const KeepIndex& index_of(const Module& module);
   KeepWalk::Change change_of(FamilyId family, const Module& module);
   /// The code takes a reference or makes an object, or what it calls does.
@@ -123,6 +158,7 @@ class UntakenKeeps {
     bool ends = false;          ///< KeepWalk::Called
     std::optional<bool> makes;  ///< likewise, when it was asked for
     std::optional<bool> gives;
+    std::optional<bool> destroys;
   };
   Entered& entered(FamilyId family, const Module& module, Address target);
   [[nodiscard]] int change_at(FamilyId family, const Module& module, Address at) const;
@@ -145,6 +181,8 @@ class UntakenKeeps {
   std::map<std::tuple<FamilyId, const Module*, Address, std::int64_t>, bool> gives_member_;
   int inside_calls_ = 0;  ///< of gives_member_back
   std::map<std::pair<FamilyId, const Module*>, std::vector<Place>> returns_;
+  std::map<std::tuple<FamilyId, const Module*, std::string>, std::vector<Place>> given_;
+  std::map<std::pair<FamilyId, const Module*>, std::vector<NamedFrame>> forgotten_;
   std::size_t sites_seen_ = 0;
   std::size_t steps_ = 0;
 };

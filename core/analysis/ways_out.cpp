@@ -278,7 +278,8 @@ void WaysOut::add(const std::vector<LostWay>& lost, const FunctionWays& ways, co
     const bool known = std::any_of(places.begin(), places.end(),
                                    [&](const Place& other) { return other.frame.line == place.line; });
     if (place.line != 0 && !known)
-      places.push_back({std::move(place), way.passed_on, way.own.empty() && way.again, ways.behind_call()});
+      places.push_back(
+          {std::move(place), way.passed_on, way.own.empty() && way.again, ways.behind_call(), way.stored});
   }
 }
 

@@ -30,6 +30,7 @@ class WaysOut {
     /// It leads to the next reference without code of its own: the line is the branch's.
     bool no_line = false;
     bool in_hand = false;  ///< a call had returned the reference before
+    bool stored = false;   ///< LostWay::stored
   };
   /// Of the call that the frame makes itself.
   Held held(const NamedFrame& frame, CallDoes does) { return kept_of(frame, does).held; }

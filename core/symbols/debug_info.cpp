@@ -136,6 +136,7 @@ Signature DebugInfo::read_signature(const std::string& name, const Dwarf_Die& fu
   Signature signature{.function = name,
                       .result_type = types.spell(die_type(function)),
                       .result_pointee = types.pointee(die_type(function)),
+                      .returns_pointer = TypeSpelling::is_pointer(die_type(function)),
                       .hands_nothing_out = TypeSpelling::is_number(die_type(function)),
                       .parameters = {}};
   // The abstract instance has the parameters as they were written; a clone's own may be fewer.

@@ -69,6 +69,10 @@ struct MemberAt {
   std::string
       path;  ///< "peer.conn", "slots[].conn" of whichever element; empty when none is known to be there
   std::string pointee;  ///< Parameter::pointee, of the member's type
+  /// The innermost struct with a name that it lies in, its path and its offset there.
+  std::string inner_type = {};
+  std::string inner_path = {};
+  std::uint64_t inner_offset = 0;
   /// As Module::member knows it: an array as a whole.
   [[nodiscard]] std::string plain_path() const { return path.substr(0, path.find('[')); }
 };
@@ -101,6 +105,7 @@ struct Signature {
   std::string function;  ///< linkage name
   std::string result_type;
   std::string result_pointee;
+  bool returns_pointer = false;  ///< to whatever
   /// The caller gets no pointer from it: the result is nothing, a number or an enumerator, and no parameter
   /// points at a pointer.
   bool hands_nothing_out = false;

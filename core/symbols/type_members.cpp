@@ -162,6 +162,9 @@ std::optional<std::uint64_t> size_of(const Dwarf_Die& type) {
 struct Covering {
   std::string path;
   std::optional<Dwarf_Die> type;
+  std::optional<Dwarf_Die> inner;  ///< MemberAt::inner_type, and so on
+  std::string inner_path;
+  std::uint64_t inner_offset = 0;
 };
 
 Covering covering(const Dwarf_Die& type, std::uint64_t offset, int depth = 0);
@@ -199,6 +202,11 @@ Covering covering(const Dwarf_Die& type, std::uint64_t offset, int depth) {
     const bool dot = !name.empty() && !found.path.empty() && !found.path.starts_with('[');
     found.path = name + (dot ? "." : "") + found.path;
   });
+  if (!found.path.empty() && !found.inner && !die_name(type).empty()) {
+    found.inner = type;
+    found.inner_path = found.path;
+    found.inner_offset = offset;
+  }
   return found;
 }
 
@@ -277,7 +285,14 @@ MemberAt TypeMembers::member_at(std::string_view type, std::uint64_t offset) con
     const auto definition = struct_of(candidate);
     if (!definition || die_flag(*definition, DW_AT_declaration)) continue;
     Covering found = covering(*definition, offset);
-    if (!found.path.empty()) return {std::move(found.path), TypeSpelling(names_, false).pointee(found.type)};
+    if (found.path.empty()) continue;
+    MemberAt member{std::move(found.path), TypeSpelling(names_, false).pointee(found.type), {}, {}, 0};
+    if (found.inner) {
+      member.inner_type = std::string(names_.scope_of(*found.inner)) + std::string(die_name(*found.inner));
+      member.inner_path = std::move(found.inner_path);
+      member.inner_offset = found.inner_offset;
+    }
+    return member;
   }
   return {};
 }

@@ -122,6 +122,11 @@ bool TypeSpelling::is_number(std::optional<Dwarf_Die> type) {
   return !type || die_tag(*type) == DW_TAG_base_type || die_tag(*type) == DW_TAG_enumeration_type;
 }
 
+bool TypeSpelling::is_pointer(std::optional<Dwarf_Die> type) {
+  type = strip_typedefs(type);
+  return type && is_pointer_like(die_tag(*type));
+}
+
 bool TypeSpelling::leads_to_pointer(std::optional<Dwarf_Die> type) {
   type = strip_typedefs(type);
   if (!type || !is_pointer_like(die_tag(*type))) return false;

@@ -21,6 +21,7 @@ class TypeSpelling {
   /// Nothing, a number or an enumerator, through typedefs.
   [[nodiscard]] static bool is_number(std::optional<Dwarf_Die> type);
   /// A pointer or reference to a pointer.
+  [[nodiscard]] static bool is_pointer(std::optional<Dwarf_Die> type);
   [[nodiscard]] static bool leads_to_pointer(std::optional<Dwarf_Die> type);
 
  private:

@@ -19,8 +19,7 @@ std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Add
   if (symbol && symbol->address == target) {
     return symbol->ifunc ? std::vector<Function>() : std::vector<Function>{{&module, *symbol}};
   }
-  const auto slot = stub_slot(module, target);
-  const auto import = slot ? imports(module).find(*slot) : imports(module).end();
+  const auto import = imports(module).find(stub_slot(module, target).value_or(target));
   if (import == imports(module).end()) return {};
   std::vector<Function> functions;
   std::set<const Module*> asked;

@@ -21,8 +21,8 @@ class CodeGraph {
     const Module* module = nullptr;
     FunctionSymbol symbol;
   };
-  /// The functions that a direct call or jump to the address may enter: one, or for a PLT stub all of that
-  /// name. Empty when it cannot be told.
+  /// The functions that a direct call or jump to the address may enter, or one through the GOT slot there:
+  /// one, or all of the name that the linker binds. Empty when it cannot be told.
   std::vector<Function> entered_at(const Module& module, Address target);
 
  private:

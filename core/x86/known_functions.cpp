@@ -4,29 +4,14 @@
 #include <array>
 #include <utility>
 
+#include "x86/name_words.h"
+
 namespace refhist {
 namespace {
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-/// True when `word` stands in the name as a word of its own: "conn_free_locked", "ConnFree",
-/// "_ZN4Conn4freeEv".
-bool has_word(std::string_view name, std::string_view word) {
-  for (std::size_t at = 0; at + word.size() <= name.size(); ++at) {
-    const char first = name[at];
-    const bool capital = first == word[0] - 'a' + 'A';
-    if ((first != word[0] && !capital) || name.substr(at + 1, word.size() - 1) != word.substr(1)) continue;
-    const bool begins = at == 0 || capital || !is_letter(name[at - 1]);
-    const std::size_t after = at + word.size();
-    const bool ends = after == name.size() || !(name[after] >= 'a' && name[after] <= 'z');
-    if (begins && ends) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -107,6 +92,18 @@ std::optional<unsigned> freed_argument(std::string_view function) {
       "_ZdlPvm",   "_ZdaPv",     "_ZdaPvm",       "_ZdlPvmSt11align_val_t"};
   if (contains(kFirst, function)) return 1;
   return function == "g_slice_free1" ? std::optional(2U) : std::nullopt;
+}
+
+bool copies_memory(std::string_view function) {
+  static constexpr std::array<std::string_view, 5> kNames{"memcpy", "memmove", "__memcpy_chk",
+                                                          "__memmove_chk", "mempcpy"};
+  return contains(kNames, function);
+}
+
+bool clears_memory(std::string_view function) {
+  static constexpr std::array<std::string_view, 4> kNames{"memset", "__memset_chk", "bzero",
+                                                          "explicit_bzero"};
+  return contains(kNames, function);
 }
 
 bool gives_back(std::string_view function) {

@@ -22,6 +22,10 @@ bool ends_the_path(std::string_view function);
 bool makes_memory(std::string_view function);
 /// By name, the number of the argument (1-based) that has the address of memory which is free from then on.
 std::optional<unsigned> freed_argument(std::string_view function);
+/// By name, it copies what argument 2 points at to where argument 1 points.
+bool copies_memory(std::string_view function);
+/// By name, it overwrites all that argument 1 points at with zeros, or another byte.
+bool clears_memory(std::string_view function);
 /// By name, argument 1 is given back: free itself and anything that is called free, destroy, finalize and the
 /// like.
 bool gives_back(std::string_view function);

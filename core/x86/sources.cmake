@@ -17,12 +17,15 @@ target_sources(refhist_core PRIVATE
   x86/instruction_effects.cpp
   x86/known_functions.cpp
   x86/machine_state.cpp
+  x86/memory_copy.cpp
+  x86/name_words.cpp
   x86/prologue.cpp
   x86/register_distances.cpp
   x86/stack_arguments.cpp
   x86/stack_state.cpp
   x86/stepped_loads.cpp
   x86/straight_way.cpp
+  x86/taken_arguments.cpp
   x86/value_origin.cpp
   x86/value_table.cpp
   x86/value_trail.cpp

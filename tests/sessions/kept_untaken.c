@@ -30,6 +30,7 @@
 COUNTED(icon)
 COUNTED(font)
 COUNTED(shape)
+COUNTED(page)
 
 static const char *way = "";
 
@@ -145,8 +146,70 @@ static int shapes(void) {
   return sum;
 }
 
+struct cursor {
+  struct page *page;
+  long low;
+  long high;
+  int number;
+};
+
+CALL struct cursor *cursor_open(struct page *page, int number) {
+  struct cursor *cursor = calloc(1, sizeof *cursor);
+  cursor->page = page_get(page);
+  cursor->high = number;
+  cursor->number = number;
+  return cursor;
+}
+
+CALL struct cursor *cursor_clone(const struct cursor *from) {
+  struct cursor *clone = malloc(sizeof *clone);
+  if (is_way("copied", from->number)) {
+    *clone = *from;  // copied
+    return clone;
+  }
+  *clone = *from;
+  page_get(clone->page);
+  return clone;
+}
+
+/* The copy has the reference from then on. */
+CALL struct cursor *cursor_move(struct cursor *from) {
+  struct cursor *moved = malloc(sizeof *moved);
+  memcpy(moved, from, sizeof *moved);
+  memset(from, 0, sizeof *from);
+  return moved;
+}
+
+/* Nothing of the original's is kept. */
+CALL struct cursor *cursor_at(const struct cursor *like, struct page *page) {
+  struct cursor *cursor = malloc(sizeof *cursor);
+  *cursor = *like;
+  cursor->page = page_get(page);
+  return cursor;
+}
+
+CALL int cursor_close(struct cursor *cursor) {
+  const int last = cursor->page ? page_put(cursor->page) : 0;
+  free(cursor);
+  return last;
+}
+
+static int cursors(void) {
+  int sum = 0;
+  for (int i = 0; i < COUNT; i++) {
+    struct page *page = page_new(i);
+    struct cursor *first = cursor_open(page, i);
+    struct cursor *clone = cursor_clone(first);
+    struct cursor *at = cursor_at(clone, page);
+    struct cursor *moved = cursor_move(first);
+    sum +=
+        cursor_close(first) + cursor_close(clone) + cursor_close(at) + cursor_close(moved) + page_put(page);
+  }
+  return sum;
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) way = argv[1];
-  printf("%d\n", buttons() + menus() + shapes());
+  printf("%d\n", buttons() + menus() + shapes() + cursors());
   return 0;
 }

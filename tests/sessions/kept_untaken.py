@@ -9,7 +9,7 @@ TRACKED = "--name {0} --init {0}_new --get {0}_get --put {0}_put --type 'struct 
 def run(d, *way):
     d.refhist("set allocators auto")
     d.track("malloc")
-    for name in ("icon", "font", "shape"):
+    for name in ("icon", "font", "shape", "page"):
         d.track(TRACKED.format(name))
     d.run(*way)
 
@@ -33,6 +33,10 @@ def test_right(d):
 
 def test_stored(d):
     contains(place(d, "stored"), "button_copy keeps the object in", "why")
+
+
+def test_copied(d):
+    contains(place(d, "copied"), "cursor_clone keeps the object in", "why")
 
 
 def test_picked(d):
