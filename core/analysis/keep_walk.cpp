@@ -495,8 +495,6 @@ std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
 std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen) const {
   Kept kept;
   kept.at = place == kReturn || forgets_ ? seen.at : place;
-  kept.gave = seen.gave;
-  kept.away = seen.away;
   kept.slot = slot_of(place, seen.stored_at);
   kept.held = held_at(place);
   kept.also_taken = seen.taken;

@@ -66,8 +66,6 @@ class KeepWalk {
     unsigned argument = 0;    ///< 1-based
     Address behind = 0;       ///< of a result: where its call returns to
     bool also_taken = false;  ///< on other ways
-    bool gave = false;        ///< an argument: given back on other ways,
-    bool away = false;        ///< or passed on there, kept in memory, or returned
     Slot slot;                ///< that it is stored in
     ValuePlaces held;         ///< what has it there
     /// On a way without a reference, what copied it to where it was kept from; where there are other ways.
@@ -142,8 +140,8 @@ class KeepWalk {
     bool untaken = false;
     bool undone = false;
     bool taken = false;
-    bool gave = false;  ///< Kept::gave, and so on
-    bool away = false;
+    bool gave = false;    ///< an argument: given back on other ways,
+    bool away = false;    ///< or passed on there, kept in memory, or returned
     bool others = false;  ///< it takes one itself
     std::set<Address> untaken_ways;
     std::set<Address> taken_ways;

@@ -8,12 +8,12 @@
 static int taken, given, births;
 
 #define GET(o) ((void)(++taken, (o)->refs++))
-#define PUT(o, end)          \
-  do {                       \
-    ++given;                 \
-    if (--(o)->refs == 0) {  \
-      end(o);                \
-    }                        \
+#define PUT(o, end)         \
+  do {                      \
+    ++given;                \
+    if (--(o)->refs == 0) { \
+      end(o);               \
+    }                       \
   } while (0)
 
 struct page {
