@@ -73,7 +73,7 @@ void FunctionWays::note_replaced(const DecodedInstruction& instruction, MachineS
     const Value place = state.address_of(to, instruction.next());
     if (!values_.is_stack(place)) return;
     if (place.exact) step.home.stack = {place.offset};
-  } else if (const auto reg = dwarf_number(to.reg.value); is_register(to) && reg && is_preserved(*reg)) {
+  } else if (const auto reg = is_register(to) ? preserved_number(to.reg.value) : std::nullopt) {
     step.home.registers = {*reg};
   }
   step.replaced = state.read(to, instruction.next());

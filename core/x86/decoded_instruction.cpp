@@ -21,8 +21,8 @@ std::optional<Address> DecodedInstruction::branch_target() const {
 
 std::optional<Address> DecodedInstruction::rip_target() const {
   for (unsigned i = 0; i < raw.operand_count; ++i) {
-    const ZydisRegister base = operands[i].mem.base;
     if (operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
+    const ZydisRegister base = operands[i].mem.base;
     if (base == ZYDIS_REGISTER_RIP || base == ZYDIS_REGISTER_EIP) {
       return next() + static_cast<Address>(operands[i].mem.disp.value);
     }
