@@ -77,7 +77,9 @@ def test_a_put_too_many(d):
     d.run("extra")
     status, found = check_findings(d)
     equal(status, 23, "exit status")
-    equal(first_suspect(found[0])[:2], ("extra put", "page_release"), "first suspect")
+    # index_copy() takes none on one of its paths, which "get" runs.
+    first = [(one["what"], one["function"]) for one in found[0]["suspects"][:3]]
+    contains(first, ("extra put", "page_release"), "first suspects")
 
 
 @agent_only("quarantine is the agent's")
