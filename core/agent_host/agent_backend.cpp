@@ -45,8 +45,8 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
   if (agent_ || !why_not_.empty()) return agent_.has_value();
   try {
     if (!process.local) fail("the process is not on this machine");
-    const ProcessLayout layout(process.pid);
-    if (const std::string obstacle = layout.obstacle(); !obstacle.empty()) fail("{}", obstacle);
+    if (const std::string obstacle = ProcessLayout::obstacle(process.pid); !obstacle.empty())
+      fail("{}", obstacle);
     const ProcessMemory memory(port, process);
     std::vector<ThreadInfo> threads = port.threads();
     std::vector<long> tids;
@@ -60,7 +60,7 @@ bool AgentBackend::attach(DebuggerPort& port, const ProcessInfo& process, bool t
     });
     if (able == threads.end()) return false;  // at another stop, perhaps
     const long tid = able->tid;
-    const auto instruction = layout.system_call_instruction(memory);
+    const auto instruction = ProcessLayout(process.pid).system_call_instruction(memory);
     const SystemCallRunner run = [&](std::span<SystemCall> calls) {
       if (tracer_here && instruction) return run_system_calls_by_ptrace(tid, *instruction, calls);
       return port.run_system_calls(tid, calls);

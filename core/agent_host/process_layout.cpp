@@ -24,8 +24,8 @@ ProcessLayout::ProcessLayout(long pid) : pid_(pid), regions_(read_mapped_regions
   if (regions_.empty()) fail("/proc/{}/maps cannot be read", pid);
 }
 
-std::string ProcessLayout::obstacle() const {
-  if (const std::string mode = task_status(pid_, "Seccomp"); !mode.empty() && mode != "0")
+std::string ProcessLayout::obstacle(long pid) {
+  if (const std::string mode = task_status(pid, "Seccomp"); !mode.empty() && mode != "0")
     return "the program filters its system calls (seccomp)";
   return {};
 }

@@ -18,7 +18,7 @@ class ProcessLayout {
   explicit ProcessLayout(long pid);
 
   /// Why nothing can be put into the process; empty when it can.
-  [[nodiscard]] std::string obstacle() const;
+  [[nodiscard]] static std::string obstacle(long pid);
   /// Where `size` bytes are free, as far below or above `near` as `distance` where possible and never out of
   /// reach of a 32-bit jump from it. Above only when there is no room below.
   [[nodiscard]] std::optional<Address> gap_near(Address near, std::uint64_t size,

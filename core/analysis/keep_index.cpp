@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::uint64_t kLargest = 1U << 16U;  // bytes of a function that is read
 
+std::int64_t displacement_of(const ZydisDecodedOperand& memory) {
+  return memory.mem.disp.has_displacement ? memory.mem.disp.value : 0;
+}
+
 /// `mov %reg, n(%reg)`, or `mov $0, n(%reg)`; of a global variable its address.
 std::optional<std::int64_t> store_offset(const DecodedInstruction& instruction) {
   const ZydisDecodedOperand& to = instruction.operands[0];
@@ -22,7 +26,7 @@ std::optional<std::int64_t> store_offset(const DecodedInstruction& instruction) 
                       to.type == ZYDIS_OPERAND_TYPE_MEMORY && pointer && to.mem.base != ZYDIS_REGISTER_RSP;
   if (!stores) return std::nullopt;
   if (const auto variable = instruction.rip_target()) return static_cast<std::int64_t>(*variable);
-  return to.mem.disp.has_displacement ? to.mem.disp.value : 0;
+  return displacement_of(to);
 }
 
 std::optional<std::int64_t> offset_of_pointer(const DecodedInstruction& call) {
@@ -30,7 +34,7 @@ std::optional<std::int64_t> offset_of_pointer(const DecodedInstruction& call) {
   const bool behind_register = to.type == ZYDIS_OPERAND_TYPE_MEMORY && MachineState::number_of(to.mem.base) &&
                                to.mem.index == ZYDIS_REGISTER_NONE;
   if (!behind_register) return std::nullopt;
-  return to.mem.disp.has_displacement ? to.mem.disp.value : 0;
+  return displacement_of(to);
 }
 
 /// `lea n(%rip), %reg`, or `mov n(%rip), %reg`.
@@ -76,8 +80,7 @@ void KeepIndex::read(const FunctionSymbol& function) {
     } else if (const auto offset = store_offset(instruction)) {
       (is_immediate(instruction.operands[1]) ? clears_ : stores_)[*offset][function.address].insert(at);
     } else if (const std::int64_t words = stored_words(instruction); words > 1) {
-      const auto& to = instruction.operands[0].mem;
-      const std::int64_t first = to.disp.has_displacement ? to.disp.value : 0;
+      const std::int64_t first = displacement_of(instruction.operands[0]);
       for (std::int64_t behind = 0; behind < 8 * words; behind += 8)
         copies_[first + behind][function.address][at] = behind;
     } else if (copies_block(instruction)) {

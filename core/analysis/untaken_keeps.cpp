@@ -535,12 +535,16 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::returns(FamilyId family, const Lo
   return known->second = places(found);
 }
 
+std::string UntakenKeeps::name_at(const Module& module, Address target) {
+  const auto entered = graph_.entered_at(module, target);
+  return entered.empty() ? std::string() : entered.front().symbol.name;
+}
+
 std::string UntakenKeeps::called_at(const Module& module, Address at) {
   DecodedInstruction instruction;
   if (!read_instruction(module, at, instruction)) return {};
   const auto target = instruction.entered();
-  const auto entered = target ? graph_.entered_at(module, *target) : std::vector<CodeGraph::Function>();
-  return entered.empty() ? std::string() : entered.front().symbol.name;
+  return target ? name_at(module, *target) : std::string();
 }
 
 std::string UntakenKeeps::called_before(const Module& module, Address behind) {
@@ -551,9 +555,7 @@ std::string UntakenKeeps::called_before(const Module& module, Address behind) {
 bool UntakenKeeps::is_borrowed(const Module& module, const KeepWalk& walk, const KeepWalk::Kept& kept) {
   if (kept.from != KeepWalk::Kept::From::result) return true;
   const auto target = walk.called_before(kept.behind);
-  if (!target) return false;
-  const auto entered = graph_.entered_at(module, *target);
-  return !entered.empty() && looks_up(entered.front().symbol.name);
+  return target && looks_up(name_at(module, *target));
 }
 
 std::vector<UntakenKeeps::Place> UntakenKeeps::given(FamilyId family, const LoadedModule& loaded,
@@ -574,10 +576,8 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::given_by_name(FamilyId family, co
   const Module& module = loaded.module->code();
   std::vector<std::pair<Looked, Address>> elements;
   for (const auto& [target, callers] : index_of(module).all_calls()) {
-    const auto entered = graph_.entered_at(module, target);
-    if (entered.empty()) continue;
     Looked looked;
-    looked.passed_to = entered.front().symbol.name;
+    looked.passed_to = name_at(module, target);
     looked.depth = kMostDepth;
     looked.given = true;
     looked.wanted.argument = taken_over(looked.passed_to);
@@ -633,14 +633,7 @@ std::vector<NamedFrame> UntakenKeeps::forgotten(FamilyId family, const LoadedMod
   Looked looked;
   looked.wanted.forgets = true;
   Found found;
-  for (const Address begin : takers(family, module, -1)) {
-    const Function function{&loaded, begin};
-    auto walk = walk_of(family, function);
-    if (!walk) continue;
-    const auto forgotten = walk->untaken(looked.wanted);
-    steps_ += walk->steps();
-    for (const KeepWalk::Kept& kept : forgotten) add_place(function, kept, looked, found);
-  }
+  for (const Address begin : takers(family, module, -1)) look(family, {&loaded, begin}, looked, found);
   for (const Place& place : places(found)) known->second.push_back(place.frame);
   return known->second;
 }
@@ -648,10 +641,10 @@ std::vector<NamedFrame> UntakenKeeps::forgotten(FamilyId family, const LoadedMod
 UntakenKeeps::Found UntakenKeeps::find_calls(FamilyId family, const LoadedModule& loaded, Address target,
                                              unsigned argument, int depth, bool given) {
   Found found;
-  const auto keepers = graph_.entered_at(loaded.module->code(), target);
+  const std::string keeper = name_at(loaded.module->code(), target);
   Looked looked;
   looked.wanted.argument = argument;
-  looked.passed_to = keepers.empty() ? "another function" : demangle(keepers.front().symbol.name);
+  looked.passed_to = keeper.empty() ? "another function" : demangle(keeper);
   looked.depth = depth;
   looked.given = given;
   look_at_calls(family, loaded, target, std::move(looked), found);
@@ -695,8 +688,7 @@ std::map<Address, std::vector<UntakenKeeps::Copies>> UntakenKeeps::copies_of(
   };
   for (const auto& [begin, places] : index.block_copies()) add_blocks(begin, places);
   for (const auto& [target, callers] : index.all_calls()) {
-    const auto entered = graph_.entered_at(module, target);
-    if (entered.empty() || !copies_memory(entered.front().symbol.name)) continue;
+    if (!copies_memory(name_at(module, target))) continue;
     for (const auto& [begin, places] : callers) add_blocks(begin, places);
   }
   return found;

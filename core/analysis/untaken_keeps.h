@@ -119,11 +119,14 @@ class UntakenKeeps {
   unsigned freed_by(const Module& module, Address target);
   bool gives_member_back(FamilyId family, const LoadedModule& loaded, Address target, std::int64_t offset);
   bool frees_its_argument(const CodeGraph::Function& function);
-  /// It does little else than to pass its argument 1 on to such a function.
   using Is = std::function<bool(const CodeGraph::Function& function)>;
+  /// It does little else than to pass its argument 1 on to such a function.
   bool passes_argument_to(const CodeGraph::Function& function, const Is& is);
   bool destroys(FamilyId family, const Module& module, Address target);
-  std::string called_at(const Module& module, Address at);  ///< likewise
+  /// The name of the function that a call to the address enters; empty when that is not known.
+  std::string name_at(const Module& module, Address target);
+  /// The same of the call that stands there.
+  std::string called_at(const Module& module, Address at);
   std::vector<Place> given_by_name(FamilyId family, const LoadedModule& loaded, std::string_view container);
   std::vector<Place> given_with_destroyer(FamilyId family, const LoadedModule& loaded);
   /// What a library's function returns is mostly new.

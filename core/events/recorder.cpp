@@ -20,13 +20,13 @@ bool succeeded(Success success, Address result) {
 /// Of a block whose size the program gives: no further than memory reaches.
 Address end_of(Address begin, std::uint64_t size) { return begin + std::min(size, ~begin); }
 
-/// Nothing when the change is none that a copy of this function makes. What is added may be taken back.
 /// Code that counts by hand may store what was there before it took a reference, or one more.
 bool may_store_both(const Site& site, const Family& family) {
   return site.in_place() && !family.has_role(Role::get) && !family.has_role(Role::try_get) &&
          !family.has_role(Role::put);
 }
 
+/// Nothing when the change is none that a copy of this function makes. What is added may be taken back.
 std::optional<Role> role_of_change(const Site& site, std::int64_t delta, std::int64_t after,
                                    const Family& family) {
   if (site.role == Role::init) return after == family.born ? std::optional(Role::init) : std::nullopt;

@@ -78,8 +78,9 @@ struct Columns {
 }  // namespace
 
 std::string call_text(SessionState& state, const Event& event) {
-  std::string function = event.site.valid() ? state.sites.get(event.site).function : std::string();
-  if (event.site.valid() && state.sites.get(event.site).in_place())
+  const Site* site = event.site.valid() ? &state.sites.get(event.site) : nullptr;
+  std::string function = site != nullptr ? site->function : std::string();
+  if (site != nullptr && site->in_place())
     function.replace(function.size() - 2, 2, direction(event.role) > 0 ? "++" : "--");
   const bool own = event.role != Role::alloc && event.role != Role::free;
   if (const std::string operation = own ? state.namer.operation(event) : std::string(); !operation.empty())

@@ -90,9 +90,9 @@ class ActivationFollower {
   bool left_inlined(const ProgramAccess& access, const Registers& registers, Following& following);
   void disarm(DebuggerPort& port, Following& following);
   void add_events(Following& following) const;
-  /// Nothing of it is armed any more, and its way is told.
   /// Which events of the object the way has seen, for who compares two runs.
   void add_sum(Following& following) const;
+  /// Nothing of it is armed any more, and its way is told.
   void end(DebuggerPort& port, Following& following, FollowedWay::End how);
   void tell(DebuggerPort& port, Following& following);
   [[nodiscard]] bool arrived(const ProgramAccess& access, const Registers& registers, Following& following);

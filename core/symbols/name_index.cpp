@@ -101,6 +101,10 @@ const std::vector<std::string>& NameIndex::inlined_names_with(std::string_view w
   return names_with_.emplace(wanted, std::move(names)).first->second;
 }
 
+std::string NameIndex::full_name(const Dwarf_Die& type) const {
+  return std::string(scope_of(type)) + std::string(die_name(type));
+}
+
 std::string_view NameIndex::scope_of(const Dwarf_Die& type) const {
   const DieRef ref = refs_.ref(type);
   const std::span<const ScopeRow> rows = tables_.table<ScopeRow>(kScopes);

@@ -51,6 +51,8 @@ class NameIndex {
   [[nodiscard]] const std::vector<std::string>& inlined_names_with(std::string_view text) const;
   /// "ns::" of a type inside a namespace or type; empty for the others.
   [[nodiscard]] std::string_view scope_of(const Dwarf_Die& type) const;
+  /// With that.
+  [[nodiscard]] std::string full_name(const Dwarf_Die& type) const;
 
   /// The tables, in this order.
   enum Part : std::size_t { kTexts, kDies, kTypes, kFunctions, kEnumerations, kScopes };

@@ -272,7 +272,7 @@ std::optional<MemberPlace> TypeMembers::member(std::string_view type, std::strin
     for (const Dwarf_Die& candidate : find(type)) {
       const auto declared = strip_typedefs(candidate);
       if (!declared || !is_struct_like(*declared) || die_name(*declared).empty()) continue;
-      const std::string name = std::string(names_.scope_of(*declared)) + std::string(die_name(*declared));
+      const std::string name = names_.full_name(*declared);
       if (name != type && !find("struct " + name).empty()) return member("struct " + name, path);
     }
     return std::nullopt;
@@ -288,7 +288,7 @@ MemberAt TypeMembers::member_at(std::string_view type, std::uint64_t offset) con
     if (found.path.empty()) continue;
     MemberAt member{std::move(found.path), TypeSpelling(names_, false).pointee(found.type), {}, {}, 0};
     if (found.inner) {
-      member.inner_type = std::string(names_.scope_of(*found.inner)) + std::string(die_name(*found.inner));
+      member.inner_type = names_.full_name(*found.inner);
       member.inner_path = std::move(found.inner_path);
       member.inner_offset = found.inner_offset;
     }
@@ -311,7 +311,7 @@ VariableAt TypeMembers::in_variable(std::optional<Dwarf_Die> type, std::uint64_t
   }
   if (!plain) return {};
   if (is_struct_like(*plain)) {
-    found.type = std::string(names_.scope_of(*type)) + std::string(die_name(*type));
+    found.type = names_.full_name(*type);
   } else {
     found.pointee = TypeSpelling(names_, false).pointee(type);
   }
@@ -323,7 +323,7 @@ std::optional<std::uint64_t> TypeMembers::size(std::string_view type) const {
     const auto definition = strip_typedefs(candidate);
     if (!definition) continue;
     if (!die_flag(*definition, DW_AT_declaration)) return size_of(*definition);
-    const std::string name = std::string(names_.scope_of(*definition)) + std::string(die_name(*definition));
+    const std::string name = names_.full_name(*definition);
     for (const Dwarf_Die& other : find("struct " + name)) return size_of(other);
   }
   return std::nullopt;

@@ -85,7 +85,7 @@ std::string TypeSpelling::arguments(const Dwarf_Die& function, int depth) const 
 }
 
 std::string TypeSpelling::base_name(const Dwarf_Die& type) const {
-  std::string name = std::string(names_.scope_of(type)) + std::string(die_name(type));
+  std::string name = names_.full_name(type);
   const char* tag = "";
   switch (die_tag(type)) {
     case DW_TAG_structure_type:
@@ -114,7 +114,7 @@ std::string TypeSpelling::pointee(std::optional<Dwarf_Die> type) const {
   while (target && qualifier(die_tag(*target)) != nullptr) target = die_type(*target);
   const auto definition = strip_typedefs(target);
   if (!definition || !is_struct_like(*definition)) return {};
-  return std::string(names_.scope_of(*target)) + std::string(die_name(*target));
+  return names_.full_name(*target);
 }
 
 bool TypeSpelling::is_number(std::optional<Dwarf_Die> type) {
