@@ -269,15 +269,26 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   const bool kept = waiting.kept || keeps(step);
   step.lets_go = !kept && lets_go(waiting, instruction, state);
   step.result = state.reg(0);
-  if (instruction.is_branch()) {
-    if (const auto to = instruction.branch_target()) {
-      step.next.push_back(*to);
-      waiting_.push_back({*to, state, tested, against_none, kept});
-    }
+  const auto to = instruction.is_branch() ? instruction.branch_target() : std::nullopt;
+  if (to) step.next.push_back(*to);
+  if (to && !inside(*to) && gives_back(waiting.at, step.end, *to)) {
+    leave_by_branch(*to, first);
+  } else if (to) {
+    waiting_.push_back({*to, state, tested, against_none, kept});
   }
   step.next.push_back(step.end);
   waiting_.push_back({step.end, std::move(state), tested, against_none, kept});
   return true;
+}
+
+// A tail call under a condition, as clang makes them since 16: to what gives back.
+void FunctionWays::leave_by_branch(Address to, const Value& given) {
+  Step& gone = steps_[to];
+  gone.leaves = gone.gives = true;
+  gone.end = to;
+  if (!reference_.known()) reference_ = given;
+  one_reference_ &= given == reference_;
+  given_back_ |= is_reference(given);
 }
 
 bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {

@@ -127,6 +127,7 @@ class FunctionWays {
   };
   bool read(const GivesBack& gives_back, const Ends& ends);
   void end_at_let_go();
+  void leave_by_branch(Address to, const Value& given);
   bool read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends);
   [[nodiscard]] bool inside(Address at) const;
   [[nodiscard]] bool is_between(Address at) const;

@@ -56,7 +56,7 @@ void KeepWalk::note_stored(Way& way, const DecodedInstruction& instruction) {
 void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, int by) {
   if (by == 0) return;
   Value given;
-  if (instruction.is_call() || instruction.is_jump()) {
+  if (instruction.is_call() || instruction.is_jump() || instruction.is_branch()) {
     given = way.machine.reg(kEncodedArguments[0]);
     if (values_.is_stack(given)) given = way.machine.load(given);  // a variable to clear
   } else if (is_memory(instruction.operands[0])) {
@@ -103,6 +103,8 @@ Value KeepWalk::container_of(const Value& address) const {
 
 // What lay there has to go somewhere: whoever has it in hand may still give it back until the way ends.
 void KeepWalk::note_replaced(Way& way, const DecodedInstruction& instruction) {
+  if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_ADD || instruction.raw.mnemonic == ZYDIS_MNEMONIC_SUB)
+    return;  // the end of a vector, moved on in place
   const Value address = way.machine.address_of(instruction.operands[0], instruction.next());
   if (!address.known() || values_.is_stack(address)) return;
   const Value first = values_.content(address);
@@ -114,7 +116,8 @@ void KeepWalk::note_replaced(Way& way, const DecodedInstruction& instruction) {
   way.stored[first.place] = now;
   way.put.erase(now.place);
   const bool given = way.given.contains(before.place) || way.given.contains(address.place);
-  if (is_new || done || given || !before.known() || values_.is_constant(before) || now == before) return;
+  const bool moved_on = now.known() && now.place == before.place;  // the end of a vector that grows
+  if (is_new || done || given || !before.known() || values_.is_constant(before) || moved_on) return;
   const ValuePlaces held = way.machine.places_of(before);
   if (held.registers.empty() && held.stack.empty())
     drops_.try_emplace(instruction.address, address);
@@ -251,7 +254,7 @@ std::optional<Address> KeepWalk::code_in(const Value& value) const {
 void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
   if (wanted.drops && instruction.is_return()) note_used(way, way.machine.reg(0));
   if (wanted.ends != nullptr) return note_ends(way, instruction, *wanted.ends);
-  if (wanted.destroyed && (instruction.is_call() || instruction.is_jump()))
+  if (wanted.destroyed && (instruction.is_call() || instruction.is_jump() || instruction.is_branch()))
     return note_destroyed(way, instruction);
   if (wanted.returns && instruction.is_return()) keep(way, kReturn, way.machine.reg(0), {});
   if (const auto copy = wanted.copies.find(instruction.address); copy != wanted.copies.end())
@@ -353,12 +356,36 @@ void KeepWalk::enter(Way way, Address at) {
   waiting_.push_back(std::move(way));
 }
 
+// A tail call under a condition, as clang makes them since 16.
+void KeepWalk::leave_or_go_on(const Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
+  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
+  const auto entered = instruction.entered();
+  const int by = change_(instruction.address, entered);
+  Way gone = way;
+  Way stays = way;
+  if (way.tested.known()) {
+    if (mnemonic == ZYDIS_MNEMONIC_JZ) gone.balances[way.tested.place].none = true;
+    if (mnemonic == ZYDIS_MNEMONIC_JNZ) stays.balances[way.tested.place].none = true;
+  }
+  note_kept(gone, instruction, wanted);
+  note_change(gone, instruction, by);
+  if (wanted.returns && by > 0) note_returned(gone);
+  if (wanted.forgets && by == 0) note_passed(gone);
+  if (wanted.follows_puts()) note_arguments(gone, entered, wanted);
+  finish(gone);
+  if (inside(instruction.next())) enter(std::move(stays), instruction.next());
+}
+
 void KeepWalk::step(Way way, const Wanted& wanted) {
   DecodedInstruction instruction;
   if (!read_instruction(module_, way.at, instruction)) return;
   passed_.push_back({way.at, way.passed});
   way.passed = passed_.size();
   const auto target = instruction.branch_target();
+  if (instruction.is_branch() && target && !inside(*target)) {
+    leave_or_go_on(way, instruction, wanted);
+    return;
+  }
   const bool out = instruction.is_jump() && (!target || !inside(*target));
   const auto entered = instruction.is_call() || out ? instruction.entered() : std::nullopt;
   const int by = change_(instruction.address, entered);

@@ -147,6 +147,7 @@ class KeepWalk {
     std::set<Address> taken_ways;
   };
   void run(const Wanted& wanted);
+  void leave_or_go_on(const Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
   void step(Way way, const Wanted& wanted);
   /// The way goes on there, unless that tells nothing new.
   void enter(Way way, Address at);

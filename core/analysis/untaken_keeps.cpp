@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/system_path.h"
+#include "families/function_pattern.h"
 #include "x86/code_jumps.h"
 #include "x86/known_functions.h"
 #include "x86/straight_way.h"
@@ -48,6 +49,12 @@ void add_own_frame(const LoadedModule& loaded, Address at, std::vector<NamedFram
   const auto own = std::find_if(frames.begin(), frames.end(),
                                 [](const NamedFrame& frame) { return !is_system_path(frame.file); });
   if (own != frames.end()) found.push_back(*own);
+}
+
+/// It runs before anything can be kept in the variables that it clears.
+bool is_static_initialiser(std::string_view name) {
+  return name.find("__static_initialization_and_destruction") != std::string_view::npos ||
+         name.starts_with("_GLOBAL__sub_I_") || name.starts_with("__cxx_global_var_init");
 }
 
 bool points_at(const std::vector<LocalPointer>& variables, const std::string& type) {
@@ -260,7 +267,8 @@ bool UntakenKeeps::passes_argument_to(const CodeGraph::Function& function, const
   for (Address at = range.begin; at < range.end; at = instruction.next()) {
     if (!read_instruction(*function.module, at, instruction) || writes_through_register(instruction))
       return false;
-    const auto target = instruction.is_call() || instruction.is_jump() ? instruction.entered() : std::nullopt;
+    const bool goes = instruction.is_call() || instruction.is_jump() || instruction.is_branch();
+    const auto target = goes ? instruction.entered() : std::nullopt;
     if (!target || range.contains(*target)) continue;
     const auto entered = graph_.entered_at(*function.module, *target);
     if (entered.size() != 1 || !is(entered.front())) return false;
@@ -740,14 +748,29 @@ std::vector<NamedFrame> UntakenKeeps::overwrites(FamilyId family, const LoadedMo
   return known->second;
 }
 
+// What a put keeps, as a list of unused objects does, is nobody's reference.
+bool UntakenKeeps::is_inlined_put(FamilyId family, const LoadedModule& loaded, Address at) const {
+  const std::vector<SourceFrame> frames = loaded.module->code().source_frames(at);
+  const std::vector<Site>& sites = sites_.all();
+  return std::any_of(sites.begin(), sites.end(), [&](const Site& site) {
+    if (site.family != family || site.role != Role::put || !site.inlined || site.module != loaded.id)
+      return false;
+    return std::any_of(frames.begin(), frames.end(), [&](const SourceFrame& frame) {
+      return frame.inlined && function_part(frame.function) == function_part(site.function);
+    });
+  });
+}
+
 void UntakenKeeps::add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
                                   const SlotNames::Name& slot, std::vector<NamedFrame>& found) {
-  auto walk = walk_of(family, function);
+  const auto symbol = function.loaded->module->code().function_at(function.begin);
+  auto walk = symbol && is_static_initialiser(symbol->name) ? std::nullopt : walk_of(family, function);
   if (!walk) return;
   const std::vector<Slot> drops = walk->drops(places);
   steps_ += walk->steps();
   for (const Slot& dropped : drops) {
-    if (!is_slot(dropped, slot, function, *walk)) continue;
+    if (!is_slot(dropped, slot, function, *walk) || is_inlined_put(family, *function.loaded, dropped.code))
+      continue;
     add_own_frame(*function.loaded, dropped.code, found);
   }
 }

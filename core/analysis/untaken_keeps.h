@@ -104,6 +104,7 @@ class UntakenKeeps {
   void look(FamilyId family, const Function& function, const Looked& looked, Found& found);
   /// Nothing of the family's own functions, unless they are asked for, and where too much was walked already.
   std::optional<KeepWalk> walk_of(FamilyId family, const Function& function, bool own = false);
+  bool is_inlined_put(FamilyId family, const LoadedModule& loaded, Address at) const;
   void add_overwrites(FamilyId family, const Function& function, const std::set<Address>& places,
                       const SlotNames::Name& slot, std::vector<NamedFrame>& found);
   /// False when nothing tells that it ends with the pointer in it.
