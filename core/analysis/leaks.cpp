@@ -430,8 +430,7 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Siblings clean = siblings_of(born.released, place);
   const bool ranked = !suspects.empty() && suspects.front().what != "extra put";
   if (!ranked) {
-    if (auto extra = put_too_many(id, own, clean, kinds_of(living_beside(id, born.living))))
-      Suspects::put_first(std::move(*extra), suspects);
+    if (auto extra = put_too_many(id, own, clean, born)) Suspects::put_first(std::move(*extra), suspects);
   }
   if (clean.looked_at != 0) add_unusual_puts(object.family, own, clean, suspects);
   suspects_.finish(suspects);
@@ -476,7 +475,8 @@ LeakFinder::Profile LeakFinder::at_zero(ObjectId id, PlaceCounts& passed) {
 // without having had that put, tell of it as well: until their last put, which nobody has seen yet, they are
 // right.
 std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own, const Siblings& clean,
-                                                const Kinds& living) {
+                                                const BornAt& born) {
+  const Kinds living = kinds_of(living_beside(id, born.living));
   constexpr std::size_t kFewest = 3;  // objects
   constexpr double kMost = 0.6;
   const auto alike = [](const Kinds& kinds, const Profile& wanted) {
@@ -513,7 +513,41 @@ std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own,
           ? fmt::format("without it, its gets and puts are those of {} of {} released objects", most,
                         clean.count_text())
           : fmt::format("{} objects went the same way without it, and {} of them live", most, most_living);
-  return Suspect{example_of(extra, history_.object(id).family, true), "extra put", "candidate", basis};
+  return Suspect{put_unlike(id, extra, born.released), "extra put", "candidate", basis};
+}
+
+std::map<Address, std::pair<int, NamedFrame>> LeakFinder::puts_of(ObjectId id, const std::string& function) {
+  constexpr std::size_t kMost = 200;  // events
+  std::map<Address, std::pair<int, NamedFrame>> puts;
+  if (history_.object(id).events > kMost) return puts;
+  for (const auto& [event_id, event] : history_.life_of(id)) {
+    const Owner* owner = gives_back(event) ? &owners_.of(event) : nullptr;
+    if (owner == nullptr || owner->place != function) continue;
+    auto& [times, frame] = puts[owner->frame.pc];
+    ++times;
+    frame = owner->frame;
+  }
+  return puts;
+}
+
+NamedFrame LeakFinder::put_unlike(ObjectId id, const std::string& function,
+                                  const std::vector<ObjectId>& others) {
+  constexpr std::size_t kOthers = 16;  // objects
+  std::map<Address, int> lacked;
+  const auto own = puts_of(id, function);
+  for (const ObjectId other : evenly_spread(others, kOthers)) {
+    const auto theirs = puts_of(other, function);
+    for (const auto& [pc, put] : own) {
+      const auto found = theirs.find(pc);
+      lacked[pc] += found == theirs.end() || found->second.first < put.first ? 1 : 0;
+    }
+  }
+  const auto most = std::max_element(lacked.begin(), lacked.end(), [](const auto& one, const auto& other) {
+    return one.second < other.second;
+  });
+  if (most == lacked.end() || most->second == 0)
+    return example_of(function, history_.object(id).family, true);
+  return own.at(most->first).second;
 }
 
 // The counter may be another object's: where others of the family ended unseen, this one may have, unless its

@@ -140,11 +140,8 @@ class LeakFinder {
   [[nodiscard]] std::size_t unseen_ends_like(const Object& object) const;
   [[nodiscard]] bool is_intact(ObjectId id);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
-  /// The put without which its gets and puts are those of most of the objects that lack one event.
   void add_unusual_puts(FamilyId family, const Profile& own, const Siblings& clean,
                         std::vector<Suspect>& suspects);
-  std::optional<Suspect> put_too_many(ObjectId id, const Profile& own, const Siblings& clean,
-                                      const Kinds& living);
   /// Up to its last put; empty where that was not seen, or where the life is long. `passed`: the puts after
   /// which it was seen again before that.
   Profile at_zero(ObjectId id, PlaceCounts& passed);
@@ -162,6 +159,13 @@ class LeakFinder {
     std::vector<ObjectId> released;  // clean
     std::vector<ObjectId> living;    // their counts are known
   };
+  /// The put without which its gets and puts are those of most of the objects that lack one event.
+  std::optional<Suspect> put_too_many(ObjectId id, const Profile& own, const Siblings& clean,
+                                      const BornAt& born);
+  /// Of the puts that the function made of the object, the one that most of the others lack.
+  NamedFrame put_unlike(ObjectId id, const std::string& function, const std::vector<ObjectId>& others);
+  /// How often each of the function's calls put the object, by address.
+  std::map<Address, std::pair<int, NamedFrame>> puts_of(ObjectId id, const std::string& function);
   /// Each object is looked at once, however many findings ask.
   std::map<FamilyId, std::map<std::size_t, BornAt>>& born_at();
   /// Some of them, without the object.
