@@ -110,7 +110,8 @@ Address counted_object(const Site& site, const agent::Record& record) {
   if (record.kind == agent::RecordKind::entry)
     return record.object + static_cast<Address>(site.object.adjust);
   const bool result = site.object.from == ObjectSource::From::result;
-  return result && !site.object.indirect ? record.object : record.extra;
+  if (!result || site.object.indirect) return record.extra;
+  return record.object == 0 ? 0 : record.object + static_cast<Address>(site.object.adjust);
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ std::vector<Command> track_commands() {
         {"--object", "ARG",
          "which argument of get, put and free is the object: 1 to 6, *1 to *6 (a pointer to it), or return "
          "(default 1)"},
-        {"--count", "MEMBER", "path of the counter member (such as refs.counter)"},
+        {"--count", "MEMBER",
+         "path of the counter member, such as refs.counter (default: found in the code of a get and a put)"},
         {"--type", "TYPE", "type that has the member (default: the argument's)"},
         {"--count-offset", "N", "offset of the counter in bytes, where there is no debug information"},
         {"--count-size", "N", "size of the counter in bytes (default 4)"},

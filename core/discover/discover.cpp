@@ -16,6 +16,7 @@
 #include "base/interruption.h"
 #include "base/text.h"
 #include "discover/callers.h"
+#include "discover/handed_out.h"
 #include "discover/refcount_evidence.h"
 #include "discover/refcount_names.h"
 #include "families/function_pattern.h"
@@ -58,6 +59,7 @@ class ModuleSearch {
   bool signatures_agree(const NamePair& names, const CounterEvidence& counter, std::string& type);
   [[nodiscard]] bool is_bit_field(const std::string& type, std::int64_t offset) const;
   std::string pointee(std::size_t candidate, unsigned argument);
+  std::string put_type(std::size_t candidate, const CounterEvidence& counter);
 
   Proposal propose(const std::vector<ProvenPair>& pairs);
   std::vector<Proposal> without_inner(std::vector<Proposal> proposals,
@@ -66,11 +68,13 @@ class ModuleSearch {
   /// By those alone, as far as can be seen.
   [[nodiscard]] bool is_used_by(std::size_t candidate, const std::set<std::string>& functions) const;
   void add_births(const ProvenPair& pair, Family& family);
+  bool add_birth_by_pointer(const ProvenPair& pair, std::size_t candidate, Family& family);
   bool is_birth_by_name(const ProvenPair& pair, std::size_t candidate);
   void add_births_by_type(const ProvenPair& pair, Family& family);
   void add_constructors(const ProvenPair& pair, Family& family);
   void add_conditional_gets(const ProvenPair& pair, Family& family);
-  static void add_probe(Family& family, Role role, const std::string& function, const ObjectSource& object);
+  static void add_probe(Family& family, Role role, const std::string& function, const ObjectSource& object,
+                        Success success = Success::always);
   CounterSpec counter_spec(const ProvenPair& pair);
 
   const Module& module_;
@@ -82,9 +86,10 @@ class ModuleSearch {
   std::map<std::size_t, std::optional<Signature>> signatures_;
 };
 
-ObjectSource argument_source(unsigned number) {
+ObjectSource argument_source(unsigned number, bool indirect = false) {
   ObjectSource source;
   source.argument = static_cast<std::uint8_t>(number);
+  source.indirect = indirect;
   return source;
 }
 
@@ -165,11 +170,20 @@ std::string ModuleSearch::pointee(std::size_t candidate, unsigned argument) {
   return known->parameters[argument - 1].pointee;
 }
 
+/// Of conn_unref(struct conn **), what the pointer at the pointer points at.
+std::string ModuleSearch::put_type(std::size_t candidate, const CounterEvidence& counter) {
+  if (!counter.put_indirect) return pointee(candidate, counter.put_argument);
+  const auto& known = signature(candidate);
+  if (!known || known->parameters.size() < counter.put_argument) return "";
+  const std::string_view type = known->parameters[counter.put_argument - 1].type;
+  return type.ends_with("**") ? std::string(trim(type.substr(0, type.size() - 2))) : std::string();
+}
+
 bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence& counter,
                                     std::string& type) {
   if (!signature(names.get) || !signature(names.put)) return true;
   type = pointee(names.get, counter.get_argument);
-  if (without_struct(type) != without_struct(pointee(names.put, counter.put_argument))) return false;
+  if (without_struct(type) != without_struct(put_type(names.put, counter))) return false;
   // pool_get(pool) counts in the pool what it hands out: the counter is not that of the result.
   const std::string result = signature(names.get)->result_pointee;
   return names.certainty == Certainty::sure || result.empty() ||
@@ -296,7 +310,7 @@ Proposal ModuleSearch::propose(const std::vector<ProvenPair>& pairs) {
     add_probe(family, Role::get, candidates_[pair.names.get].name,
               argument_source(pair.counter.get_argument));
     add_probe(family, Role::put, candidates_[pair.names.put].name,
-              argument_source(pair.counter.put_argument));
+              argument_source(pair.counter.put_argument, pair.counter.put_indirect));
   }
   add_conditional_gets(first, family);
   add_births(first, family);
@@ -306,7 +320,7 @@ Proposal ModuleSearch::propose(const std::vector<ProvenPair>& pairs) {
 }
 
 void ModuleSearch::add_probe(Family& family, Role role, const std::string& function,
-                             const ObjectSource& object) {
+                             const ObjectSource& object, Success success) {
   const bool known = std::any_of(family.probes.begin(), family.probes.end(),
                                  [&](const ProbeSpec& p) { return p.function == function; });
   if (known) return;
@@ -314,7 +328,7 @@ void ModuleSearch::add_probe(Family& family, Role role, const std::string& funct
   spec.role = role;
   spec.function = function;
   spec.object = object;
-  spec.success = role == Role::try_get ? Success::nonzero : Success::always;
+  spec.success = role == Role::try_get ? Success::nonzero : success;
   spec.origin = "discover";
   family.probes.push_back(std::move(spec));
 }
@@ -348,6 +362,7 @@ void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const auto words = name_words(candidates_[i].name);
     const bool by_name = is_constructor(pair.names.subject, words) || is_constructor(type_words, words);
+    if (by_name && add_birth_by_pointer(pair, i, family)) continue;
     if (by_name && is_birth_by_name(pair, i)) {
       add_probe(family, Role::init, candidates_[i].name, result_source());
     } else if (is_initialiser(pair.names.subject, words) && count_set(walked(i), pair.counter) == 1) {
@@ -355,6 +370,20 @@ void ModuleSearch::add_births(const ProvenPair& pair, Family& family) {
     }
   }
   if (!constructed && !pair.type.empty()) add_births_by_type(pair, family);
+}
+
+/// int conn_new(struct conn **made).
+bool ModuleSearch::add_birth_by_pointer(const ProvenPair& pair, std::size_t candidate, Family& family) {
+  const auto& known = signature(candidate);
+  if (!known || pair.type.empty()) return false;
+  const auto place = handed_out(*known, [&](const Parameter& parameter) {
+    const std::string_view type = parameter.type;
+    return type.ends_with("**") &&
+           without_struct(trim(type.substr(0, type.size() - 2))) == without_struct(pair.type);
+  });
+  if (!place) return false;
+  add_probe(family, Role::init, candidates_[candidate].name, place->object, place->success);
+  return true;
 }
 
 bool ModuleSearch::is_birth_by_name(const ProvenPair& pair, std::size_t candidate) {

@@ -49,6 +49,13 @@ std::optional<std::int64_t> offset_in_object(const WalkedFunction& function, con
   return path[0];
 }
 
+/// The same of a put that is handed where the object's pointer is: conn_unref(&c->peer).
+std::optional<std::int64_t> offset_behind_pointer(const WalkedFunction& function, const Value& cell) {
+  const std::vector<std::int64_t> path = function.values.path(cell);
+  if (path.size() != 2 || path[0] != 0) return std::nullopt;
+  return path[1];
+}
+
 std::string spell(const CounterEvidence& counter) {
   if (counter.offset == 0) return fmt::format("[arg{}]", counter.get_argument);
   return fmt::format("[arg{}{:+}]", counter.get_argument, counter.offset);
@@ -75,13 +82,16 @@ std::optional<Match> match(const WalkedFunction& get, const CounterChange& up, c
   if (plain_step(down) != -step || !is_step(step) || !up.cell.exact) return std::nullopt;
   if (!strong && std::llabs(step) != 1) return std::nullopt;  // a stack or a buffer that is walked along
   const auto offset = offset_in_object(get, up.cell);
-  const auto other = offset_in_object(put, down.cell);
+  auto other = offset_in_object(put, down.cell);
+  const bool indirect = !other && strong;
+  if (indirect) other = offset_behind_pointer(put, down.cell);
   if (!offset || !other) return std::nullopt;
   if (down.cell.exact ? *other != *offset || down.size != up.size : !strong) return std::nullopt;
   if ((!strong || step < 0) && !gives_object_back(put, down)) return std::nullopt;
   CounterEvidence evidence;
   evidence.get_argument = get.values.root_argument(up.cell);
   evidence.put_argument = put.values.root_argument(down.cell);
+  evidence.put_indirect = indirect;
   evidence.offset = *offset;
   evidence.step = step;
   evidence.size = counter_size(up, down);
@@ -92,17 +102,31 @@ std::optional<Match> match(const WalkedFunction& get, const CounterChange& up, c
 
 }  // namespace
 
-std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
-                                            bool strong) {
-  std::optional<Match> best;
+std::vector<CounterEvidence> find_counters(const WalkedFunction& get, const WalkedFunction& put,
+                                           bool strong) {
+  std::vector<Match> matches;
   for (const CounterChange& up : get.facts.changes) {
     for (const CounterChange& down : put.facts.changes) {
-      const auto candidate = match(get, up, put, down, strong);
-      if (candidate && (!best || candidate->rank() < best->rank())) best = candidate;
+      if (auto candidate = match(get, up, put, down, strong)) matches.push_back(std::move(*candidate));
     }
   }
-  if (!best) return std::nullopt;
-  return best->evidence;
+  std::stable_sort(matches.begin(), matches.end(),
+                   [](const Match& one, const Match& other) { return one.rank() < other.rank(); });
+  std::vector<CounterEvidence> found;
+  for (Match& candidate : matches) {
+    const bool known = std::any_of(found.begin(), found.end(), [&](const CounterEvidence& counter) {
+      return counter.offset == candidate.evidence.offset;
+    });
+    if (!known) found.push_back(std::move(candidate.evidence));
+  }
+  return found;
+}
+
+std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
+                                            bool strong) {
+  std::vector<CounterEvidence> found = find_counters(get, put, strong);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
 }
 
 bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter) {

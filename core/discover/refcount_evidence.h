@@ -20,8 +20,9 @@ struct WalkedFunction {
 struct CounterEvidence {
   unsigned get_argument = 1;  ///< which argument is the object
   unsigned put_argument = 1;
-  std::int64_t offset = 0;  ///< from the object; negative in front of it, as in GLib's rc boxes
-  std::int64_t step = 1;    ///< what the get adds; negative for a counter that counts down
+  bool put_indirect = false;  ///< the put is handed a pointer to the object's pointer, to clear it
+  std::int64_t offset = 0;    ///< from the object; negative in front of it, as in GLib's rc boxes
+  std::int64_t step = 1;      ///< what the get adds; negative for a counter that counts down
   std::uint8_t size = 4;
   bool place_known_in_put = true;  ///< false: the put computes the counter's place from tables
   std::string what;                ///< "get adds 1 to [arg1+4], put subtracts 1"
@@ -32,6 +33,9 @@ struct CounterEvidence {
 /// object back.
 std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const WalkedFunction& put,
                                             bool strong);
+
+/// All counters that fit, the likeliest first; each place once.
+std::vector<CounterEvidence> find_counters(const WalkedFunction& get, const WalkedFunction& put, bool strong);
 
 /// True when the function can do to its argument `argument` what the counter's get does.
 bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter);

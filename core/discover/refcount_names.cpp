@@ -74,9 +74,10 @@ struct Verb {
   Certainty certainty;
 };
 
-constexpr std::array<Verb, 26> kVerbs{{
+constexpr std::array<Verb, 30> kVerbs{{
     {"ref", "unref|deref|un ref|rele|release|drop|free|destroy", Certainty::sure},
     {"reference", "unreference|dereference|destroy|release|free|unref", Certainty::sure},
+    {"add reference", "remove reference|del reference|drop reference|sub reference|release", Certainty::sure},
     {"up ref", "free|down ref|put|unref", Certainty::sure},
     {"upref", "free|downref|put|unref", Certainty::sure},
     {"add ref", "release|rem ref|remove ref|del ref|drop ref|dec ref|sub ref|rm ref|free|put",
@@ -90,10 +91,13 @@ constexpr std::array<Verb, 26> kVerbs{{
     {"retain", "release|free|drop|unretain", Certainty::sure},
     {"kref", "kunref", Certainty::sure},
     {"inc", "dec", Certainty::counts},
+    {"incr", "decr", Certainty::counts},
+    {"increment", "decrement", Certainty::counts},
     {"get", "put|drop|release", Certainty::likely},
     {"acquire", "release|drop", Certainty::likely},
     {"grab", "drop|release|ungrab|put", Certainty::likely},
     {"hold", "release|unhold|drop|rele|put", Certainty::likely},
+    {"keep", "drop|release|put|unkeep", Certainty::likely},
     {"use", "unuse|release", Certainty::likely},
     {"pin", "unpin", Certainty::likely},
     {"take", "drop|put|release|give", Certainty::likely},

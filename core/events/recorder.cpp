@@ -753,7 +753,8 @@ void Recorder::finish(ProgramContext& around, const PendingCall& call, Address r
   const Site& site = sites_.get(call.site);
   const bool good = succeeded(site.success, result);
   Address object = call.argument;
-  if (site.object.from == ObjectSource::From::result) object = result;
+  if (site.object.from == ObjectSource::From::result)
+    object = result == 0 ? 0 : result + static_cast<Address>(site.object.adjust);
   if (site.object.indirect && good && !access.read_word(call.argument, object)) return;
   if (object == 0 || (!good && (site.object.from == ObjectSource::From::result || site.object.indirect))) {
     return;

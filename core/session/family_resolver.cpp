@@ -1,6 +1,7 @@
 #include "session/family_resolver.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -78,9 +79,14 @@ std::string infer_counter_type(const SessionState& state, Family& family) {
   if (family.counter.path.empty() || !family.counter.type.empty()) return {};
   std::set<std::string> types;
   bool globs = false;
+  // What makes an object may return a larger struct that it lies in.
+  std::vector<ProbeSpec> probes = family.probes;
+  std::stable_partition(probes.begin(), probes.end(), [](const ProbeSpec& probe) {
+    return probe.role == Role::get || probe.role == Role::put;
+  });
   for (const LoadedModule* module : state.modules.loaded()) {
     if (!module->module->has_debug_info()) continue;
-    for (const ProbeSpec& probe : family.probes) {
+    for (const ProbeSpec& probe : probes) {
       globs = globs || is_glob(probe.function);
       if (globs || types.empty()) types.merge(types_of(*module->module, probe));
     }
@@ -98,8 +104,20 @@ std::string infer_counter_type(const SessionState& state, Family& family) {
 
 namespace {
 
+std::string found_counter(const CounterByCode& code) {
+  const CounterSpec& spec = *code.found;
+  const std::string place = spec.path.empty()
+                                ? fmt::format("at offset {}", static_cast<std::int64_t>(*spec.offset))
+                                : fmt::format("in {} of {}", spec.path, spec.type);
+  return fmt::format("its counter is {}{}: {} and {} change it", place,
+                     spec.shift == 0 ? "" : fmt::format(", in steps of {}", 1U << spec.shift), code.get,
+                     code.put);
+}
+
 /// What a file says of the counter's place has to be borne out by the code. Returns what is to be told.
 std::string check_counter(TrackedFamily& tracked, const std::vector<const LoadedModule*>& modules) {
+  if (tracked.counter_by_code && tracked.counter_by_code->found)
+    return found_counter(*tracked.counter_by_code);
   const CounterSpec& spec = tracked.family.counter;
   const bool by_file = spec.offset && tracked.family.origin != "command line";
   if (!tracked.counter || !by_file || tracked.counter->offset != *spec.offset) return {};
@@ -110,6 +128,21 @@ std::string check_counter(TrackedFamily& tracked, const std::vector<const Loaded
   return fmt::format("its counter is read at offset {}, where {} of {} has it; the family says {}",
                      static_cast<std::int64_t>(code.elsewhere->offset), code.get, file_name(code.module),
                      static_cast<std::int64_t>(*spec.offset));
+}
+
+/// The code tells where a counter is of which the family says nothing. Returns what is to be told.
+std::string find_counter(TrackedFamily& tracked, const std::vector<const LoadedModule*>& modules) {
+  const std::string unknown = "its location is not given (--count MEMBER or --count-offset N)";
+  if (!tracked.counter_by_code) tracked.counter_by_code = counter_by_code(tracked.family, modules);
+  if (!tracked.counter_by_code) return unknown;
+  const CounterByCode& code = *tracked.counter_by_code;
+  if (!code.rivals.empty())
+    return fmt::format("{} and {} change {} alike (give --count MEMBER)", code.get, code.put,
+                       fmt::join(code.rivals, " and "));
+  if (!code.found) return unknown;
+  tracked.family.counter = *code.found;
+  tracked.counter = place_counter(tracked.family, modules);
+  return found_counter(code);
 }
 
 /// What the counter reads when it has come to its end. The end of a long unsigned one is as good as -1.
@@ -127,7 +160,8 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   const std::string disagreed = infer_counter_type(state, tracked.family);
   const auto modules = state.modules.loaded();
   tracked.counter = place_counter(tracked.family, modules);
-  const std::string elsewhere = check_counter(tracked, modules);
+  const bool said = tracked.family.allocator || tracked.family.counter.known();
+  const std::string by_code = said ? check_counter(tracked, modules) : find_counter(tracked, modules);
   // What manages the user's object is of a type derived from the one that is named.
   tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
   tracked.traits.has_init = tracked.family.has_role(Role::init);
@@ -140,11 +174,11 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
       tracked.counter ? full_counter(*tracked.counter, tracked.family.counter) : Count();
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
-    tracked.counter_note = elsewhere;
+    tracked.counter_note = by_code;
   } else if (tracked.family.allocator) {
     tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {
-    tracked.counter_note = "its location is not given (--count MEMBER or --count-offset N)";
+    tracked.counter_note = by_code;
   } else if (!disagreed.empty()) {
     tracked.counter_note = disagreed;
   } else if (tracked.family.counter.type.empty()) {

@@ -1,26 +1,170 @@
 #include "sites/counter_check.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
 #include "discover/refcount_evidence.h"
+#include "discover/refcount_names.h"
+#include "families/function_pattern.h"
+#include "sites/inlined_facts.h"
+#include "sites/inlined_sites.h"
+#include "sites/object_place.h"
 #include "sites/planner.h"
 
 namespace refhist {
 
 namespace {
 
-/// The first function of that role in the module that gets the object itself as an argument.
+/// A function of the family in a module, or what its inlined copies were made from.
 struct Found {
   const ProbeSpec* probe = nullptr;
   FunctionSymbol function;
+  bool inlined = false;  ///< everywhere: the function is a name only
 };
+
+std::optional<Found> find_in(const ProbeSpec& probe, const Module& module) {
+  const std::vector<FunctionSymbol> functions = matching_functions(module, probe.function);
+  if (!functions.empty() && functions.front().ifunc) return std::nullopt;
+  if (!functions.empty()) return Found{&probe, functions.front(), false};
+  if (is_glob(probe.function) || !module.has_debug_info()) return std::nullopt;
+  for (const std::string& name : inlined_functions(module, probe.function)) {
+    if (module.inlined_copies(name).empty()) continue;
+    Found copies{&probe, {}, true};
+    copies.function.name = name;
+    return copies;
+  }
+  return std::nullopt;
+}
+
+/// The first function of that role in the module that gets the object itself as an argument.
 std::optional<Found> first_of(const Family& family, Role role, const Module& module) {
   for (const ProbeSpec& probe : family.probes) {
     const bool plain = probe.object.from == ObjectSource::From::argument && !probe.object.indirect &&
                        probe.object.adjust == 0 && !probe.inside && probe.times_argument == 0;
     if (probe.role != role || !plain) continue;
-    const std::vector<FunctionSymbol> functions = matching_functions(module, probe.function);
-    if (!functions.empty() && !functions.front().ifunc) return Found{&probe, functions.front()};
+    if (auto found = find_in(probe, module)) return found;
   }
   return std::nullopt;
+}
+
+std::optional<Signature> signature_of(const Module& module, const Found& found) {
+  return found.inlined ? module.inlined_signature(found.function.name) : module.signature(found.function);
+}
+
+/// A get and a put of a family in one module.
+class CounterSearch {
+ public:
+  CounterSearch(const Family& family, const LoadedModule& module, const Found& get, const Found& put)
+      : family_(family),
+        module_(*module.module),
+        get_(get),
+        put_(put),
+        index_({module.module}),
+        walker_(index_) {}
+
+  CounterByCode judge();
+
+ private:
+  [[nodiscard]] WalkedFunction walk(const Found& found) const;
+  [[nodiscard]] bool is_object(const CounterEvidence& counter) const;
+  /// Fills `found`, or `rivals`.
+  void find(std::vector<CounterEvidence> counters, CounterByCode& code) const;
+  [[nodiscard]] std::string type() const;
+  /// Nothing for a bit-field: its neighbours in the word would be taken for references.
+  [[nodiscard]] std::optional<CounterSpec> spec(const CounterEvidence& counter) const;
+  /// By debug information; empty where that has none.
+  [[nodiscard]] std::string path_of(const CounterEvidence& counter) const;
+
+  const Family& family_;
+  const Module& module_;
+  const Found& get_;
+  const Found& put_;
+  FunctionIndex index_;
+  CodeWalker walker_;
+};
+
+WalkedFunction CounterSearch::walk(const Found& found) const {
+  if (found.inlined) return facts_of_copies(module_, index_, found.function.name);
+  WalkedFunction walked;
+  walked.facts = walker_.walk({&module_, found.function.address}, walked.values);
+  return walked;
+}
+
+bool CounterSearch::is_object(const CounterEvidence& counter) const {
+  return counter.get_argument == get_.probe->object.argument &&
+         counter.put_argument == put_.probe->object.argument;
+}
+
+CounterByCode CounterSearch::judge() {
+  CounterByCode code;
+  code.module = module_.path();
+  code.get = demangle(get_.function.name);
+  code.put = demangle(put_.function.name);
+  const WalkedFunction taken = walk(get_);
+  std::vector<CounterEvidence> counters = find_counters(taken, walk(put_), true);
+  if (!family_.counter.offset) {
+    find(std::move(counters), code);
+    return code;
+  }
+  if (counters.empty() || !is_object(counters.front())) return code;
+  const CounterEvidence& seen = counters.front();
+  CounterEvidence as_said = seen;
+  as_said.offset = static_cast<std::int64_t>(*family_.counter.offset);
+  if (!changes_counter(taken, seen.get_argument, as_said))
+    code.elsewhere = {static_cast<std::uint64_t>(seen.offset), seen.size, true};
+  return code;
+}
+
+// A function may count something else beside: then the member's name has to tell. Of a counter that goes down
+// with each get, nothing tells at which number there is none left.
+void CounterSearch::find(std::vector<CounterEvidence> counters, CounterByCode& code) const {
+  std::erase_if(counters, [&](const CounterEvidence& counter) {
+    return !is_object(counter) || !counter.place_known_in_put || counter.step < 0;
+  });
+  if (counters.size() > 1) {
+    for (const CounterEvidence& counter : counters) {
+      const std::string path = path_of(counter);
+      code.rivals.push_back(path.empty() ? fmt::format("offset {}", counter.offset) : path);
+    }
+    std::erase_if(counters,
+                  [&](const CounterEvidence& counter) { return !is_count_of_references(path_of(counter)); });
+  }
+  if (counters.size() != 1) return;
+  code.found = spec(counters.front());
+  if (code.found) code.rivals.clear();
+}
+
+std::string CounterSearch::type() const {
+  if (!family_.counter.type.empty()) return family_.counter.type;
+  const auto signature = signature_of(module_, get_);
+  return signature ? object_type(*signature, get_.probe->object) : std::string();
+}
+
+std::string CounterSearch::path_of(const CounterEvidence& counter) const {
+  const std::string name = type();
+  if (name.empty() || counter.offset < 0) return {};
+  return module_.member_at(name, static_cast<std::uint64_t>(counter.offset)).plain_path();
+}
+
+std::optional<CounterSpec> CounterSearch::spec(const CounterEvidence& counter) const {
+  CounterSpec spec = family_.counter;
+  spec.type = type();
+  spec.offset = static_cast<std::uint64_t>(counter.offset);
+  spec.size = counter.size;
+  const auto step = static_cast<std::uint64_t>(counter.step);
+  spec.shift = static_cast<std::uint32_t>(std::countr_zero(step));
+  const std::string path = path_of(counter);
+  if (path.empty()) return spec;
+  try {
+    const auto place = module_.member(spec.type, path);
+    if (place && place->offset == *spec.offset && place->size == counter.size) spec.path = path;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return spec;
 }
 
 }  // namespace
@@ -30,26 +174,8 @@ std::optional<CounterByCode> counter_by_code(const Family& family,
   for (const LoadedModule* module : modules) {
     if (!wants_module(family, *module->module)) continue;
     const auto get = first_of(family, Role::get, *module->module);
-    const auto put = first_of(family, Role::put, *module->module);
-    if (!get || !put) continue;
-    const FunctionIndex index({module->module});
-    const CodeWalker walker(index);
-    const auto walk = [&](const Found& found) {
-      WalkedFunction walked;
-      walked.facts = walker.walk({module->module.get(), found.function.address}, walked.values);
-      return walked;
-    };
-    CounterByCode found{module->module->path(), get->function.name, std::nullopt};
-    const WalkedFunction taken = walk(*get);
-    const auto seen = find_counter(taken, walk(*put), true);
-    if (!seen || seen->get_argument != get->probe->object.argument ||
-        seen->put_argument != put->probe->object.argument)
-      return found;
-    CounterEvidence as_said = *seen;
-    as_said.offset = static_cast<std::int64_t>(*family.counter.offset);
-    if (!changes_counter(taken, seen->get_argument, as_said))
-      found.elsewhere = {static_cast<std::uint64_t>(seen->offset), seen->size, true};
-    return found;
+    const auto put = get ? first_of(family, Role::put, *module->module) : std::nullopt;
+    if (put) return CounterSearch(family, *module, *get, *put).judge();
   }
   return std::nullopt;
 }

@@ -9,6 +9,11 @@ namespace refhist {
 
 namespace {
 
+bool lies_in(const std::vector<FileRange>& ranges, Address address) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const FileRange& range) { return range.contains(address); });
+}
+
 const std::vector<ParameterValue>& values_of(const InlinedCopy& copy, const ObjectSource& object) {
   static const std::vector<ParameterValue> kNone;
   const bool direct = object.from == ObjectSource::From::argument && !object.indirect;
@@ -46,7 +51,8 @@ bool CounterFinder::does_it_alone(const CounterInstruction& change, Role role) c
 }
 
 std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Role role,
-                                                    const ObjectSource& object) {
+                                                    const ObjectSource& object,
+                                                    const std::vector<FileRange>& inner) {
   std::map<Address, CounterInstruction> found;
   std::map<Address, CounterInstruction> low_parts;  // the counter only where nothing changes all of it
   std::map<Address, MemoryChange> tests;
@@ -60,7 +66,7 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
       CounterInstruction& instruction = kept.instruction;
       // A copy may begin behind what it compares.
       if (!range.contains(instruction.address) && !range.contains(change.zero_side)) continue;
-      if (!fits(instruction, role)) continue;
+      if (!fits(instruction, role) || lies_in(inner, instruction.address)) continue;
       const auto within = counter_in(change, values);
       if (!within && does_it_alone(instruction, role)) untold.push_back(instruction);
       if (!within) continue;
@@ -104,7 +110,7 @@ void CounterFinder::add_calls(const InlinedCopy& copy, Role role, const std::vec
     for (const DirectCall& call : changes_.calls_around(range)) {
       const auto change = range.contains(call.address) ? helpers_.change_by(call) : std::nullopt;
       if (!change || !fits(*change, role) || change->step() != direction(role)) continue;
-      const auto within = counter_in({*change, call.distance, std::nullopt, 0}, object);
+      const auto within = counter_in({*change, call.distance, std::nullopt, std::nullopt, 0}, object);
       if (!within) continue;
       found.emplace(call.address, *change).first->second.within = *within;
     }
@@ -137,7 +143,7 @@ void CounterFinder::add_tests(const InlinedCopy& copy, const std::map<Address, M
 std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change,
                                                       const std::vector<ParameterValue>& object) const {
   const auto within = counter_in(change);
-  return within ? within : counter_in(change.instruction, object);
+  return within ? within : counter_in(change.instruction, change.distance, object);
 }
 
 std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change) const {
@@ -157,11 +163,17 @@ std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change
 }
 
 std::optional<std::uint8_t> CounterFinder::counter_in(const CounterInstruction& instruction,
+                                                      const std::optional<std::int64_t>& distance,
                                                       const std::vector<ParameterValue>& object) const {
   if (instruction.index != CounterInstruction::kNoRegister) return std::nullopt;
   const auto offset = static_cast<std::int64_t>(counter_.offset);
   for (const ParameterValue& value : object) {
-    const auto base = from_base(instruction, value);
+    auto base = from_base(instruction, value);
+    // Another register was made from the object's address: as far from the one that it was made from as the
+    // debug information says that the object is.
+    const bool as_far = distance && *distance != 0 && *distance == value.offset && value.reg &&
+                        value.range.contains(instruction.address);
+    if (!base && as_far) base = 0;
     const auto within =
         base ? at_distance(instruction, *base + offset - instruction.displacement) : std::nullopt;
     if (within) return within;

@@ -25,8 +25,9 @@ class CounterFinder {
       : module_(module), changes_(changes), helpers_(helpers), counter_(counter), family_(family) {}
 
   /// Empty when none does, or when nothing tells that the memory is the counter. By address. `object`: which
-  /// parameter of the function is the object.
-  std::vector<CounterInstruction> find(const InlinedCopy& copy, Role role, const ObjectSource& object);
+  /// parameter of the function is the object. `inner`: ranges in the copy that are not looked at.
+  std::vector<CounterInstruction> find(const InlinedCopy& copy, Role role, const ObjectSource& object,
+                                       const std::vector<FileRange>& inner);
   /// The change, with where in its operand the counter lies, when its displacement alone says that this is
   /// the counter.
   [[nodiscard]] std::optional<CounterInstruction> by_displacement(const MemoryChange& change,
@@ -44,6 +45,7 @@ class CounterFinder {
   [[nodiscard]] std::optional<std::uint8_t> counter_in(const MemoryChange& change) const;
   /// The same where the object is what debug information says.
   [[nodiscard]] std::optional<std::uint8_t> counter_in(const CounterInstruction& instruction,
+                                                       const std::optional<std::int64_t>& distance,
                                                        const std::vector<ParameterValue>& object) const;
   /// How far the value lies from what the operand's base register holds; nothing when that is not told.
   [[nodiscard]] std::optional<std::int64_t> from_base(const CounterInstruction& instruction,

@@ -53,6 +53,14 @@ std::set<std::int64_t> distances(const MemoryChange& change, const InlinedCopy& 
   return found;
 }
 
+/// What an `add` of a constant adds: a counter above bits of flags does not go by ones.
+std::int64_t added_by(const CounterInstruction& instruction) {
+  const bool constant = instruction.kind == CounterInstruction::Kind::add &&
+                        instruction.source == CounterInstruction::kNoRegister;
+  if (!constant) return 0;
+  return instruction.negative ? -instruction.constant : instruction.constant;
+}
+
 class CopyFacts {
  public:
   CopyFacts(const Module& module, const std::string& function) : module_(module), changes_(module) {
@@ -76,20 +84,22 @@ class CopyFacts {
 
  private:
   void look_at(const MemoryChange& change, const InlinedCopy& copy, std::set<Cell>& steps,
-               std::set<Cell>& stores) const {
+               std::set<Cell>& stored) const {
     const CounterInstruction& instruction = change.instruction;
     const std::int64_t delta =
-        change.exchanged_step.value_or(instruction.told_step.value_or(instruction.step()));
-    const bool sets = instruction.kind == CounterInstruction::Kind::store && !instruction.opaque &&
-                      instruction.source == CounterInstruction::kNoRegister &&
-                      (instruction.constant == 0 || instruction.constant == 1);
+        change.exchanged_step.value_or(instruction.told_step.value_or(added_by(instruction)));
+    const bool stores = instruction.kind == CounterInstruction::Kind::store && !instruction.opaque;
+    const auto value = instruction.source == CounterInstruction::kNoRegister
+                           ? std::optional(instruction.constant)
+                           : change.stored;
+    const bool sets = stores && value && (*value == 0 || *value == 1);
     if (change.zero_side != 0 || (delta == 0 && !sets) || instruction.base == kStackPointer ||
         instruction.base == CounterInstruction::kNoRegister)
       return;
     for (const std::int64_t distance : distances(change, copy)) {
       if (!is_inside(distance)) continue;
       if (delta != 0) steps.emplace(distance, delta, instruction.size);
-      if (sets) stores.emplace(distance, instruction.constant, instruction.size);
+      if (sets) stored.emplace(distance, *value, instruction.size);
     }
   }
   [[nodiscard]] bool is_inside(std::int64_t distance) const {

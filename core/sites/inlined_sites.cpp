@@ -74,20 +74,50 @@ void InlinedSites::add_copies(const ProbeSpec& probe) {
   }
 }
 
+namespace {
+
+/// The ranges of all copies, by where they begin.
+std::vector<FileRange> sorted_ranges(const std::vector<InlinedCopy>& copies) {
+  std::vector<FileRange> ranges;
+  for (const InlinedCopy& copy : copies) ranges.insert(ranges.end(), copy.ranges.begin(), copy.ranges.end());
+  std::sort(ranges.begin(), ranges.end(),
+            [](const FileRange& one, const FileRange& other) { return one.begin < other.begin; });
+  return ranges;
+}
+
+/// Those that lie in one of the copy's.
+std::vector<FileRange> ranges_inside(const InlinedCopy& copy, const std::vector<FileRange>& sorted) {
+  std::vector<FileRange> inside;
+  for (const FileRange& outer : copy.ranges) {
+    auto inner =
+        std::lower_bound(sorted.begin(), sorted.end(), outer.begin,
+                         [](const FileRange& range, Address address) { return range.begin < address; });
+    for (; inner != sorted.end() && inner->begin < outer.end; ++inner) {
+      if (inner->end <= outer.end && inner->end - inner->begin < outer.end - outer.begin)
+        inside.push_back(*inner);
+    }
+  }
+  return inside;
+}
+
+}  // namespace
+
 void InlinedSites::add_copies_of(const ProbeSpec& probe, const std::string& function) {
   const std::vector<InlinedCopy> copies = module_.module->inlined_copies(function);
   if (copies.empty()) return;
-  const ObjectSource object = object_place(
-      probe, [&] { return module_.module->inlined_signature(function); }, demangle(function));
+  const std::vector<FileRange> sorted = sorted_ranges(copies);
+  const ObjectPlace place = object_place(
+      probe, [&] { return module_.module->inlined_signature(function); }, demangle(function), shape_);
   for (const InlinedCopy& copy : copies) {
     Site site = make_site(id_, probe, module_);
-    site.object = object;
+    site.object = place.object;
+    site.success = place.success;
     site.file_address = copy.address;
     site.address = copy.address + module_.bias;
     site.function = demangle(function);
     site.inlined = true;
     site.inlined_into = fmt::format("{} ({}:{})", copy.into, file_name(copy.file), copy.line);
-    add(probe, site, copy);
+    add(probe, site, copy, ranges_inside(copy, sorted));
   }
 }
 
@@ -100,7 +130,7 @@ void InlinedSites::add_inside(const ProbeSpec& probe, const FunctionSymbol& func
   InlinedCopy whole;
   whole.address = function.address;
   whole.ranges = {function.range()};
-  add(probe, site, whole);
+  add(probe, site, whole, {});
 }
 
 /// Inside of another function of the same role, a copy that changes no counter leaves the change to that one.
@@ -110,13 +140,16 @@ bool InlinedSites::is_part_of_probe(const Site& site, const InlinedCopy& copy) c
   });
 }
 
-void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy) {
+void InlinedSites::add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy,
+                       const std::vector<FileRange>& inner) {
   if (probe.inside && copy.ranges.empty()) return;  // all of it has become something else's
   std::string why_not = site.inlined ? "an inlined copy" : "the instructions inside it are its events";
   if (counts(site.role) && !counter_) why_not += ", and the counter is not known";
   if (counts(site.role) && counter_ && !copy.ranges.empty()) {
-    CounterFinder finder(*module_.module, changes_, helpers_, *counter_, family_);
-    const std::vector<CounterInstruction> changes = finder.find(copy, site.role, site.object);
+    MemberPlace place = *counter_;
+    place.offset += static_cast<std::uint64_t>(site.object.adjust);
+    CounterFinder finder(*module_.module, changes_, helpers_, place, family_);
+    const std::vector<CounterInstruction> changes = finder.find(copy, site.role, site.object, inner);
     for (const CounterInstruction& change : changes) {
       Site armed = site;
       armed.copy = extent(copy.ranges);

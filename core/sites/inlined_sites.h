@@ -7,6 +7,7 @@
 #include "families/family.h"
 #include "sites/counting_calls.h"
 #include "sites/memory_changes.h"
+#include "sites/object_place.h"
 #include "sites/site.h"
 #include "symbols/module_map.h"
 
@@ -20,8 +21,8 @@ std::vector<std::string> inlined_functions(const Module& module, const std::stri
 class InlinedSites {
  public:
   InlinedSites(FamilyId id, const Family& family, const std::optional<MemberPlace>& counter,
-               const LoadedModule& module)
-      : id_(id), family_(family), counter_(counter), module_(module) {}
+               const LoadedModule& module, const ObjectShape& shape)
+      : id_(id), family_(family), counter_(counter), module_(module), shape_(shape) {}
 
   /// Of every inlined copy of the probe's function; a copy in which nothing can be armed is a site with the
   /// reason.
@@ -34,7 +35,10 @@ class InlinedSites {
 
  private:
   void add_copies_of(const ProbeSpec& probe, const std::string& function);
-  void add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy);
+  /// `inner`: copies of the same function that lie in this one, as those of conn_put in what it calls at the
+  /// end. Their changes are theirs.
+  void add(const ProbeSpec& probe, const Site& site, const InlinedCopy& copy,
+           const std::vector<FileRange>& inner);
   [[nodiscard]] bool is_part_of_probe(const Site& site, const InlinedCopy& copy) const;
   [[nodiscard]] std::vector<std::string> functions_of(const ProbeSpec& probe) const;
 
@@ -42,6 +46,7 @@ class InlinedSites {
   const Family& family_;
   const std::optional<MemberPlace>& counter_;
   const LoadedModule& module_;
+  const ObjectShape& shape_;
   MemoryChanges changes_{*module_.module};
   CountingCalls helpers_{*module_.module, changes_, family_};
   std::vector<Site> sites_;

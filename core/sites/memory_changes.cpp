@@ -20,6 +20,12 @@ std::optional<std::int64_t> told_step(const CounterInstruction& change, const Re
   return constant && change.negative ? std::optional(-*constant) : constant;
 }
 
+std::optional<std::int64_t> stored(const CounterInstruction& change, const RegisterDistances& distances) {
+  const bool from_register = change.source != CounterInstruction::kNoRegister && !change.opaque;
+  return change.kind == CounterInstruction::Kind::store && from_register ? distances.constant(change.source)
+                                                                         : std::nullopt;
+}
+
 std::optional<std::int64_t> exchanged_step(const CounterInstruction& change,
                                            const RegisterDistances& distances) {
   const bool told = change.kind == CounterInstruction::Kind::compare_exchange &&
@@ -52,7 +58,7 @@ void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const Regis
   const bool absolute = change->base == CounterInstruction::kNoRegister;
   changes_.insert_or_assign(instruction.address,
                             MemoryChange{*change, absolute ? std::nullopt : distances.of(change->base),
-                                         exchanged_step(*change, distances), 0});
+                                         exchanged_step(*change, distances), stored(*change, distances), 0});
 }
 
 // A way on which no more is known than on an earlier one takes back what that has told.
@@ -73,7 +79,7 @@ void MemoryChanges::Walk::add_test(const DecodedInstruction& jump) {
   const bool absolute = base == CounterInstruction::kNoRegister;
   changes_.insert_or_assign(found->instruction.address,
                             MemoryChange{found->instruction, absolute ? std::nullopt : at->distances.of(base),
-                                         std::nullopt, found->zero_side});
+                                         std::nullopt, std::nullopt, found->zero_side});
 }
 
 // What holds is copied for those alone that a jump may look back at.

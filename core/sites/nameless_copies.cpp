@@ -67,7 +67,8 @@ class NamelessCopies {
       const CounterInstruction& instruction = change.instruction;
       if (change.zero_side != 0 || holder.sites.contains(instruction.address)) continue;
       const auto like = std::find_if(likes_.begin(), likes_.end(), [&](const Site* site) {
-        return instruction.step() != 0 && does_the_same(instruction, *site->counter) &&
+        return (instruction.step() != 0 || instruction.told_step.value_or(0) != 0) &&
+               does_the_same(instruction, *site->counter) &&
                instruction.displacement == site->counter->displacement;
       });
       if (like == likes_.end()) continue;

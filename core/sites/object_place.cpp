@@ -1,6 +1,9 @@
 #include "sites/object_place.h"
 
+#include "base/text.h"
 #include "families/function_pattern.h"
+#include "sites/inlined_sites.h"
+#include "sites/planner.h"
 
 namespace refhist {
 
@@ -16,14 +19,91 @@ bool is_constructor(std::string_view demangled) {
   return name.substr(last + 2) == (outer == std::string::npos ? scope : scope.substr(outer + 2));
 }
 
+std::string_view without_tag(std::string_view type) {
+  type = trim(type);
+  for (const std::string_view tag : {"struct ", "class ", "union ", "const "}) {
+    if (type.starts_with(tag)) return without_tag(type.substr(tag.size()));
+  }
+  return type;
+}
+
+/// "struct conn **" or "Conn *&" of a struct conn, or of what is as good as one.
+bool points_at_pointer(std::string_view parameter, const ObjectShape& shape) {
+  parameter = trim(parameter);
+  if (!parameter.ends_with("**") && !parameter.ends_with("*&")) return false;
+  const std::string_view type = trim(parameter.substr(0, parameter.size() - 2));
+  if (without_tag(type) == without_tag(shape.type)) return true;
+  const auto size = shape.module->type_size(type);
+  return size && size == shape.module->type_size(shape.type);
+}
+
+/// How far from its beginning a struct of that type has an object; nothing when it has none, or several.
+std::optional<std::int64_t> place_inside(const std::string& type, const ObjectShape& shape) {
+  constexpr std::uint64_t kLargest = 64 * 1024;  // bytes of a struct that is looked through
+  constexpr std::uint64_t kStep = 4;             // counters lie at such offsets
+  if (type.empty() || shape.counter.empty() || without_tag(type) == without_tag(shape.type)) return {};
+  const auto size = shape.module->type_size(type);
+  const auto inner = shape.module->member(shape.type, shape.counter);
+  if (!size || !inner || *size > kLargest || *size == shape.module->type_size(shape.type)) return {};
+  const std::string whole = shape.module->member_at(shape.type, inner->offset).path;
+  std::optional<std::int64_t> found;
+  for (std::uint64_t offset = inner->offset; offset + inner->size <= *size; offset += kStep) {
+    const std::string path = shape.module->member_at(type, offset).path;
+    if (path != whole && !path.ends_with("." + whole)) continue;
+    if (found) return std::nullopt;
+    found = static_cast<std::int64_t>(offset - inner->offset);
+  }
+  return found;
+}
+
+std::optional<Signature> signature_of(const Module& module, const ProbeSpec& probe) {
+  const std::vector<FunctionSymbol> functions = matching_functions(module, probe.function);
+  if (!functions.empty()) return module.signature(functions.front());
+  for (const std::string& name : inlined_functions(module, probe.function)) {
+    if (auto signature = module.inlined_signature(name)) return signature;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-ObjectSource object_place(const ProbeSpec& probe, const std::function<std::optional<Signature>()>& signature,
-                          std::string_view demangled) {
-  if (probe.object.from != ObjectSource::From::result) return probe.object;
+ObjectShape object_shape(const Family& family, const std::optional<MemberPlace>& counter,
+                         const Module& module) {
+  ObjectShape shape{&module, {}, {}};
+  if (!module.has_debug_info() || family.allocator) return shape;
+  for (const ProbeSpec& probe : family.probes) {
+    const bool counts = probe.role == Role::get || probe.role == Role::put;
+    if (!counts || is_glob(probe.function) || probe.object.indirect) continue;
+    const auto signature = signature_of(module, probe);
+    shape.type = signature ? object_type(*signature, probe.object) : std::string();
+    if (!shape.type.empty()) break;
+  }
+  if (!shape.type.empty() && counter)
+    shape.counter = module.member_at(shape.type, counter->offset).plain_path();
+  return shape;
+}
+
+ObjectPlace object_place(const ProbeSpec& probe, const std::function<std::optional<Signature>()>& signature,
+                         std::string_view demangled, const ObjectShape& shape) {
+  const bool result = probe.object.from == ObjectSource::From::result;
+  ObjectPlace place{probe.object, probe.success};
+  if ((!result && shape.type.empty()) || probe.object.indirect) return place;
   const auto known = signature();
-  const bool returns_nothing = known ? known->result_type == "void" : is_constructor(demangled);
-  return returns_nothing ? ObjectSource{} : probe.object;
+  const auto there = [&](const Parameter& parameter) { return points_at_pointer(parameter.type, shape); };
+  if (result && known && !shape.type.empty()) {
+    if (auto out = handed_out(*known, there)) return *out;
+  }
+  if (result && (known ? known->result_type == "void" : is_constructor(demangled)))
+    place.object = ObjectSource{};
+  if (!known || shape.type.empty()) return place;
+  const bool argument = place.object.from == ObjectSource::From::argument;
+  if (argument && place.object.argument <= known->parameters.size() &&
+      there(known->parameters[place.object.argument - 1])) {
+    place.object.indirect = true;
+    return place;
+  }
+  place.object.adjust = place_inside(object_type(*known, place.object), shape).value_or(0);
+  return place;
 }
 
 std::string object_type(const Signature& signature, const ObjectSource& object) {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/system_path.h"
 #include "base/text.h"
 #include "families/function_pattern.h"
 #include "sites/clone_reader.h"
@@ -84,6 +85,23 @@ bool add_choices(Site& site, const Module& module, const ModuleCode& code, const
   return !choices.empty();
 }
 
+bool defines_plain(const Family& family, Role role, const Module& module) {
+  return std::any_of(family.probes.begin(), family.probes.end(), [&](const ProbeSpec& probe) {
+    return probe.role == role && !is_glob(probe.function) && !module.functions_named(probe.function).empty();
+  });
+}
+
+bool defines_get_and_put(const Family& family, const Module& module) {
+  return defines_plain(family, Role::get, module) && defines_plain(family, Role::put, module);
+}
+
+/// A static function of a system library that happens to have the name of one of the user's: libc has a
+/// buffer_free().
+bool is_namesake(const Family& family, const Module& module, const FunctionSymbol& function) {
+  return family.modules.empty() && !function.exported && is_system_path(module.path()) &&
+         !defines_get_and_put(family, module);
+}
+
 /// A glob's functions may be of types that keep the counter elsewhere, in a module that was loaded after the
 /// family was settled. Empty when this one does not.
 std::string why_elsewhere(const Family& family, const ProbeSpec& probe, const MemberPlace& counter,
@@ -105,23 +123,26 @@ std::string why_elsewhere(const Family& family, const ProbeSpec& probe, const Me
 
 void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
                    const std::optional<MemberPlace>& counter, const LoadedModule& module,
-                   std::map<Address, Site>& by_address) {
+                   const ObjectShape& shape, std::map<Address, Site>& by_address) {
   std::optional<ModuleCode> code;  // read when the first indirect function is found
   for_each_match(
       *module.module, probe.function, [&](const FunctionSymbol& function, const std::string& demangled) {
         if (is_glob(probe.function) && family.leaves_out(function.name, demangled)) return;
+        if (is_namesake(family, *module.module, function)) return;
         Site site = make_site(id, probe, module);
         site.file_address = function.address;
         site.address = function.address + module.bias;
         site.size = function.size;
         site.function = demangled;
-        site.object = object_place(
-            probe, [&] { return module.module->signature(function); }, demangled);
+        const ObjectPlace place = object_place(
+            probe, [&] { return module.module->signature(function); }, demangled, shape);
+        site.object = place.object;
+        site.success = place.success;
         site.clone = clone_kind(function.name);
         if (counter) site.why_not = why_elsewhere(family, probe, *counter, *module.module, function);
         if (const auto thunk = read_thunk(*module.module, function)) {
           if (thunk->goes_on) return;
-          site.object.adjust = thunk->adjust.value_or(0);
+          site.object.adjust += thunk->adjust.value_or(0);
           if (!thunk->adjust) site.why_not = "a thunk that finds the object through its virtual table";
         }
         if (function.ifunc) {
@@ -155,13 +176,7 @@ namespace {
 bool has_library_inside(const Family& family, const Module& module) {
   const std::string name = file_name(module.path());
   if (module.entry_point() == 0 || name.starts_with("lib") || name.starts_with("ld-")) return false;
-  const auto defines = [&](Role role) {
-    return std::any_of(family.probes.begin(), family.probes.end(), [&](const ProbeSpec& probe) {
-      return probe.role == role && !is_glob(probe.function) &&
-             !module.functions_named(probe.function).empty();
-    });
-  };
-  return defines(Role::get) && defines(Role::put);
+  return defines_get_and_put(family, module);
 }
 
 }  // namespace
@@ -182,12 +197,13 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
   std::vector<Site> sites;
   if (!wants_module(family, *module.module)) return sites;
   std::map<Address, Site> by_address;
-  InlinedSites inlined(id, family, counter, module);
+  const ObjectShape shape = object_shape(family, counter, *module.module);
+  InlinedSites inlined(id, family, counter, module, shape);
   for (const ProbeSpec& probe : family.probes) {
     if (probe.inside) {
       add_inside(probe, module, inlined);
     } else {
-      add_functions(id, family, probe, counter, module, by_address);
+      add_functions(id, family, probe, counter, module, shape, by_address);
     }
   }
   for (auto& [address, site] : by_address) {

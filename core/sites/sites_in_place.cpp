@@ -211,7 +211,7 @@ void SitesInPlace::look_at_calls(const FunctionSymbol& function) {
   for (const DirectCall& call : changes_.calls_around(function.range())) {
     if (!call.distance || holders_.contains(call.target)) continue;
     if (const auto change = helpers_.change_by(call))
-      consider({*change, call.distance, std::nullopt, 0}, change->step());
+      consider({*change, call.distance, std::nullopt, std::nullopt, 0}, change->step());
   }
 }
 

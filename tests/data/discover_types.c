@@ -163,3 +163,30 @@ int main(void) {
   view_unref(view);
   return sum & 1;
 }
+
+/* The put clears the pointer that it is handed, and the maker returns a status. */
+struct stream {
+  char *data;
+  int nrefs;
+};
+
+int stream_new(int size, struct stream **made) {
+  if (size < 0) return -1;
+  *made = calloc(1, sizeof **made);
+  (*made)->data = malloc((unsigned)size + 1);
+  (*made)->nrefs = 1;
+  return 0;
+}
+
+struct stream *stream_ref(struct stream *stream) {
+  stream->nrefs++;
+  return stream;
+}
+
+void stream_unref(struct stream **place) {
+  struct stream *stream = *place;
+  *place = NULL;
+  if (stream == NULL || --stream->nrefs != 0) return;
+  free(stream->data);
+  free(stream);
+}

@@ -324,7 +324,7 @@ TEST_CASE("types tell what is counted, and where objects are made") {
   for (const char* flags : {"-g -O0", "-g -O2", "-g -O3"}) {
     CAPTURE(flags);
     const auto proposals = discovered("../../data/discover_types.c", flags);
-    REQUIRE(proposals.size() == 4);  // kref is what flow counts with, and gate counts no references
+    REQUIRE(proposals.size() == 5);  // kref is what flow counts with, and gate counts no references
     CHECK(family_named(proposals, "page").counter.offset == 4);
     CHECK(family_named(proposals, "view").counter.offset == 16);
     const Family& flow = family_named(proposals, "flow");
@@ -337,6 +337,14 @@ TEST_CASE("types tell what is counted, and where objects are made") {
     CHECK(functions(neigh, Role::get) == std::vector<std::string>{"neigh_hold"});
     CHECK(functions(neigh, Role::put) == std::vector<std::string>{"neigh_release"});
     CHECK(functions(neigh, Role::init) == std::vector<std::string>{"neigh_alloc"});
+    const Family& stream = family_named(proposals, "stream");
+    CHECK(stream.counter.offset == 8);
+    for (const ProbeSpec& probe : stream.probes)
+      CHECK(to_string(probe.object) == (probe.role == Role::get   ? "1"
+                                        : probe.role == Role::put ? "*1"
+                                                                  : "*2"));
+    CHECK(functions(stream, Role::put) == std::vector<std::string>{"stream_unref"});
+    CHECK(functions(stream, Role::init) == std::vector<std::string>{"stream_new"});
   }
 }
 
