@@ -122,7 +122,7 @@ std::optional<StackFrame> TailCalls::jump_through_pointer(const Function& called
 std::vector<TailCalls::Function> TailCalls::called_from(const StackFrame& outer) {
   const Module& caller = modules_.get(outer.module)->module->code();
   const auto calling = caller.function_at(outer.pc - 1);
-  const auto target = calling ? direct_call_before(caller, *calling, outer.pc) : std::nullopt;
+  const auto target = calling ? graph_.call_before(caller, *calling, outer.pc) : std::nullopt;
   return target ? graph_.entered_at(caller, *target) : std::vector<Function>();
 }
 

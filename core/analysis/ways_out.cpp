@@ -86,7 +86,7 @@ FunctionWays::GivesBack WaysOut::gives_back(FamilyId family, const Here& here,
     if (puts_.contains({&module, pc}) || !function)
       continue;  // an instruction, and no call that returns there
     returns->insert(pc);
-    if (const auto target = direct_call_before(module, *function, pc)) entered->insert(*target);
+    if (const auto target = graph_.call_before(module, *function, pc)) entered->insert(*target);
     if (const auto slot = slot_before(module, *function, pc)) slots->insert(*slot);
   }
   return [=, this, &module](Address at, Address next, std::optional<Address> call) {

@@ -34,6 +34,16 @@ std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Add
   return functions;
 }
 
+std::optional<Address> CodeGraph::call_before(const Module& module, const FunctionSymbol& function,
+                                              Address return_pc) {
+  // Of some functions in assembler nobody says how long they are.
+  if (return_pc - function.address > function.size) return direct_call_before(module, function, return_pc);
+  const auto [entry, is_new] = calls_.try_emplace({&module, function.address});
+  if (is_new) entry->second = direct_calls(module, function);
+  const auto found = entry->second.find(return_pc);
+  return found == entry->second.end() ? std::nullopt : std::optional(found->second);
+}
+
 const std::unordered_map<Address, std::string>& CodeGraph::imports(const Module& module) {
   const auto [entry, is_new] = imports_.try_emplace(&module);
   if (is_new && Module::open_unchanged(module.path(), module.build_id()))

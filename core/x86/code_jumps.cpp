@@ -81,6 +81,16 @@ std::vector<Address> calls_out_of(const Module& module, const FunctionSymbol& fu
   return targets;
 }
 
+std::unordered_map<Address, Address> direct_calls(const Module& module, const FunctionSymbol& function) {
+  std::unordered_map<Address, Address> calls;
+  const Address end = function.address + std::min(function.size, kLargestFunction);
+  each(module, function.address, end, [&](const DecodedInstruction& instruction) {
+    const auto target = instruction.is_call() ? instruction.branch_target() : std::nullopt;
+    if (target) calls.emplace(instruction.next(), *target);
+  });
+  return calls;
+}
+
 std::optional<Address> direct_call_before(const Module& module, const FunctionSymbol& function,
                                           Address return_pc) {
   if (return_pc <= function.address || return_pc - function.address > kLargestFunction) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "symbols/module.h"
@@ -26,6 +27,9 @@ JumpsOut jumps_out_of(const Module& module, const FunctionSymbol& function);
 
 /// Behind the first jump of the function to that place outside of it.
 std::optional<Address> behind_jump_to(const Module& module, const FunctionSymbol& function, Address target);
+
+/// {where it returns to: its target} of each direct call of the function.
+std::unordered_map<Address, Address> direct_calls(const Module& module, const FunctionSymbol& function);
 
 /// Target of the direct call that returns to `return_pc`, which lies in the function or right behind it.
 /// Nothing when the instruction before it is something else, such as a call through a pointer.
