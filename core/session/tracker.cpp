@@ -16,6 +16,7 @@
 #include "session/program_identity.h"
 #include "sites/birth_gap.h"
 #include "sites/planner.h"
+#include "x86/import_slots.h"
 
 namespace refhist {
 
@@ -49,6 +50,7 @@ std::size_t Tracker::add_family(DebuggerPort& port, TrackedFamily tracked) {
   const FamilyId id(state_.families.size() - 1);
   std::size_t armed = 0;
   if (state_.alive) {
+    arm_put_off(port);
     TrackedFamily& added = state_.families.back();
     added.from_start = at_first_instruction(port);
     with_threads_known(port, [&] {
@@ -88,6 +90,7 @@ void Tracker::arm_site(DebuggerPort& port, SiteId id) {
     state_.sites.set_armed(id, false, fmt::format("this code is already armed for {}", name));
     return;
   }
+  if (put_off_ && wants_agent(state_.families[site.family.index()])) return;
   make_room(port, id);
   if (arm_in_agent(port, id)) return;
   if (state_.families[site.family.index()].by_default && !fallback_sites_.contains(id)) return;
@@ -321,15 +324,39 @@ bool Tracker::wants_agent() const {
 }
 
 void Tracker::upgrade_to_agent(DebuggerPort& port) {
+  const bool put_off = std::exchange(put_off_, false);
   for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
     const SiteId id(i);
     const Site& site = state_.sites.get(id);
     const TrackedFamily& tracked = state_.families[site.family.index()];
-    const bool waits = site.armed || (site.current && tracked.by_default && !tracked.untracked);
+    const bool waits = site.armed || (site.current && (tracked.by_default || put_off) && !tracked.untracked);
     if (!waits || site.in_agent || !wants_agent(tracked) || is_colocated(id)) continue;
     if (site.armed) disarm_site(port, id);
     arm_site(port, id);
   }
+}
+
+void Tracker::arm_put_off(DebuggerPort& port) {
+  if (!std::exchange(put_off_, false)) return;
+  for (std::size_t i = 0; i < state_.sites.all().size(); ++i) {
+    const Site& site = state_.sites.get(SiteId(i));
+    if (site.current && !site.armed) arm_site(port, SiteId(i));
+  }
+}
+
+bool Tracker::libraries_to_come(DebuggerPort& port) const {
+  if (state_.agent.attached() || !state_.agent.why_not().empty() || !wants_agent()) return false;
+  if (!stop_points_.any(StopPoint::module_change) || !at_first_instruction(port)) return false;
+  bool needs = false;
+  for (const LoadedModule* loaded : state_.modules.loaded()) {
+    const Module& module = *loaded->module;
+    // musl's linker is the C library as well: nothing may come after it.
+    if (file_name(module.path()).starts_with("ld-musl")) return false;
+    const bool linker = file_name(module.path()).starts_with("ld-") || module.path() == "[vdso]";
+    if (!linker && std::exchange(needs, true)) return false;  // another one is there already
+    if (!linker && read_import_slots(module.path()).empty()) return false;
+  }
+  return needs;
 }
 
 void Tracker::publish_agent(DebuggerPort& port) {
@@ -443,7 +470,6 @@ void Tracker::watch_forks(DebuggerPort& port) {
 }
 
 void Tracker::plan_module(DebuggerPort& port, const LoadedModule& module) {
-  arm_special(port, module);
   for (std::size_t i = 0; i < state_.families.size(); ++i) plan_family_in(port, FamilyId(i), module);
 }
 
@@ -456,7 +482,8 @@ void Tracker::process_started(DebuggerPort& port) {
   state_.alive = state_.process.pid != 0 || state_.process.state == ProcessState::stopped;
   state_.tracer_here = state_.process.local && ProgramAccess::is_tracer(state_.process.pid);
   guard_program(port);
-  modules_changed(port);
+  put_off_ = false;
+  follow_modules(port, true);
   const bool from_start = at_first_instruction(port);
   for (TrackedFamily& family : state_.families) family.from_start = from_start;
   judge_allocator();
@@ -535,7 +562,9 @@ void Tracker::forget_history() {
   for (TrackedFamily& family : state_.families) family.from_start = false;
 }
 
-void Tracker::modules_changed(DebuggerPort& port) {
+void Tracker::modules_changed(DebuggerPort& port) { follow_modules(port, false); }
+
+void Tracker::follow_modules(DebuggerPort& port, bool starts) {
   if (!state_.alive) return;
   const ModuleMap::Change change = state_.modules.update(port);
   if (change.loaded.empty() && change.unloaded.empty()) return;
@@ -553,8 +582,12 @@ void Tracker::modules_changed(DebuggerPort& port) {
     if (!tracked.untracked) resolve_again(state_, tracked);
   }
   const bool early = attach_agent(port, 0);
+  for (const ModuleId id : change.loaded) arm_special(port, *state_.modules.get(id));
+  const bool waited = put_off_;
+  put_off_ = waited || (starts && libraries_to_come(port));
   for (const ModuleId id : change.loaded) plan_module(port, *state_.modules.get(id));
   if (early) upgrade_to_agent(port);
+  if (waited) arm_put_off(port);
   if (state_.tracks_any()) watch_forks(port);
   publish_agent(port);
   for (std::size_t i = 0; i < state_.families.size(); ++i) note_births(FamilyId(i));

@@ -139,8 +139,14 @@ class Tracker {
   /// True when it is there now and was not before.
   bool attach_agent(DebuggerPort& port, long hit);
   bool arm_in_agent(DebuggerPort& port, SiteId id);
-  /// Sites that were armed before the agent could be there.
+  /// Sites that were armed before the agent could be there, or put off.
   void upgrade_to_agent(DebuggerPort& port);
+  /// The agent has not come with the libraries: breakpoints, then.
+  void arm_put_off(DebuggerPort& port);
+  /// The linker will stop the program once it has mapped what the executable needs, before code of either
+  /// runs.
+  [[nodiscard]] bool libraries_to_come(DebuggerPort& port) const;
+  void follow_modules(DebuggerPort& port, bool starts);
   [[nodiscard]] bool wants_agent() const;
   [[nodiscard]] bool wants_agent(const TrackedFamily& tracked) const;
   /// Where the agent asks for a decision.
@@ -172,6 +178,9 @@ class Tracker {
   StopPoints stop_points_;
   void with_threads_known(DebuggerPort& port, const std::function<void()>& work);
 
+  // What is armed is armed when the libraries are there, and the agent with them: a debugger takes ever
+  // longer for each breakpoint that it places, and would place one for each site, only to take it out then.
+  bool put_off_ = false;
   std::optional<ThreadPlaces> standing_;  // while arming in code that threads may run
   bool parent_left_ = false;              // by the debugger, and not by the agent yet
   FallbackSites fallback_sites_;

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "sites/same_code.h"
 #include "sites/thunk.h"
@@ -19,10 +21,18 @@ struct Holder {
   std::map<Address, const Site*> sites;  // by their instructions
 };
 
+auto what_it_does(const CounterInstruction& instruction) {
+  return std::tuple(instruction.kind, instruction.negative, instruction.size, instruction.constant,
+                    instruction.told_step, instruction.opaque,
+                    instruction.source == CounterInstruction::kNoRegister);
+}
+
 bool does_the_same(const CounterInstruction& one, const CounterInstruction& other) {
-  return one.kind == other.kind && one.negative == other.negative && one.size == other.size &&
-         one.constant == other.constant && one.told_step == other.told_step && one.opaque == other.opaque &&
-         (one.source == CounterInstruction::kNoRegister) == (other.source == CounterInstruction::kNoRegister);
+  return what_it_does(one) == what_it_does(other);
+}
+
+auto what_and_where(const CounterInstruction& instruction) {
+  return std::pair(what_it_does(instruction), instruction.displacement);
 }
 
 Site at_instruction(const Site& like, const CounterInstruction& instruction, const LoadedModule& module) {
@@ -48,7 +58,7 @@ class NamelessCopies {
       Holder& holder = holders_[function->address];
       holder.function = *function;
       holder.sites.emplace(site.file_address, &site);
-      likes_.push_back(&site);
+      likes_.try_emplace(what_and_where(*site.counter), &site);
     }
   }
 
@@ -66,15 +76,12 @@ class NamelessCopies {
     for (const MemoryChange& change : changes_.around(holder.function.range())) {
       const CounterInstruction& instruction = change.instruction;
       if (change.zero_side != 0 || holder.sites.contains(instruction.address)) continue;
-      const auto like = std::find_if(likes_.begin(), likes_.end(), [&](const Site* site) {
-        return (instruction.step() != 0 || instruction.told_step.value_or(0) != 0) &&
-               does_the_same(instruction, *site->counter) &&
-               instruction.displacement == site->counter->displacement;
-      });
-      if (like == likes_.end()) continue;
+      const auto like = likes_.find(what_and_where(instruction));
+      const bool counts = instruction.step() != 0 || instruction.told_step.value_or(0) != 0;
+      if (like == likes_.end() || !counts) continue;
       const std::vector<SourceFrame> frames = module_.source_frames(instruction.address);
       if (frames.empty() || frames.front().line != 0) continue;
-      Site site = at_instruction(**like, instruction, loaded_);
+      Site site = at_instruction(*like->second, instruction, loaded_);
       site.known_objects_only = true;
       site.inlined_into = fmt::format("{} (several copies merged by the compiler)", frames.front().function);
       found_.push_back(std::move(site));
@@ -156,7 +163,8 @@ class NamelessCopies {
   const Family& family_;
   MemoryChanges& changes_;
   std::map<Address, Holder> holders_;
-  std::vector<const Site*> likes_;
+  using WhatAndWhere = decltype(what_and_where(std::declval<CounterInstruction>()));
+  std::map<WhatAndWhere, const Site*> likes_;  // the first of those that are alike
   std::vector<Site> found_;
 };
 
