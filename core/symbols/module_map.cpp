@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "symbols/elf_file.h"
@@ -95,17 +96,27 @@ std::optional<Address> bias_of(const Module& module, const MemoryRegion& region)
 }  // namespace
 
 ModuleMap::Change ModuleMap::update(DebuggerPort& port) {
-  unread_.clear();
-  from_memory_.clear();
   const ProcessInfo process = port.process();
   const bool alive = process.state == ProcessState::stopped || process.state == ProcessState::running;
-  if (alive && process.local && process.pid != 0) return replace(find_local(port, process.pid));
+  const bool local = alive && process.local && process.pid != 0;
+  std::string maps = local ? read_maps_text(process.pid) : std::string();
+  if (local && process.pid == seen_pid_ && seen_generated_ == generated_.size() && maps == seen_maps_)
+    return {};
+  unread_.clear();
+  from_memory_.clear();
+  seen_pid_ = local ? process.pid : 0;
+  seen_generated_ = generated_.size();
+  seen_maps_ = std::move(maps);
+  if (local) return replace(find_local(port, process.pid, seen_maps_));
+  known_files_.clear();
   if (alive || process.state == ProcessState::core) return replace(find_remote(port));
   return replace(find_executable(process));
 }
 
 ModuleMap::Change ModuleMap::clear() {
   unread_.clear();
+  known_files_.clear();
+  seen_pid_ = 0;
   generated_.clear();
   from_memory_.clear();
   for (const auto& [key, bias] : memory_bias_) cache_.erase(key);
@@ -113,24 +124,36 @@ ModuleMap::Change ModuleMap::clear() {
   return replace({});
 }
 
-std::vector<ModuleMap::Found> ModuleMap::find_local(DebuggerPort& port, long pid) {
+std::vector<ModuleMap::Found> ModuleMap::find_local(DebuggerPort& port, long pid, const std::string& maps) {
+  // All mappings of a file together, in the order of the first.
+  std::vector<std::vector<MappedRegion>> files;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> places;
   std::vector<Found> found;
-  std::vector<MappedRegion> regions = read_mapped_regions(pid);
-  // A file is a module when code of it is mapped, or when nothing but its header tells (see
-  // add_loaded_copies).
-  const auto is_header = [](const MappedRegion& r) { return r.inode != 0 && r.file_offset == 0; };
-  std::erase_if(regions, [&](const MappedRegion& r) { return !r.executable && !is_header(r); });
-  // All executable mappings of one file together, in the order of the first.
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    if (regions[i].path == kVdso) add_vdso(port, regions[i], found);
-    if (regions[i].inode == 0) continue;
-    std::vector<MappedRegion> same{regions[i]};
-    for (std::size_t j = i + 1; j < regions.size(); ++j) {
-      if (regions[j].inode != same[0].inode || regions[j].device != same[0].device) continue;
-      same.push_back(regions[j]);
-      regions[j].inode = 0;
+  for (MappedRegion& region : parse_mapped_regions(maps)) {
+    // A file is a module when code of it is mapped, or when nothing but its header tells (see
+    // add_loaded_copies).
+    const bool header = region.inode != 0 && region.file_offset == 0;
+    if (!region.executable && !header) continue;
+    if (region.path == kVdso) files.push_back({region});
+    if (region.inode == 0) continue;
+    const auto [place, is_new] = places.try_emplace({region.device, region.inode}, files.size());
+    if (is_new) files.emplace_back();
+    files[place->second].push_back(std::move(region));
+  }
+  auto before = std::exchange(known_files_, {});
+  for (const std::vector<MappedRegion>& regions : files) {
+    const MappedRegion& first = regions.front();
+    if (first.inode == 0) {
+      add_vdso(port, first, found);
+      continue;
     }
-    add_mapped_file(port, pid, same, found);
+    const auto known = before.find({first.device, first.inode});
+    if (known != before.end() && known->second.regions == regions) {
+      found.insert(found.end(), known->second.found.begin(), known->second.found.end());
+      known_files_.insert(before.extract(known));
+    } else {
+      add_mapped_file(port, pid, regions, found);
+    }
   }
   return found;
 }
@@ -149,13 +172,16 @@ void ModuleMap::add_mapped_file(DebuggerPort& port, long pid, const std::vector<
   try {
     const auto module = open_cached(located.file, first.path);
     std::set<Address> biases;
+    std::vector<Found> here;
     for (const MappedRegion& region : regions) {
       const std::optional<Address> bias = region.executable ? bias_of(*module, region) : std::nullopt;
       if (!bias || !biases.insert(*bias).second) continue;
       if (!located.sure && !same_build_in_memory(port, *module, *bias))
         fail("replaced on disk since it was loaded");
-      found.push_back({module, *bias});
+      here.push_back({module, *bias});
     }
+    found.insert(found.end(), here.begin(), here.end());
+    if (located.sure) known_files_[{first.device, first.inode}] = {regions, std::move(here)};
   } catch (const Error& error) {
     add_loaded_copies(port, regions, error.what(), found);
   }

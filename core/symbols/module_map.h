@@ -68,7 +68,7 @@ class ModuleMap {
     std::shared_ptr<const Module> module;
     Address bias = 0;
   };
-  std::vector<Found> find_local(DebuggerPort& port, long pid);
+  std::vector<Found> find_local(DebuggerPort& port, long pid, const std::string& maps);
   std::vector<Found> find_remote(DebuggerPort& port);
   std::vector<Found> find_executable(const ProcessInfo& process);
   void add_mapped_file(DebuggerPort& port, long pid, const std::vector<MappedRegion>& regions,
@@ -83,6 +83,16 @@ class ModuleMap {
   Change replace(const std::vector<Found>& found);
   [[nodiscard]] const LoadedModule* generated_at(Address address) const;
 
+  /// What was found in the mappings of a file. They are looked at again when they are others: a program that
+  /// loads a thousand libraries asks a thousand times.
+  struct KnownFile {
+    std::vector<MappedRegion> regions;
+    std::vector<Found> found;
+  };
+  std::map<std::pair<std::uint64_t, std::uint64_t>, KnownFile> known_files_;  // by device and inode
+  std::string seen_maps_;                                                     // /proc/PID/maps
+  long seen_pid_ = 0;
+  std::size_t seen_generated_ = 0;
   std::deque<LoadedModule> all_;               // by ModuleId; a deque, so that pointers to them stay valid
   std::map<Address, ModuleId> by_begin_;       // only those loaded now
   std::map<Address, LoadedModule> generated_;  // by begin
