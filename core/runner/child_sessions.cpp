@@ -136,7 +136,7 @@ void ChildSessions::begin(const WaitingChild& child) {
     if (const std::uint64_t free = free_memory(); free < kFreeMemory)
       fail("{} debuggers are running, and only {} MiB of memory are free", running(), free >> 20);
     replace_file(name + ".txt", script_.child_text(child, session.history));
-    session.debugger.emplace(script_.command(name + ".txt"), script_.environment({}),
+    session.debugger.emplace(script_.child_command(name + ".txt"), script_.environment({}),
                              StartedProcess::Files{.errors = session.log});
   } catch (const Error& error) {
     session.cut_short = fmt::format("it was not followed: {}", error.what());

@@ -119,6 +119,14 @@ std::string DebuggerScript::child_log(long child, const std::string& otherwise) 
   return options_.log.empty() ? otherwise : fmt::format("{}.{}", options_.log, child);
 }
 
+// The core reads debug information by itself, and keeps it. GDB would read all of the program's and of its
+// libraries' once more for each child, which takes longer than most children live.
+std::vector<std::string> DebuggerScript::child_command(const std::string& script) const {
+  std::vector<std::string> words = command(script);
+  if (choice_.name == "gdb") words.insert(words.begin() + 1, "--readnever");
+  return words;
+}
+
 std::vector<std::string> DebuggerScript::command(const std::string& script) const {
   if (choice_.name == "gdb") return {choice_.path, "-nx", "-q", "-batch", "-x", script};
   // LLDB itself puts the name of -s between quotes that a quote in it ends.

@@ -28,6 +28,8 @@ class DebuggerScript {
   [[nodiscard]] std::string child_log(long child, const std::string& otherwise) const;
   /// How to start the debugger with the script in a file, its program's path first.
   [[nodiscard]] std::vector<std::string> command(const std::string& script) const;
+  /// Of a child: see child_text.
+  [[nodiscard]] std::vector<std::string> child_command(const std::string& script) const;
   /// Its environment: the one here without what is meant for the program, "NAME=VALUE" each. `socket`: of the
   /// launch; empty where no program is launched.
   [[nodiscard]] std::vector<std::string> environment(const std::string& socket) const;
