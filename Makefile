@@ -11,6 +11,8 @@
 # make bench  prints the tables of docs/performance.md: what an event costs beside other recorders, whole programs, the
 #             history. It says first what it measures, how long that takes and what it leaves out. Needs a quiet machine
 # make bench-page does the same and writes the tables into docs/performance.md
+# make bench-growth  prints how the cost grows with events, objects, findings, threads, libraries, children, sites, rules, depth
+#             (GROWTH='--only sites --debugger GDB' for a part of it)
 # make accuracy  prints how often refhist is right on programs whose mistakes are known (an hour; tests/accuracy/README.md)
 # make accuracy-page does the same and writes docs/accuracy.md
 # make format rewrites the C and C++ sources by .clang-format
@@ -22,7 +24,7 @@ CMAKE_OPTIONS ?=
 
 configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
 
-.PHONY: all build demo fleet-demo tests test test-all install uninstall deb deb-test bench bench-page bench-programs accuracy accuracy-page accuracy-programs docs format clean
+.PHONY: all build demo fleet-demo tests test test-all install uninstall deb deb-test bench bench-page bench-growth bench-programs accuracy accuracy-page accuracy-programs docs format clean
 
 all: build
 
@@ -75,6 +77,12 @@ bench: bench-programs
 
 bench-page: bench-programs
 	@python3 -B tests/bench/page.py $(BUILD) --write docs/performance.md
+
+bench-growth:
+	@tests/install.sh build demo test
+	@$(configure) -DREFHIST_TESTS=ON
+	@cmake --build $(BUILD) -j $(JOBS) --target refhist_bench_growth
+	@python3 -B tests/bench/growth.py $(BUILD) $(GROWTH)
 
 accuracy-programs:
 	@tests/install.sh build demo test accuracy
