@@ -108,4 +108,4 @@ def _libraries(setup, size, folder):
 
 def rules_of(quantity, size):
     """None of them ever stops."""
-    return [f"refhist break-on-count {1_000_000 + number}" for number in range(size)] if quantity.rules else []
+    return [f"refhist break-on-count --above {1_000_000 + number}" for number in range(size)] if quantity.rules else []

@@ -61,9 +61,12 @@ def _check(quantity, size, output, told):
     """Figures of a run that saw too little mean nothing."""
     found = re.search(r'\{\n  "schema".*', output, re.DOTALL)
     try:
-        totals = json.JSONDecoder().raw_decode(found.group())[0]["totals"]
+        status = json.JSONDecoder().raw_decode(found.group())[0]
+        totals, rules = status["totals"], len(status["rules"])
     except (AttributeError, ValueError, KeyError):
         raise RuntimeError(f"{told}\nit tells no totals") from None
+    if rules != len(rules_of(quantity, size)):
+        raise RuntimeError(f"{told}\n{rules} stop rules in place of {len(rules_of(quantity, size))}")
     if totals["events"] < quantity.events(size) or totals["lost_events"] != 0:
         raise RuntimeError(f"{told}\n{totals} where {quantity.events(size)} events were to be recorded")
 

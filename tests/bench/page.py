@@ -14,13 +14,15 @@ import time
 import agent
 import blocks
 import breakpoints
+import growth
 import programs
 import stacks
 import store
 from setup import Setup
 
 # In the order of the page.
-BENCHES = {"agent": agent, "programs": programs, "store": store, "breakpoints": breakpoints, "stacks": stacks}
+BENCHES = {"agent": agent, "programs": programs, "store": store, "breakpoints": breakpoints, "stacks": stacks, "growth": growth}
+_BY_DEFAULT = [name for name in BENCHES if name != "growth"]  # that one is `make bench-growth`
 _MINUTES_OF_PLOT = 2
 
 
@@ -32,7 +34,7 @@ def options():
     perf = os.path.join(tempfile.gettempdir(), "refhist-perf")  # where tests/real/perf puts it
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", nargs="?", help="a build folder of `make bench`")
-    parser.add_argument("--only", nargs="+", choices=BENCHES, default=list(BENCHES), metavar="NAME", help=", ".join(BENCHES))
+    parser.add_argument("--only", nargs="+", choices=BENCHES, default=_BY_DEFAULT, metavar="NAME", help=", ".join(BENCHES))
     parser.add_argument("--rounds", type=_number, help="in place of each bench's own number")
     parser.add_argument("--events", type=_number, help="of one bench (--only): for a quick look")
     parser.add_argument("--perf", default=f"{perf}/O2/perf", help="a perf built by tests/real/perf (default: %(default)s)")
