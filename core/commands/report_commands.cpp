@@ -243,6 +243,7 @@ void run_leaks(CommandContext& context) {
 
 void run_status(CommandContext& context) {
   context.arguments.expect_words(0, "status");
+  context.tracker.look_for_kernel(context.port);
   context.text = context.arguments.has("--json")
                      ? status_json(context.state, context.port)
                      : status_report(context.state, context.port, context.arguments.has("--sites"));

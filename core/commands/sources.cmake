@@ -11,5 +11,6 @@ target_sources(refhist_core PRIVATE
   commands/report_commands.cpp
   commands/rule_commands.cpp
   commands/settings_command.cpp
+  commands/slab_track.cpp
   commands/track_command.cpp
   commands/watch_command.cpp)

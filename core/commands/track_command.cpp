@@ -7,6 +7,7 @@
 #include "base/user_path.h"
 #include "commands/auto_track.h"
 #include "commands/command.h"
+#include "commands/slab_track.h"
 #include "families/family_file.h"
 
 namespace refhist {
@@ -180,6 +181,16 @@ std::string tracked_text(const CommandContext& context, const Tracker::Tracked& 
   return text;
 }
 
+namespace {
+/// What is followed, the first time that something is tracked in it.
+std::string kernel_text(const CommandContext& context) {
+  if (!context.state.kernel) return {};
+  std::string text = context.state.kernel->title() + "\n";
+  for (const std::string& note : context.state.kernel->notes(context.port)) text += "  " + note + "\n";
+  return text;
+}
+}  // namespace
+
 void run_track(CommandContext& context) {
   const Arguments& arguments = context.arguments;
   std::vector<Family> families;
@@ -190,15 +201,17 @@ void run_track(CommandContext& context) {
     for (Family& family : read_family_file(file)) families.push_back(std::move(family));
   }
   bool automatic = false;
+  bool slabs = false;
   for (const std::string& word : arguments.words()) {
     automatic = automatic || word == kAuto;
-    if (word == kAuto) continue;
+    slabs = slabs || names_slab_caches(word);
+    if (word == kAuto || names_slab_caches(word)) continue;
     for (Family& family : context.state.shipped().find(word)) families.push_back(std::move(family));
   }
   const auto is_recording = [&](const char* option) { return arguments.has(option); };
   const auto recording = {"--stacks", "--exclude", "--backend", "--keep", "--memory"};
   const bool only_options = std::any_of(recording.begin(), recording.end(), is_recording);
-  if (families.empty() && !only_options && !automatic) {
+  if (families.empty() && !only_options && !automatic && !slabs) {
     context.text =
         "track what? One of these families, a whole group, auto, --get FN --put FN, or --probes FILE\n\n" +
         context.state.shipped().listing();
@@ -208,8 +221,14 @@ void run_track(CommandContext& context) {
   if (process.state == ProcessState::running) fail("the program is running: interrupt it first, then track");
   if (process.state == ProcessState::core) fail("a core file produces no events: track needs a live process");
   set_recording(context);
-  if (process.state == ProcessState::stopped && !context.state.alive)
+  if (process.state == ProcessState::stopped && !context.state.alive) {
     context.tracker.begin_late(context.port);
+    context.text += kernel_text(context);
+  }
+  for (const std::string& word : arguments.words()) {
+    if (!names_slab_caches(word)) continue;
+    for (Family& family : slab_families(context, word)) families.push_back(std::move(family));
+  }
   std::string notes;
   std::vector<Tracker::Tracked> all;
   for (Family& family : families) {

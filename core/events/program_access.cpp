@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/task_status.h"
+#include "port/task_view.h"
 #include "port/traced_registers.h"
 
 namespace refhist {
@@ -26,6 +27,7 @@ bool lives_here(long pid, long tid) {
 }  // namespace
 
 std::optional<Registers> ProgramAccess::registers(long tid) const {
+  if (process_.tasks != nullptr) return process_.tasks->registers(port_, tid);
   if (tracer_here_) {
     if (const auto registers = traced_registers(tid)) return registers;
   }
@@ -33,6 +35,7 @@ std::optional<Registers> ProgramAccess::registers(long tid) const {
 }
 
 std::string ProgramAccess::thread_name(long tid, ThreadNames& names) const {
+  if (process_.tasks != nullptr) return process_.tasks->name(tid);
   if (process_.local) {
     if (auto name = names.name(process_.pid, tid)) return *std::move(name);
   }
@@ -44,15 +47,25 @@ std::string ProgramAccess::thread_name(long tid, ThreadNames& names) const {
 
 std::vector<long> ProgramAccess::threads() const {
   std::vector<long> tids;
+  if (process_.tasks != nullptr) {
+    tids.resize(process_.tasks->processors());
+    return tids;
+  }
   for (const ThreadInfo& thread : port_.threads()) tids.push_back(thread.tid);
   return tids;
 }
 
 bool ProgramAccess::thread_lives(long tid) const {
+  if (process_.tasks != nullptr) return process_.tasks->lives(port_, tid);
   if (process_.local) return lives_here(process_.pid, tid);
   const std::vector<ThreadInfo> threads = port_.threads();
   return std::any_of(threads.begin(), threads.end(),
                      [&](const ThreadInfo& thread) { return thread.tid == tid; });
+}
+
+std::size_t ProgramAccess::read_memory(Address address, void* out, std::size_t size, bool once) const {
+  if (once && process_.tasks != nullptr) size = process_.tasks->stack_piece(address, size);
+  return once ? memory_.read_once(address, out, size) : memory_.read(address, out, size);
 }
 
 Count ProgramAccess::read_count(const MemberPlace& place, const CounterSpec& spec, Address object) const {

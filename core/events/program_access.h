@@ -23,9 +23,7 @@ class ProgramAccess final : public ProgramView {
     return memory_.read_value(address, word);
   }
   [[nodiscard]] std::size_t read_memory(Address address, void* out, std::size_t size,
-                                        bool once) const override {
-    return once ? memory_.read_once(address, out, size) : memory_.read(address, out, size);
-  }
+                                        bool once) const override;
   [[nodiscard]] const ProcessMemory& memory() const { return memory_; }
   [[nodiscard]] DebuggerPort& port() const { return port_; }
   [[nodiscard]] const ProcessInfo& process() const { return process_; }

@@ -65,6 +65,9 @@ class Recorder {
   /// address where the call's return must be seen, if it must.
   void on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site,
                 std::vector<Recorded>& recorded, std::optional<Address>& arm_return);
+  /// Of the sites at an armed function's entry, the one whose condition these registers meet; invalid: this
+  /// call is nobody's.
+  [[nodiscard]] SiteId meant(SiteId armed, const Registers& registers) const;
   /// What the instruction of an inlined copy does to the counter.
   struct CounterStep {
     SiteId site;

@@ -80,6 +80,8 @@ class Session::Impl {
   void fall_back_to_breakpoints(DebuggerPort& port);
   void begin_process(DebuggerPort& port);
   void end_process(DebuggerPort& port, ProcessEnd end);
+  /// A kernel that was started again is another one: nothing of the history is true of it.
+  void look_at_guest(DebuggerPort& port);
   /// The user sees the program stopped in the agent, which has looked at a counter that is not there.
   void tell_faults(DebuggerPort& port);
   /// Saves the history where the user wants that to be done by itself. `%p` in the name is the process's
@@ -156,6 +158,7 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
     const std::lock_guard lock(mutex_);
     state_.agent.replay();
     folder_.fold_when_due();
+    look_at_guest(port);
     run_command(port, line, result);
     state_.agent.apply_options();
     folder_.apply_options();
@@ -257,6 +260,15 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
   autosave(port);
 }
 
+void Session::Impl::look_at_guest(DebuggerPort& port) {
+  if (!state_.alive || !state_.kernel || port.process().state != ProcessState::stopped) return;
+  if (!state_.kernel->started_again(port)) return;
+  port.print("refhist: the guest was started again: a new history begins\n");
+  state_.breakpoints.disarm_all(port);
+  end_process(port, ProcessEnd{true, false, false, 0, true});
+  begin_process(port);
+}
+
 void Session::Impl::tell_faults(DebuggerPort& port) {
   for (const auto& [site, object] : state_.agent.replay_faults(false)) {
     port.print(
@@ -314,6 +326,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         return;
       case Notice::stopped:
         if (!state_.alive) return;
+        look_at_guest(port);
         state_.agent.note_stopped();
         hits_.settle_stop();
         watches_.settle(port);

@@ -46,10 +46,17 @@ enum class Success : std::uint8_t { always, nonzero, zero, nonnegative, truth };
 std::optional<Success> success_from_name(std::string_view name);
 std::string_view success_name(Success success);
 
+/// Only calls that are passed this value count: of an allocator whose caches share their functions.
+struct CallCondition {
+  std::uint8_t argument = 0;  ///< 0: all calls count
+  std::uint64_t value = 0;
+};
+
 struct ProbeSpec {
   Role role = Role::get;
   std::string function;  ///< linkage name, demangled C++ name, or a glob of either
   ObjectSource object;
+  CallCondition only = {};
   Success success = Success::always;
   std::uint8_t pool_argument = 0;   ///< for alloc/init in a pool: which argument is the pool; 0 none
   std::uint8_t size_argument = 0;   ///< for alloc: which argument is the size; 0 none

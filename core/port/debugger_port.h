@@ -16,11 +16,16 @@ namespace refhist {
 
 enum class ProcessState { none, stopped, running, exited, core };
 
+class TaskView;
+
 struct ProcessInfo {
   ProcessState state = ProcessState::none;
   long pid = 0;            ///< 0 when there is no live process
   bool local = false;      ///< /proc/PID is this process's (same machine, not a core file)
   std::string executable;  ///< path of the program's file; empty when unknown
+  /// Its threads, where the debugger's are processors: a kernel's. Null for a program; never set by a
+  /// debugger.
+  TaskView* tasks = nullptr;
 };
 
 struct ThreadInfo {

@@ -39,8 +39,17 @@ std::string opened_line(const SessionState& state) {
                      opened.was_alive ? "the process was still running then\n" : end_line(state));
 }
 
+std::string kernel_lines(const SessionState& state, DebuggerPort& port) {
+  std::string text =
+      fmt::format("{}{}\n", state.kernel->title(), state.recording ? "" : " (recording is off)");
+  for (const std::string& note : state.kernel->notes(port)) text += fmt::format("  {}\n", note);
+  return text;
+}
+
 std::string process_line(const SessionState& state, DebuggerPort& port) {
   if (state.opened) return opened_line(state);
+  if (state.kernel) return kernel_lines(state, port);
+  if (!state.no_kernel.empty() && !state.alive) return fmt::format("no process yet: {}\n", state.no_kernel);
   if (state.alive) {
     return fmt::format("process {}: {}{}\n", state.process.pid, state.process.executable,
                        state.recording ? "" : " (recording is off)");
@@ -183,6 +192,7 @@ std::string allocator_line(const SessionState& state) {
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", tracked.family.name,
                          tracked.by_default ? " (by default)" : "");
   }
+  if (names.empty() && state.kernel) return {};
   if (names.empty()) {
     return fmt::format(
         "no allocator is tracked{} (refhist track malloc): the size and the freeing of an object's memory "
@@ -222,6 +232,7 @@ std::string status_report(SessionState& state, DebuggerPort& port, bool all_site
     }
   }
   for (const UnreadModule& module : state.modules.unread()) {
+    if (module.reason == state.no_kernel) continue;  // told above
     text += fmt::format("not read: {}: {}\n", module.path, module.reason);
   }
   for (const UnreadModule& module : state.modules.from_memory()) {

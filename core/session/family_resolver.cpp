@@ -26,6 +26,7 @@ void check_conflicts(const SessionState& state, const Family& family) {
     for (const ProbeSpec& theirs : other.family.probes) {
       for (const ProbeSpec& ours : family.probes) {
         if (theirs.function != ours.function || theirs.inside || ours.inside) continue;
+        if (theirs.only.argument != 0 && ours.only.argument != 0) continue;
         fail("{} is claimed by two families, {} ({}) and {} ({}): leave it out of one of them", ours.function,
              other.family.name, theirs.origin, family.name, ours.origin);
       }
@@ -154,13 +155,19 @@ Count full_counter(const MemberPlace& place, const CounterSpec& spec) {
   return static_cast<std::int64_t>((std::uint64_t{1} << bits) - 1);
 }
 
+/// One of several allocators with the same functions.
+bool is_cache(const Family& family) {
+  return std::any_of(family.probes.begin(), family.probes.end(),
+                     [](const ProbeSpec& probe) { return probe.only.argument != 0; });
+}
+
 }  // namespace
 
 void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   const std::string disagreed = infer_counter_type(state, tracked.family);
   const auto modules = state.modules.loaded();
   tracked.counter = place_counter(tracked.family, modules);
-  const bool said = tracked.family.allocator || tracked.family.counter.known();
+  const bool said = tracked.family.allocator || is_cache(tracked.family) || tracked.family.counter.known();
   const std::string by_code = said ? check_counter(tracked, modules) : find_counter(tracked, modules);
   // What manages the user's object is of a type derived from the one that is named.
   tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
@@ -175,7 +182,7 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
     tracked.counter_note = by_code;
-  } else if (tracked.family.allocator) {
+  } else if (tracked.family.allocator || is_cache(tracked.family)) {
     tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {
     tracked.counter_note = by_code;

@@ -63,6 +63,7 @@ void HitHandler::stop_for(StopRule& rule, const std::string& what) {
 void HitHandler::follow(const StopRule& rule) {
   if (port_ == nullptr) return;
   const ProgramAccess access(*port_, state_.process, state_.tracer_here);
+  if (state_.kernel) return follower_.refuse(*port_, rule, "a kernel's calls cannot be followed");
   if (here_) return follower_.begin(access, tid_, *here_, rule);
   follower_.refuse(*port_, rule, "the program was in refhist's own code at the event");
 }
@@ -421,27 +422,35 @@ void HitHandler::seen_by_breakpoint(const Recorded& recorded, long tid) {
     rules->correct(state_.history.object(object));
 }
 
+void HitHandler::record_return(const ProgramAccess& access, long tid, const Registers& registers) {
+  if (!tracker_.stop_points().has(registers.pc(), StopPoint::call_return)) return;
+  std::vector<Recorded> seen;
+  std::vector<PendingCall> watched;
+  state_.recorder.on_return(access, tid, registers, seen, watched);
+  for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
+  for (const PendingCall& call : watched) judge_watched(call, tid);
+}
+
+void HitHandler::record_entry(DebuggerPort& port, const ProgramAccess& access, long tid,
+                              const Registers& registers, SiteId site) {
+  std::optional<Address> arm_return;
+  std::vector<Recorded> seen;
+  state_.recorder.on_entry(access, tid, registers, site, seen, arm_return);
+  if (arm_return) tracker_.arm_return(port, *arm_return);
+  for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
+}
+
 void HitHandler::record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
                         bool begun) {
   const Address pc = registers.pc();
-  if (tracker_.stop_points().has(pc, StopPoint::call_return)) {
-    std::vector<Recorded> seen;
-    std::vector<PendingCall> watched;
-    state_.recorder.on_return(access, tid, registers, seen, watched);
-    for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
-    for (const PendingCall& call : watched) judge_watched(call, tid);
-  }
+  record_return(access, tid, registers);
   const SiteId site = state_.sites.at(pc);
   if (!site.valid() || !state_.recording) return;
   if (!begun && tracker_.through_agent(port, site, tid, registers)) {
     repeated_.take_back(tid);
     return;
   }
-  std::optional<Address> arm_return;
-  std::vector<Recorded> seen;
-  state_.recorder.on_entry(access, tid, registers, site, seen, arm_return);
-  if (arm_return) tracker_.arm_return(port, *arm_return);
-  for (const Recorded& recorded : seen) seen_by_breakpoint(recorded, tid);
+  record_entry(port, access, tid, registers, site);
   if (!begun && !reason_.empty()) tracker_.advance_to_arguments(port, tid, site, registers);
   tell_slow(port, site);
 }
@@ -465,6 +474,7 @@ bool HitHandler::handle_there(DebuggerPort& port, long tid, Address pc, const Tr
   const ProgramAccess access(port, state_.process, state_.tracer_here);
   const StopPoints::Reasons reasons = tracker_.stop_points().at(pc);
   if (reasons.has(StopPoint::agent_question)) return answer(port, access, tid, pc);
+  if (state_.kernel) return handle_in_kernel(port, access, tid, pc);
   const bool further = begun != nullptr && begun->registers;
   std::optional<Registers> registers = further ? begun->registers : access.registers(tid);
   if (!registers) {
@@ -485,11 +495,7 @@ bool HitHandler::handle_there(DebuggerPort& port, long tid, Address pc, const Tr
     if (access.read_word(registers->sp(), return_pc)) tracker_.arm_return(port, return_pc);
     state_.agent.note_fork();
   }
-  for (const int watch : reasons.rules()) {
-    std::optional<Address> arm_return;
-    state_.recorder.on_watched_entry(access, tid, *registers, watch, arm_return);
-    if (arm_return) tracker_.arm_return(port, *arm_return);
-  }
+  watch_calls(port, access, tid, *registers);
   if (reasons.has(StopPoint::exit)) {
     exit_process_ = state_.process.pid;
     exit_thread_ = tid;

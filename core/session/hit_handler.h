@@ -61,6 +61,12 @@ class HitHandler {
   /// `begun`: at the user's stop, and nobody else will tell of the call.
   bool handle(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun);
   bool handle_there(DebuggerPort& port, long tid, Address pc, const Tracker::Begun* begun);
+  /// The same in a kernel, where a thread of the debugger's is a processor.
+  bool handle_in_kernel(DebuggerPort& port, const ProgramAccess& access, long processor, Address pc);
+  void record_return(const ProgramAccess& access, long tid, const Registers& registers);
+  void record_entry(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
+                    SiteId site);
+  void watch_calls(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers);
   void follow(const StopRule& rule);
   void record(DebuggerPort& port, const ProgramAccess& access, long tid, const Registers& registers,
               bool begun);

@@ -147,7 +147,7 @@ std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port)
 }  // namespace
 
 void look_at_managed(SessionState& state, DebuggerPort& port) {
-  if (!state.alive || port.process().state == ProcessState::running) return;
+  if (!state.alive || state.kernel || port.process().state == ProcessState::running) return;
   state.managed.look(ProgramAccess(port, state.process, state.tracer_here));
   for (const auto& [id, managed] : state.managed.known()) {
     const FamilyId family = state.history.object(id).family;
@@ -162,6 +162,11 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
   ReachScan scan;
   scan.at_exit = at_exit;
   scan.at_event = state.history.event_count();
+  if (state.kernel) {
+    scan.why_not = "what a kernel's memory still points at is not searched";
+    state.scan = std::move(scan);
+    return;
+  }
   std::vector<TrackedBlock> blocks;
   for (const auto& [id, object] : state.history.objects()) {
     const bool outstanding = object.state == ObjectState::live && (object.ledger > 0 || !object.base_known);

@@ -16,6 +16,7 @@
 #include "events/recorder.h"
 #include "families/family_catalog.h"
 #include "history/history.h"
+#include "kernel/kernel.h"
 #include "port/debugger_port.h"
 #include "session/quarantine.h"
 #include "session/stop_rules.h"
@@ -97,6 +98,8 @@ struct SessionState {
   Quarantine quarantine;
   AgentBackend agent{{modules, sites, families, recorder}};
 
+  std::unique_ptr<Kernel> kernel;  ///< what is debugged, where that is no program
+  std::string no_kernel;           ///< why the kernel that the debugger has a file of is not followed
   ProcessInfo process;
   ProgramIdentity program;
   std::optional<OpenedFile> opened;

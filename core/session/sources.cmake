@@ -12,6 +12,7 @@ target_sources(refhist_core PRIVATE
   session/followed_way.cpp
   session/history_folder.cpp
   session/hit_handler.cpp
+  session/hit_handler_kernel.cpp
   session/live_replay.cpp
   session/long_work.cpp
   session/object_lists.cpp
@@ -24,5 +25,6 @@ target_sources(refhist_core PRIVATE
   session/stop_rules.cpp
   session/thread_places.cpp
   session/tracker.cpp
+  session/tracker_kernel.cpp
   session/tracker_stops.cpp
   session/watchpoint.cpp)

@@ -20,13 +20,19 @@
 
 namespace refhist {
 
+Tracker::Tracker(SessionState& state) : state_(state), stop_points_(state.breakpoints) {
+  state.modules.place_remote([this](DebuggerPort& port, const Module& module, Address told) {
+    return place_module(port, module, told);
+  });
+}
+
 Tracker::Tracked Tracker::track(DebuggerPort& port, Family family, Named named) {
   check_conflicts(state_, family);
   if (!state_.alive) state_.modules.update(port);
   TrackedFamily tracked;
   tracked.family = std::move(family);
   tracked.named = named == Named::yes;
-  tracked.backend = state_.recorder.options().backend;
+  tracked.backend = state_.kernel ? Backend::breakpoint : state_.recorder.options().backend;
   resolve_family(state_, tracked);
   std::vector<std::string> notes;
   const bool libraries_there = state_.alive && !at_first_instruction(port);
@@ -125,7 +131,8 @@ void Tracker::make_room(DebuggerPort& port, SiteId id) {
 bool Tracker::colocate(DebuggerPort& port, SiteId leader, SiteId other) {
   const Site& first = state_.sites.get(leader);
   const Site& second = state_.sites.get(other);
-  if (!first.counter || !second.counter || first.family == second.family) return false;
+  const bool conditions = first.only.argument != 0 && second.only.argument != 0;
+  if ((!conditions && (!first.counter || !second.counter)) || first.family == second.family) return false;
   state_.sites.colocate(leader, other);
   if (first.in_agent && colocated_watched(first)) {
     disarm_site(port, leader);
@@ -150,7 +157,8 @@ bool Tracker::colocated_watched(const Site& site) const {
 
 // Whether it succeeds is said before it runs, and another thread at it may make that wrong.
 void Tracker::warn_of_inexact_copies(DebuggerPort& port, SiteId id) {
-  if (port.can_stop_behind()) return;
+  const bool one_processor = state_.kernel && state_.kernel->tasks().processors() == 1;
+  if (port.can_stop_behind() || one_processor) return;
   state_.families[state_.sites.get(id).family.index()].traits.blind = true;
   const std::string text = fmt::format(
       "inlined copies that compare and exchange are not exact with several threads by breakpoints in {} (in "
@@ -476,6 +484,7 @@ void Tracker::plan_module(DebuggerPort& port, const LoadedModule& module) {
 void Tracker::process_started(DebuggerPort& port) {
   state_.sites.retire_all();
   state_.agent.begin_process();
+  state_.kernel.reset();
   state_.modules.clear();  // what was known before there was a process lay at other addresses
   state_.process = port.process();
   state_.program = identify(state_.process);
@@ -484,6 +493,10 @@ void Tracker::process_started(DebuggerPort& port) {
   guard_program(port);
   put_off_ = false;
   follow_modules(port, true);
+  if (!state_.no_kernel.empty()) {
+    process_gone();
+    fail("{}", state_.no_kernel);
+  }
   const bool from_start = at_first_instruction(port);
   for (TrackedFamily& family : state_.families) family.from_start = from_start;
   judge_allocator();
@@ -618,6 +631,8 @@ void Tracker::process_gone() {
   state_.unwinder.modules_changed();
   state_.alive = false;
   state_.process = ProcessInfo{};
+  state_.kernel.reset();
+  state_.unwinder.set_ends({});
 }
 
 void Tracker::pause(DebuggerPort& port) {

@@ -19,7 +19,7 @@ namespace refhist {
 
 class Tracker {
  public:
-  explicit Tracker(SessionState& state) : state_(state), stop_points_(state.breakpoints) {}
+  explicit Tracker(SessionState& state);
 
   struct Tracked {
     FamilyId family;
@@ -34,7 +34,11 @@ class Tracker {
   /// Nothing of the family is armed any more; what was recorded stays, and its name is free again.
   void untrack(DebuggerPort& port, FamilyId id);
 
+  /// Throws Error: it is a kernel that cannot be followed.
   void process_started(DebuggerPort& port);
+  /// What the debugger is connected to is a kernel, or is none: without a family that is tracked, nobody has
+  /// asked yet.
+  void look_for_kernel(DebuggerPort& port);
   /// The debugger goes on with the other side of a fork: same memory, same breakpoints, another process.
   void follow_fork(DebuggerPort& port);
   /// The child stands at the return of fork: from here on the debugger reads and writes its memory, no longer
@@ -90,6 +94,7 @@ class Tracker {
   [[nodiscard]] const StopPoints& stop_points() const { return stop_points_; }
 
  private:
+  Address place_module(DebuggerPort& port, const Module& module, Address told);
   void plan_module(DebuggerPort& port, const LoadedModule& module);
   void plan_family_in(DebuggerPort& port, FamilyId id, const LoadedModule& module);
   void note_missing_copies(TrackedFamily& tracked, const Module& module);

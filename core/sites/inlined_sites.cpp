@@ -35,6 +35,7 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
   site.family = id;
   site.role = probe.role;
   site.object = probe.object;
+  site.only = probe.only;
   site.success = probe.success;
   site.may_exist = probe.may_exist;
   site.pool_argument = probe.pool_argument;

@@ -16,6 +16,7 @@ struct Site {
   FamilyId family;
   Role role = Role::get;
   ObjectSource object;
+  CallCondition only;
   Success success = Success::always;
   bool may_exist = false;  ///< as ProbeSpec's
   std::uint8_t pool_argument = 0;
@@ -39,7 +40,7 @@ struct Site {
   std::optional<CounterInstruction> counter;  ///< of an armed inlined copy: it is what `address` means
   FileRange copy;                             ///< of an inlined copy: where all its code lies
   /// Of a site that is armed at an instruction: sites of other families at the same one. Nothing is armed for
-  /// them; its executions are theirs too.
+  /// them; its executions are theirs too. Of a function that has a condition: sites with another one.
   std::vector<SiteId> colocated;
   SiteId colocated_with;   ///< of such a site: what is armed for it
   std::uint64_t hits = 0;  ///< executions seen

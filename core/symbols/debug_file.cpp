@@ -4,8 +4,10 @@
 
 #include <array>
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
+#include "base/folder_entries.h"
 
 namespace refhist {
 
@@ -68,11 +70,33 @@ std::unique_ptr<ElfFile> by_debug_link(const ElfFile& main) {
   return nullptr;
 }
 
+/// A kernel without its debug information, which is better for LLDB: the file with it lies beside it, or
+/// where Debian's package puts it.
+std::unique_ptr<ElfFile> of_kernel(const ElfFile& main) {
+  constexpr Address kKernel = 0xffffffff80000000ULL;
+  const auto& segments = main.segments();
+  if (main.build_id().empty() || segments.empty() || segments.front().address < kKernel) return nullptr;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path real = fs::canonical(main.path(), error);
+  std::vector<fs::path> candidates{real.parent_path() / "vmlinux"};
+  for (const auto& entry : entries_of(std::string(kDebugFolder) + "/boot")) {
+    if (entry.filename().string().starts_with("vmlinux")) candidates.push_back(entry);
+  }
+  for (const fs::path& candidate : candidates) {
+    if (candidate == real) continue;
+    auto file = open_if_there(candidate.string());
+    if (file != nullptr && file->build_id() == main.build_id() && file->has_dwarf()) return file;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<ElfFile> find_debug_file(const ElfFile& main) {
   if (auto file = by_build_id(main)) return file;
-  return by_debug_link(main);
+  if (auto file = by_debug_link(main)) return file;
+  return of_kernel(main);
 }
 
 }  // namespace refhist

@@ -22,10 +22,16 @@ constexpr std::string_view kVdso = "[vdso]";
 
 using Extent = std::pair<Address, Address>;
 
-/// Lowest and highest+1 file address of what is loaded.
+/// Lowest and highest+1 file address of what is loaded. A kernel's per-CPU data has a segment at 0 that is
+/// loaded elsewhere.
 Extent extent(const Module& module) {
+  constexpr Address kUpperHalf = Address{1} << 63U;
+  const auto& segments = module.segments();
+  const bool upper = std::any_of(segments.begin(), segments.end(),
+                                 [](const Segment& segment) { return segment.address >= kUpperHalf; });
   Extent all{~Address{0}, 0};
-  for (const Segment& segment : module.segments()) {
+  for (const Segment& segment : segments) {
+    if (upper && segment.address < kUpperHalf) continue;
     all.first = std::min(all.first, segment.address & ~(kPage - 1));
     all.second = std::max(all.second, segment.address + segment.memory_size);
   }
@@ -250,10 +256,11 @@ std::vector<ModuleMap::Found> ModuleMap::find_remote(DebuggerPort& port) {
   for (const ModuleInfo& info : port.modules()) {
     try {
       const auto module = open_cached(info.path, info.path);
-      if (!same_build_in_memory(port, *module, info.bias)) {
+      const Address bias = placement_ ? placement_(port, *module, info.bias) : info.bias;
+      if (!same_build_in_memory(port, *module, bias)) {
         fail("the file on this machine is a different build from the one loaded");
       }
-      found.push_back({module, info.bias});
+      found.push_back({module, bias});
     } catch (const Error& error) {
       static constexpr std::string_view kDeleted = " (deleted)";
       std::string path = info.path;

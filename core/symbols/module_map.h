@@ -47,6 +47,12 @@ class ModuleMap {
   /// that begins there.
   void put_generated(const std::shared_ptr<const Module>& module, Address bias);
 
+  /// Of a module of a target that is not on this machine: its bias, where the debugger may not know it. May
+  /// throw Error: the module is not there.
+  void place_remote(std::function<Address(DebuggerPort&, const Module&, Address told)> placement) {
+    placement_ = std::move(placement);
+  }
+
   /// What the program's own code has at a place in generated code; 0 where it has nothing.
   void translate_generated(std::function<Address(Address)> translation) {
     translation_ = std::move(translation);
@@ -97,6 +103,7 @@ class ModuleMap {
   std::map<Address, ModuleId> by_begin_;       // only those loaded now
   std::map<Address, LoadedModule> generated_;  // by begin
   std::function<Address(Address)> translation_;
+  std::function<Address(DebuggerPort&, const Module&, Address)> placement_;
   std::vector<UnreadModule> unread_;
   std::vector<UnreadModule> from_memory_;
   std::map<std::string, Address> memory_bias_;                  // by the key of cache_

@@ -103,7 +103,9 @@ const Unwinder::Step& Unwinder::step_at(Address address) {
   const UnwindRule* rule = loaded->module->unwind_rule(file_address);
   if (rule == nullptr) {
     const Address entry = loaded->module->entry_point();
-    if (entry != 0 && file_address - entry < kStartSize) step.kind = Step::Kind::outermost;
+    const bool ends =
+        std::any_of(ends_.begin(), ends_.end(), [&](const FileRange& end) { return end.contains(address); });
+    if (ends || (entry != 0 && file_address - entry < kStartSize)) step.kind = Step::Kind::outermost;
     return step;
   }
   step.rule = rule;

@@ -40,6 +40,8 @@ class Unwinder {
   bool unwind(const Registers& registers, const MemoryReader& read, const UnwindOptions& options,
               std::vector<RawFrame>& out, std::vector<Registers>* frame_registers = nullptr);
 
+  /// In memory: code without call frames in which a stack is at its end.
+  void set_ends(std::vector<FileRange> ends) { ends_ = std::move(ends); }
   /// To be called when modules came or went: cached rules of old addresses are dropped.
   void modules_changed();
 
@@ -64,6 +66,7 @@ class Unwinder {
   bool step_general(const UnwindRule& rule, const MemoryReader& read, Registers& registers, Address& cfa);
 
   const ModuleMap& modules_;
+  std::vector<FileRange> ends_;
   std::unordered_map<Address, Step> cache_;  // by looked-up address in memory
   StackWindow window_;
 };
