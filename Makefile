@@ -1,6 +1,8 @@
 # make        build into ./build (installs missing Debian packages first)
 # make demo   the demo programs in GDB and in LLDB; builds no more than they need
 # make fleet-demo  40 runs of three commits of the demo client in a database (PostgreSQL), and what it answers
+# make demo-kernel  the life of an open file in Debian's kernel in QEMU, in GDB and in LLDB (340 MB to load, once)
+# make test-kernel  what refhist counts in that kernel against what the kernel counts itself (docs/kernel.md)
 # make test   unit and session tests; ends with ctest's summary
 # make test-all  the same, and each variant of a session's program with every debugger and way of recording
 # make install builds and installs below PREFIX (default: /usr/local)
@@ -24,7 +26,7 @@ CMAKE_OPTIONS ?=
 
 configure = cmake -S . -B $(BUILD) -G Ninja -Wno-dev --log-level=WARNING $(CMAKE_OPTIONS)
 
-.PHONY: all build demo fleet-demo tests test test-all install uninstall deb deb-test bench bench-page bench-growth bench-programs accuracy accuracy-page accuracy-programs docs format clean
+.PHONY: all build demo demo-kernel fleet-demo tests test test-all test-kernel install uninstall deb deb-test bench bench-page bench-growth bench-programs accuracy accuracy-page accuracy-programs docs format clean
 
 all: build
 
@@ -38,6 +40,17 @@ demo:
 	@$(configure)
 	@cmake --build $(BUILD) -j $(JOBS) --target refhist_demo
 	@tests/demo/run $(BUILD)
+
+kernel-programs:
+	@tests/install.sh build demo kernel
+	@$(configure)
+	@cmake --build $(BUILD) -j $(JOBS) --target refhist_gdb refhist_lldb
+
+demo-kernel: kernel-programs
+	@python3 -B tests/kernel/demo.py $(BUILD) $(BUILD)/kernel || [ $$? -eq 77 ]
+
+test-kernel: kernel-programs
+	@python3 -B tests/kernel/check.py $(BUILD) $(BUILD)/kernel || [ $$? -eq 77 ]
 
 fleet-demo:
 	@tests/install.sh build demo -- postgresql git

@@ -49,7 +49,7 @@ std::string kernel_lines(const SessionState& state, DebuggerPort& port) {
 std::string process_line(const SessionState& state, DebuggerPort& port) {
   if (state.opened) return opened_line(state);
   if (state.kernel) return kernel_lines(state, port);
-  if (!state.no_kernel.empty() && !state.alive) return fmt::format("no process yet: {}\n", state.no_kernel);
+  if (!state.no_kernel.empty() && !state.alive) return state.no_kernel + "\n";
   if (state.alive) {
     return fmt::format("process {}: {}{}\n", state.process.pid, state.process.executable,
                        state.recording ? "" : " (recording is off)");
