@@ -47,7 +47,8 @@ std::vector<Command> track_commands() {
        "track the reference counts of a family",
        "auto: all shipped families, and what discover finds outside the system's libraries. FAMILY is a\n"
        "shipped family (json_object), a group of them (glib) or a glob. Functions may be C names, C++\n"
-       "names with or without parameters, or globs. Works before run, at a stop, or after attaching.",
+       "names with or without parameters, or globs. Works before run, at a stop, or after attaching.\n"
+       "slab:NAME,NAME in place of a FAMILY: these slab caches of a Linux kernel.",
        {{"--probes", "FILE", "families from a TOML file"},
         {"--name", "NAME", "name of the family that these functions form (default: their common prefix)"},
         {"--get", "FN", "takes a reference"},

@@ -30,6 +30,8 @@
 namespace refhist {
 
 namespace {
+constexpr const char* kStartedAgain = "refhist: the guest was started again: a new history begins\n";
+
 /// The program may not live on after a stop at this signal.
 bool is_crash(int signal) {
   constexpr std::array<int, 6> kCrashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
@@ -263,7 +265,7 @@ void Session::Impl::end_process(DebuggerPort& port, ProcessEnd end) {
 void Session::Impl::look_at_guest(DebuggerPort& port) {
   if (!state_.alive || !state_.kernel || port.process().state != ProcessState::stopped) return;
   if (!state_.kernel->started_again(port)) return;
-  port.print("refhist: the guest was started again: a new history begins\n");
+  port.print(kStartedAgain);
   state_.breakpoints.disarm_all(port);
   end_process(port, ProcessEnd{true, false, false, 0, true});
   begin_process(port);
@@ -357,6 +359,7 @@ void Session::Impl::notify(DebuggerPort& port, Notice notice, std::int64_t detai
         ++state_.followed_children;
         return;
       case Notice::executed:
+        if (state_.kernel) port.print(kStartedAgain);
         end_process(port, ProcessEnd{true, false, false, 0, true});
         return begin_process(port);
     }

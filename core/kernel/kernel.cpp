@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "kernel/kernel_file.h"
 #include "kernel/kernel_search.h"
@@ -16,6 +18,7 @@ constexpr std::size_t kText = 32;
 std::vector<long> processors(DebuggerPort& port) {
   std::vector<long> tids;
   for (const ThreadInfo& thread : port.threads()) tids.push_back(thread.tid);
+  std::sort(tids.begin(), tids.end());  // GDB has the newest first
   return tids;
 }
 }  // namespace
@@ -28,19 +31,19 @@ Kernel::Kernel(DebuggerPort& port, const Module& module, Address told)
       tasks_(TaskLayout::read(module, bias_), processors(port)) {
   own_debug_info_ = !module.files().empty() && module.files().front()->has_dwarf();
   no_tasks_ = TaskLayout::read(module, bias_).why_not;
-  machine_ = vendor(port, module);
+  if (const auto fields = module.data_symbol("dmi_ident"))
+    vendor_ = *fields + bias_ + kVendor * sizeof(Address);
+  machine_ = vendor(port);
   for (FileRange end : refhist::stack_ends(module))
     stack_ends_.push_back({end.begin + bias_, end.end + bias_});
   boot_ = tasks_.boot(port, init_task_);
 }
 
 // What the firmware calls the machine, once the kernel has asked it.
-std::string Kernel::vendor(DebuggerPort& port, const Module& module) const {
-  const auto fields = module.data_symbol("dmi_ident");
+std::string Kernel::vendor(DebuggerPort& port) const {
   Address at = 0;
   char text[kText] = {};
-  if (!fields || !port.read_memory(*fields + bias_ + kVendor * sizeof at, &at, sizeof at) || at == 0)
-    return {};
+  if (vendor_ == 0 || !port.read_memory(vendor_, &at, sizeof at) || at == 0) return {};
   if (!port.read_memory(at, text, sizeof text - 1)) return {};
   return text;
 }
@@ -70,6 +73,7 @@ std::vector<std::string> Kernel::notes(DebuggerPort& port) const {
 }
 
 bool Kernel::started_again(DebuggerPort& port) {
+  if (machine_.empty()) machine_ = vendor(port);
   const std::uint64_t now = tasks_.boot(port, init_task_);
   if (boot_ == 0) boot_ = now;
   return now != 0 && now != boot_;

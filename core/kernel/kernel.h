@@ -32,7 +32,7 @@ class Kernel {
   [[nodiscard]] bool started_again(DebuggerPort& port);
 
  private:
-  [[nodiscard]] std::string vendor(DebuggerPort& port, const Module& module) const;
+  [[nodiscard]] std::string vendor(DebuggerPort& port) const;
 
   std::string path_;
   Address bias_ = 0;
@@ -41,6 +41,7 @@ class Kernel {
   bool own_debug_info_ = false;
   std::string no_tasks_;
   Address init_task_ = 0;
+  Address vendor_ = 0;  // of the pointer to its name
   KernelTasks tasks_;
   std::vector<FileRange> stack_ends_;
   std::uint64_t boot_ = 0;

@@ -192,7 +192,7 @@ std::string allocator_line(const SessionState& state) {
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", tracked.family.name,
                          tracked.by_default ? " (by default)" : "");
   }
-  if (names.empty() && state.kernel) return {};
+  if (names.empty() && (state.kernel || !state.no_kernel.empty())) return {};
   if (names.empty()) {
     return fmt::format(
         "no allocator is tracked{} (refhist track malloc): the size and the freeing of an object's memory "

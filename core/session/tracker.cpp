@@ -485,6 +485,7 @@ void Tracker::process_started(DebuggerPort& port) {
   state_.sites.retire_all();
   state_.agent.begin_process();
   state_.kernel.reset();
+  state_.no_kernel.clear();
   state_.modules.clear();  // what was known before there was a process lay at other addresses
   state_.process = port.process();
   state_.program = identify(state_.process);
@@ -631,6 +632,8 @@ void Tracker::process_gone() {
   state_.unwinder.modules_changed();
   state_.alive = false;
   state_.process = ProcessInfo{};
+  if (state_.kernel)
+    state_.no_kernel = "the guest is gone, or the debugger has let go of it: the history ends at that point";
   state_.kernel.reset();
   state_.unwinder.set_ends({});
 }

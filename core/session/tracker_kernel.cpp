@@ -23,11 +23,12 @@ Address Tracker::place_module(DebuggerPort& port, const Module& module, Address 
 
 void Tracker::look_for_kernel(DebuggerPort& port) {
   if (state_.alive || state_.opened) return;
+  const ProcessInfo process = port.process();
+  if (process.state != ProcessState::stopped || process.local) return;
   state_.process.tasks = nullptr;
   state_.kernel.reset();
   state_.no_kernel.clear();
-  const ProcessInfo process = port.process();
-  if (process.state == ProcessState::stopped && !process.local) state_.modules.update(port);
+  state_.modules.update(port);
 }
 
 }  // namespace refhist

@@ -11,6 +11,7 @@ LLDB: births, copies of get_file, puts, and what the slab cache of files gets ba
 import re
 import subprocess
 import sys
+import time
 
 import guest
 
@@ -84,12 +85,14 @@ def counts_of(screen):
 
 def check(debuggers, name, folder):
     with guest.Guest(folder, "work=2", "count", QEMU_EXTRA="-icount shift=1") as running:
+        began = time.monotonic()
         screen = debuggers.run(name, folder, running.port, [*SESSION, "refhist stop", "delete", "continue", *CHECK])
+        took = time.monotonic() - began
         running.wait()
         kernel = kernels_counts(running.text())
     refhist = refhists_counts(screen)
     wrong = [key for key in refhist if refhist[key] != kernel[key] or refhist[key] == 0]
-    print(f"{name}: " + ", ".join(f"{key} {refhist[key]} (kernel {kernel[key]})" for key in refhist))
+    print(f"{name}: " + ", ".join(f"{key} {refhist[key]} (kernel {kernel[key]})" for key in refhist) + f"; {took:.0f} s")
     if kernel["marks"] != 2 or "0 failing the check" not in screen and "no findings" not in screen:
         wrong.append("the session")
     if wrong:
