@@ -68,6 +68,8 @@ std::vector<std::string> Kernel::notes(DebuggerPort& port) const {
                     "it a copy of {} that "
                     "objcopy --strip-debug has made, and refhist finds this one beside it",
                     path_));
+  if (tasks_.processors() > 1 && port.name() == "lldb")
+    notes.emplace_back("LLDB misses some of the hits on several CPUs: boot with one, or use GDB");
   if (!no_tasks_.empty()) notes.push_back("threads are processors, not tasks: " + no_tasks_);
   return notes;
 }
