@@ -375,18 +375,6 @@ void Recorder::leave_out(const ProgramView& access, const Site& site, const Regi
   ledger_.adjust(site.family, object, direction(site.role));
 }
 
-SiteId Recorder::meant(SiteId armed, const Registers& registers) const {
-  const Site& leader = sites_.get(armed);
-  if (leader.only.argument == 0) return armed;
-  const auto meets = [&](SiteId id) {
-    const CallCondition& only = sites_.get(id).only;
-    return registers.argument(only.argument) == only.value;
-  };
-  if (meets(armed)) return armed;
-  const auto other = std::find_if(leader.colocated.begin(), leader.colocated.end(), meets);
-  return other == leader.colocated.end() ? SiteId() : *other;
-}
-
 void Recorder::on_entry(const ProgramView& access, long tid, const Registers& registers, SiteId site_id,
                         std::vector<Recorded>& recorded, std::optional<Address>& arm_return) {
   Site& site = sites_.get(site_id);

@@ -5,6 +5,7 @@ target_sources(refhist_core PRIVATE
   events/late_changes.cpp
   events/program_access.cpp
   events/recorder.cpp
+  events/recorder_conditions.cpp
   events/recorder_memory.cpp
   events/repeated_hits.cpp
   events/second_owners.cpp

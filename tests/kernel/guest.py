@@ -24,7 +24,7 @@ def fetch(folder):
             raise Skip(f"{program} is missing (package {package})")
     done = subprocess.run([f"{HERE}/fetch", folder], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
-        raise Skip(done.stdout.strip() or f"fetch failed with {done.returncode}")
+        raise Skip(done.stdout.strip().removeprefix("SKIP: ") or f"fetch failed with {done.returncode}")
     with open(f"{folder}/release") as file:
         return file.read().strip()
 
