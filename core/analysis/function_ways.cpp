@@ -271,7 +271,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   step.result = state.reg(0);
   const auto to = instruction.is_branch() ? instruction.branch_target() : std::nullopt;
   if (to) step.next.push_back(*to);
-  if (to && !inside(*to) && gives_back(waiting.at, step.end, *to)) {
+  if (to && !code_.inlined && !inside(*to) && gives_back(waiting.at, step.end, *to)) {
     leave_by_branch(*to, first);
   } else if (to) {
     waiting_.push_back({*to, state, tested, against_none, kept});

@@ -254,7 +254,8 @@ std::optional<Address> KeepWalk::code_in(const Value& value) const {
 void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
   if (wanted.drops && instruction.is_return()) note_used(way, way.machine.reg(0));
   if (wanted.ends != nullptr) return note_ends(way, instruction, *wanted.ends);
-  if (wanted.destroyed && (instruction.is_call() || instruction.is_jump() || instruction.is_branch()))
+  const bool leaves = instruction.is_branch() && !inside(instruction.branch_target().value_or(0));
+  if (wanted.destroyed && (instruction.is_call() || instruction.is_jump() || leaves))
     return note_destroyed(way, instruction);
   if (wanted.returns && instruction.is_return()) keep(way, kReturn, way.machine.reg(0), {});
   if (const auto copy = wanted.copies.find(instruction.address); copy != wanted.copies.end())

@@ -65,14 +65,19 @@ std::vector<std::string> InlinedSites::functions_of(const ProbeSpec& probe) cons
 
 void InlinedSites::add_copies(const ProbeSpec& probe) {
   if (!module_.module->has_debug_info()) return;
+  if (!shape_.stopped.empty()) return add_unknown(probe, shape_.stopped);
   try {
     for (const std::string& function : functions_of(probe)) add_copies_of(probe, function);
   } catch (const Interrupted& stopped) {
-    Site unknown = make_site(id_, probe, module_);
-    unknown.function = "inlined copies of " + probe.function;
-    unknown.why_not = stopped.what();
-    sites_.push_back(std::move(unknown));
+    add_unknown(probe, stopped.what());
   }
+}
+
+void InlinedSites::add_unknown(const ProbeSpec& probe, const std::string& why) {
+  Site unknown = make_site(id_, probe, module_);
+  unknown.function = "inlined copies of " + probe.function;
+  unknown.why_not = why;
+  sites_.push_back(std::move(unknown));
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include "sites/object_place.h"
 
+#include "base/interruption.h"
 #include "base/text.h"
 #include "families/function_pattern.h"
 #include "sites/inlined_sites.h"
@@ -67,10 +68,10 @@ std::optional<Signature> signature_of(const Module& module, const ProbeSpec& pro
 
 }  // namespace
 
-ObjectShape object_shape(const Family& family, const std::optional<MemberPlace>& counter,
-                         const Module& module) {
-  ObjectShape shape{&module, {}, {}};
-  if (!module.has_debug_info() || family.allocator) return shape;
+namespace {
+
+void read_shape(const Family& family, const std::optional<MemberPlace>& counter, ObjectShape& shape) {
+  const Module& module = *shape.module;
   for (const ProbeSpec& probe : family.probes) {
     const bool counts = probe.role == Role::get || probe.role == Role::put;
     if (!counts || is_glob(probe.function) || probe.object.indirect) continue;
@@ -80,6 +81,20 @@ ObjectShape object_shape(const Family& family, const std::optional<MemberPlace>&
   }
   if (!shape.type.empty() && counter)
     shape.counter = module.member_at(shape.type, counter->offset).plain_path();
+}
+
+}  // namespace
+
+ObjectShape object_shape(const Family& family, const std::optional<MemberPlace>& counter,
+                         const Module& module) {
+  ObjectShape shape{&module, {}, {}, {}};
+  if (!module.has_debug_info() || family.allocator) return shape;
+  try {
+    read_shape(family, counter, shape);
+  } catch (const Interrupted& stopped) {
+    shape.type.clear();
+    shape.stopped = stopped.what();
+  }
   return shape;
 }
 

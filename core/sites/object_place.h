@@ -17,6 +17,7 @@ struct ObjectShape {
   const Module* module = nullptr;
   std::string type;  ///< what its gets and puts take ("struct conn"); empty: not known, and nothing follows
   std::string counter;  ///< member path in the type; empty: not known
+  std::string stopped;  ///< why nothing is known, after Ctrl-C: no inlined copy is looked for then
 };
 
 /// By the family's functions in the module.

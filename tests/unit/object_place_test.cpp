@@ -14,8 +14,7 @@ ProbeSpec maker() {
 }
 
 bool is_argument(std::string_view name, const std::optional<Signature>& signature = std::nullopt) {
-  const ObjectSource place = object_place(
-      maker(), [&] { return signature; }, name);
+  const ObjectSource place = object_place(maker(), [&] { return signature; }, name, {}).object;
   return place.from == ObjectSource::From::argument && place.argument == 1;
 }
 
@@ -46,9 +45,34 @@ TEST_CASE("where a probe says which argument, that is it") {
   ProbeSpec probe = maker();
   probe.object.from = ObjectSource::From::argument;
   probe.object.argument = 2;
-  CHECK(object_place(
-            probe, [] { return returning("void"); }, "conn_init")
-            .argument == 2);
+  CHECK(object_place(probe, [] { return returning("void"); }, "conn_init", {}).object.argument == 2);
+}
+
+TEST_CASE("a maker that returns a status hands its object out by a parameter") {
+  const auto there = [](const Parameter& parameter) { return parameter.type == "struct conn **"; };
+  Signature open = returning("int");
+  open.parameters = {{"port", "int", ""}, {"out", "struct conn **", ""}};
+  const auto place = handed_out(open, there);
+  REQUIRE(place);
+  CHECK(to_string(place->object) == "*2");
+  CHECK(place->success == Success::zero);
+  open.result_type = "bool";
+  CHECK(handed_out(open, there)->success == Success::truth);
+  open.result_type = "void";
+  CHECK(handed_out(open, there)->success == Success::always);
+}
+
+TEST_CASE("nothing is handed out by a function that returns a pointer, or has several such parameters") {
+  const auto there = [](const Parameter& parameter) { return parameter.type == "struct conn **"; };
+  Signature swap = returning("int");
+  swap.parameters = {{"one", "struct conn **", ""}, {"other", "struct conn **", ""}};
+  CHECK_FALSE(handed_out(swap, there));
+  swap.parameters.pop_back();
+  swap.returns_pointer = true;
+  CHECK_FALSE(handed_out(swap, there));
+  swap.parameters.clear();
+  swap.returns_pointer = false;
+  CHECK_FALSE(handed_out(swap, there));
 }
 
 }  // namespace refhist
