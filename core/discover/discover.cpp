@@ -206,7 +206,8 @@ bool ModuleSearch::is_bit_field(const std::string& type, std::int64_t offset) co
 /// tells that it counts references, or the get returns what it is given.
 std::optional<CounterEvidence> ModuleSearch::counter_by_types(const NamePair& names) {
   const auto counter = find_counter(walked(names.get), walked(names.put), true);
-  if (!counter || counter->step != 1 || !counter->place_known_in_put) return std::nullopt;
+  if (!counter || counter->step != 1 || !counter->place_known_in_put || counter->put_indirect)
+    return std::nullopt;
   const std::string type = pointee(names.get, counter->get_argument);
   if (type.empty() || counter->offset < 0) return std::nullopt;
   const bool returns_it = without_struct(signature(names.get)->result_pointee) == without_struct(type);

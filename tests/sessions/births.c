@@ -1,8 +1,9 @@
 // A type whose objects are made by a function that exists only as inlined copies.
 #include <stdlib.h>
 
+// Two members go alike, so that the code does not tell which of them is the counter.
 struct node {
-  int refs;
+  int holders, users;
 };
 
 struct node *subject;
@@ -10,14 +11,18 @@ struct node *subject;
 static inline __attribute__((always_inline)) struct node *node_new(void) {
   struct node *node = calloc(1, sizeof *node);
   if (node == NULL) abort();
-  node->refs = 1;
+  node->holders = node->users = 1;
   return node;
 }
 
-__attribute__((noinline)) void node_get(struct node *node) { node->refs++; }
+__attribute__((noinline)) void node_get(struct node *node) {
+  node->holders++;
+  node->users++;
+}
 
 __attribute__((noinline)) void node_put(struct node *node) {
-  if (--node->refs == 0) free(node);
+  node->users--;
+  if (--node->holders == 0) free(node);
 }
 
 int main(void) {
