@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "discover/refcount_evidence.h"
 #include "discover/refcount_names.h"
 #include "families/function_pattern.h"
