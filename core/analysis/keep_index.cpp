@@ -71,16 +71,12 @@ void KeepIndex::read(const FunctionSymbol& function) {
   DecodedInstruction instruction;
   for (Address at = range.address; at < range.end() && decoder.decode(range, at, instruction);
        at = instruction.next()) {
-    if (instruction.is_call() || instruction.is_jump()) {
+    if (instruction.is_call() || instruction.is_jump() || instruction.is_branch()) {
       const auto target = instruction.entered();
       const bool out = target && (*target < range.address || *target >= range.end());
       if (out) calls_[*target][function.address].insert(at);
       if (const auto offset = offset_of_pointer(instruction))
         calls_through_[*offset][function.address].insert(at);
-    } else if (instruction.is_branch()) {
-      const auto target = instruction.branch_target();
-      if (target && (*target < range.address || *target >= range.end()))
-        calls_[*target][function.address].insert(at);
     } else if (const auto offset = store_offset(instruction)) {
       (is_immediate(instruction.operands[1]) ? clears_ : stores_)[*offset][function.address].insert(at);
     } else if (const std::int64_t words = stored_words(instruction); words > 1) {

@@ -254,8 +254,7 @@ std::optional<Address> KeepWalk::code_in(const Value& value) const {
 void KeepWalk::note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
   if (wanted.drops && instruction.is_return()) note_used(way, way.machine.reg(0));
   if (wanted.ends != nullptr) return note_ends(way, instruction, *wanted.ends);
-  const bool leaves = instruction.is_branch() && !inside(instruction.branch_target().value_or(0));
-  if (wanted.destroyed && (instruction.is_call() || instruction.is_jump() || leaves))
+  if (wanted.destroyed && (instruction.is_call() || instruction.is_jump() || leaves_if(instruction)))
     return note_destroyed(way, instruction);
   if (wanted.returns && instruction.is_return()) keep(way, kReturn, way.machine.reg(0), {});
   if (const auto copy = wanted.copies.find(instruction.address); copy != wanted.copies.end())
@@ -329,15 +328,24 @@ void KeepWalk::note_copied(Way& way, const DecodedInstruction& instruction) {
   if (value.known() && value.offset == 0) way.copied[value.place] = instruction.address;
 }
 
-void KeepWalk::branch(const Way& way, const DecodedInstruction& instruction) {
+// clang has made tail calls under a condition since 16.
+bool KeepWalk::leaves_if(const DecodedInstruction& instruction) const {
+  const auto target = instruction.is_branch() ? instruction.branch_target() : std::nullopt;
+  return target && !inside(*target);
+}
+
+void KeepWalk::branch(const Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
   const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
-  const auto go = [&](Address at, bool none) {
+  const auto when = [&](bool none) {
     Way other = way;
     if (none && way.tested.known()) other.balances[way.tested.place].none = true;
-    enter(std::move(other), at);
+    return other;
   };
-  if (const auto target = instruction.branch_target()) go(*target, mnemonic == ZYDIS_MNEMONIC_JZ);
-  go(instruction.next(), mnemonic == ZYDIS_MNEMONIC_JNZ);
+  const bool leaves = leaves_if(instruction);
+  const auto target = instruction.branch_target();
+  if (leaves) leave(when(mnemonic == ZYDIS_MNEMONIC_JZ), instruction, wanted);
+  if (target && !leaves) enter(when(mnemonic == ZYDIS_MNEMONIC_JZ), *target);
+  if (!leaves || inside(instruction.next())) enter(when(mnemonic == ZYDIS_MNEMONIC_JNZ), instruction.next());
 }
 
 void KeepWalk::enter(Way way, Address at) {
@@ -357,24 +365,17 @@ void KeepWalk::enter(Way way, Address at) {
   waiting_.push_back(std::move(way));
 }
 
-// A tail call under a condition, as clang makes them since 16.
-void KeepWalk::leave_or_go_on(const Way& way, const DecodedInstruction& instruction, const Wanted& wanted) {
-  const ZydisMnemonic mnemonic = instruction.raw.mnemonic;
+// By a tail call.
+void KeepWalk::leave(Way way, const DecodedInstruction& instruction, const Wanted& wanted) {
   const auto entered = instruction.entered();
   const int by = change_(instruction.address, entered);
-  Way gone = way;
-  Way stays = way;
-  if (way.tested.known()) {
-    if (mnemonic == ZYDIS_MNEMONIC_JZ) gone.balances[way.tested.place].none = true;
-    if (mnemonic == ZYDIS_MNEMONIC_JNZ) stays.balances[way.tested.place].none = true;
-  }
-  note_kept(gone, instruction, wanted);
-  note_change(gone, instruction, by);
-  if (wanted.returns && by > 0) note_returned(gone);
-  if (wanted.forgets && by == 0) note_passed(gone);
-  if (wanted.follows_puts()) note_arguments(gone, entered, wanted);
-  finish(gone);
-  if (inside(instruction.next())) enter(std::move(stays), instruction.next());
+  note_kept(way, instruction, wanted);
+  note_change(way, instruction, by);
+  if (wanted.returns && by > 0) note_returned(way);
+  if (!entered) return;  // a switch's table, or a tail call through a pointer
+  if (wanted.forgets && by == 0) note_passed(way);
+  if (wanted.follows_puts()) note_arguments(way, entered, wanted);
+  finish(way);
 }
 
 void KeepWalk::step(Way way, const Wanted& wanted) {
@@ -383,22 +384,17 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   passed_.push_back({way.at, way.passed});
   way.passed = passed_.size();
   const auto target = instruction.branch_target();
-  if (instruction.is_branch() && target && !inside(*target)) {
-    leave_or_go_on(way, instruction, wanted);
-    return;
-  }
-  const bool out = instruction.is_jump() && (!target || !inside(*target));
-  const auto entered = instruction.is_call() || out ? instruction.entered() : std::nullopt;
+  if (instruction.is_jump() && (!target || !inside(*target)))
+    return leave(std::move(way), instruction, wanted);
+  if (leaves_if(instruction)) return branch(way, instruction, wanted);
+  const auto entered = instruction.is_call() ? instruction.entered() : std::nullopt;
   const int by = change_(instruction.address, entered);
   note_kept(way, instruction, wanted);
   note_change(way, instruction, by);
-  if (out && wanted.returns && by > 0) note_returned(way);
-  if (out && !entered) return;  // a switch's table, or a tail call through a pointer
-  if (wanted.forgets && (out || instruction.is_call()) && by == 0) note_passed(way);
-  if (out && wanted.follows_puts()) note_arguments(way, entered, wanted);
-  if (instruction.is_return() || out) return finish(way);
+  if (wanted.forgets && instruction.is_call() && by == 0) note_passed(way);
+  if (instruction.is_return()) return finish(way);
   if (instruction.is_jump()) return enter(std::move(way), *target);
-  if (instruction.is_branch()) return branch(way, instruction);
+  if (instruction.is_branch()) return branch(way, instruction, wanted);
   if (instruction.is_call()) {
     if (entered && called_.ends(*entered)) return;
     if (wanted.follows_puts()) note_arguments(way, entered, wanted);

@@ -147,11 +147,13 @@ class KeepWalk {
     std::set<Address> taken_ways;
   };
   void run(const Wanted& wanted);
-  void leave_or_go_on(const Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
+  void leave(Way way, const DecodedInstruction& instruction, const Wanted& wanted);
+  /// It is a tail call under a condition.
+  [[nodiscard]] bool leaves_if(const DecodedInstruction& instruction) const;
   void step(Way way, const Wanted& wanted);
   /// The way goes on there, unless that tells nothing new.
   void enter(Way way, Address at);
-  void branch(const Way& way, const DecodedInstruction& instruction);
+  void branch(const Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
   /// `by`: what `change` says of the call.
   void return_from_call(Way& way, const DecodedInstruction& call, int by);
   void execute(Way& way, const DecodedInstruction& instruction);

@@ -6,8 +6,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -170,13 +168,17 @@ std::string ModuleSearch::pointee(std::size_t candidate, unsigned argument) {
   return known->parameters[argument - 1].pointee;
 }
 
+/// "struct conn" of "struct conn **"; empty for other types.
+std::string_view behind_two_pointers(std::string_view type) {
+  return type.ends_with("**") ? trim(type.substr(0, type.size() - 2)) : std::string_view();
+}
+
 /// Of conn_unref(struct conn **), what the pointer at the pointer points at.
 std::string ModuleSearch::put_type(std::size_t candidate, const CounterEvidence& counter) {
   if (!counter.put_indirect) return pointee(candidate, counter.put_argument);
   const auto& known = signature(candidate);
   if (!known || known->parameters.size() < counter.put_argument) return "";
-  const std::string_view type = known->parameters[counter.put_argument - 1].type;
-  return type.ends_with("**") ? std::string(trim(type.substr(0, type.size() - 2))) : std::string();
+  return std::string(behind_two_pointers(known->parameters[counter.put_argument - 1].type));
 }
 
 bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence& counter,
@@ -337,11 +339,7 @@ void ModuleSearch::add_probe(Family& family, Role role, const std::string& funct
 CounterSpec ModuleSearch::counter_spec(const ProvenPair& pair) {
   CounterSpec spec;
   spec.type = pair.type;
-  spec.offset = static_cast<std::uint64_t>(pair.counter.offset);
-  spec.size = pair.counter.size;
-  const auto step = static_cast<std::uint64_t>(std::llabs(pair.counter.step));
-  spec.shift = static_cast<std::uint32_t>(std::countr_zero(step));
-  spec.scale = pair.counter.step < 0 ? -1 : 1;
+  set_place(pair.counter, spec);
   return spec;
 }
 
@@ -378,9 +376,7 @@ bool ModuleSearch::add_birth_by_pointer(const ProvenPair& pair, std::size_t cand
   const auto& known = signature(candidate);
   if (!known || pair.type.empty()) return false;
   const auto place = handed_out(*known, [&](const Parameter& parameter) {
-    const std::string_view type = parameter.type;
-    return type.ends_with("**") &&
-           without_struct(trim(type.substr(0, type.size() - 2))) == without_struct(pair.type);
+    return without_struct(behind_two_pointers(parameter.type)) == without_struct(pair.type);
   });
   if (!place) return false;
   add_probe(family, Role::init, candidates_[candidate].name, place->object, place->success);

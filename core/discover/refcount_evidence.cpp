@@ -129,6 +129,14 @@ std::optional<CounterEvidence> find_counter(const WalkedFunction& get, const Wal
   return std::move(found.front());
 }
 
+void set_place(const CounterEvidence& counter, CounterSpec& spec) {
+  spec.offset = static_cast<std::uint64_t>(counter.offset);
+  spec.size = counter.size;
+  const auto step = static_cast<std::uint64_t>(std::llabs(counter.step));
+  spec.shift = static_cast<std::uint32_t>(std::countr_zero(step));
+  spec.scale = counter.step < 0 ? -1 : 1;
+}
+
 bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter) {
   return std::any_of(function.facts.changes.begin(), function.facts.changes.end(),
                      [&](const CounterChange& c) {

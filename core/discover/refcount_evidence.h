@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "families/family.h"
 #include "x86/code_walker.h"
 
 namespace refhist {
@@ -27,6 +28,9 @@ struct CounterEvidence {
   bool place_known_in_put = true;  ///< false: the put computes the counter's place from tables
   std::string what;                ///< "get adds 1 to [arg1+4], put subtracts 1"
 };
+
+/// Fills in where it is and how it counts.
+void set_place(const CounterEvidence& counter, CounterSpec& spec);
 
 /// Nothing when the code does not look like a get and its put. `strong` says that the names leave no doubt;
 /// other names ("get", "acquire") are also those of hash tables and locks, so there the put must give the

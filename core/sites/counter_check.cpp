@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -153,10 +152,7 @@ std::string CounterSearch::path_of(const CounterEvidence& counter) const {
 std::optional<CounterSpec> CounterSearch::spec(const CounterEvidence& counter) const {
   CounterSpec spec = family_.counter;
   spec.type = type();
-  spec.offset = static_cast<std::uint64_t>(counter.offset);
-  spec.size = counter.size;
-  const auto step = static_cast<std::uint64_t>(counter.step);
-  spec.shift = static_cast<std::uint32_t>(std::countr_zero(step));
+  set_place(counter, spec);
   const std::string path = path_of(counter);
   if (path.empty()) return spec;
   try {

@@ -8,16 +8,14 @@
 #include "base/error.h"
 #include "kernel/kernel_file.h"
 #include "kernel/kernel_tasks.h"
-#include "port/debugger_port.h"
+#include "runner/no_debugger.h"
 
 using namespace refhist;
 
 namespace {
 
-class GuestPort : public DebuggerPort {
+class GuestPort : public NoDebugger {
  public:
-  std::string_view name() const override { return "test"; }
-  ProcessInfo process() override { return {}; }
   bool read_memory(Address address, void* out, std::size_t size) override {
     ++reads;
     for (std::size_t i = 0; i < size; ++i) {
@@ -32,15 +30,6 @@ class GuestPort : public DebuggerPort {
     return known == cpus.end() ? std::nullopt : std::optional(known->second);
   }
   std::vector<ThreadInfo> threads() override { return {{1, ""}, {2, ""}}; }
-  std::vector<ModuleInfo> modules() override { return {}; }
-  std::vector<MemoryRegion> regions() override { return {}; }
-  std::vector<Address> backtrace(long, std::size_t) override { return {}; }
-  bool place_breakpoint(Address) override { return false; }
-  void remove_breakpoint(Address) override {}
-  bool breakpoint_alive(Address) override { return false; }
-  Address evaluate(const std::string&) override { return 0; }
-  void print(std::string_view) override {}
-  bool interrupted() override { return false; }
 
   template <class T>
   void put(Address address, const T& value) {
