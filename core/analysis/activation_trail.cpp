@@ -73,10 +73,11 @@ std::vector<Passed> ActivationTrail::behind(EventId id, const NamedFrame& frame)
   return passed;
 }
 
-bool ActivationTrail::took_before(EventId id, const NamedFrame& frame) {
+ActivationTrail::Before ActivationTrail::before(EventId id, const NamedFrame& frame) {
   const Event given = history_.event(id);
   const auto here = given.stack.valid() ? find(given, frame) : std::nullopt;
-  if (!here) return false;
+  Before before;
+  if (!here) return before;
   EventLog::Reader reader(history_.log());
   Address earliest = here->frame.pc;
   const std::size_t begin = id.index() - std::min(id.index(), kMostFollowed);
@@ -85,15 +86,19 @@ bool ActivationTrail::took_before(EventId id, const NamedFrame& frame) {
     if (!told) continue;
     const Event& event = *told;
     const auto at = place(*here, event.stack);
-    if (!at || at->pc > earliest) return false;
+    if (!at || at->pc > earliest) break;
     earliest = at->pc;
-    if (event.object != given.object || !acquires(event)) continue;
-    const std::vector<NamedFrame> frames = owners_.outwards(event);
-    if (std::any_of(frames.begin(), frames.end(),
-                    [&](const NamedFrame& one) { return one.function == frame.function; }))
-      return true;
+    if (event.object != given.object) continue;
+    if (gives_back(event)) ++before.given_back;
+    if (acquires(event) && stands_in(event, frame)) ++before.taken;
   }
-  return false;
+  return before;
+}
+
+bool ActivationTrail::stands_in(const Event& event, const NamedFrame& frame) {
+  const std::vector<NamedFrame> frames = owners_.outwards(event);
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const NamedFrame& one) { return one.function == frame.function; });
 }
 
 bool ActivationTrail::leads_to(EventId id, const NamedFrame& frame, EventId next) {

@@ -24,9 +24,13 @@ class ActivationTrail {
   /// Of the call that `frame`, of the stack of the event, is in: in order. Another call of the function from
   /// the same place may follow; that can be told only from its code.
   std::vector<Passed> behind(EventId id, const NamedFrame& frame);
-  /// Whether that call, or what it called, took a reference to the event's object before. As far back as its
-  /// calls stand in the order of its code.
-  bool took_before(EventId id, const NamedFrame& frame);
+  struct Before {
+    int taken = 0;
+    int given_back = 0;
+  };
+  /// How many references to the event's object that call, and what it called, had taken and given back
+  /// before. As far back as its calls stand in the order of its code.
+  Before before(EventId id, const NamedFrame& frame);
   /// Whether the thread's next event that is not made by the same call of `frame` is that one.
   bool leads_to(EventId id, const NamedFrame& frame, EventId next);
 
@@ -38,6 +42,7 @@ class ActivationTrail {
     Address function = 0;  ///< where it begins, in the file
     const Module* module = nullptr;
   };
+  bool stands_in(const Event& event, const NamedFrame& frame);
   [[nodiscard]] std::optional<Here> find(const Event& event, const NamedFrame& frame) const;
   /// Where that function stands on the stack; nothing when it is not in that call.
   [[nodiscard]] std::optional<StackFrame> place(const Here& here, StackId stack) const;

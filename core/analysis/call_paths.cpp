@@ -44,10 +44,15 @@ bool CallPaths::counts_itself(const Event& event) {
   return counts && namer_.calls_itself(event);
 }
 
+// What was taken or made inside of what the owner calls is what that returns, or what it was given, as
+// constructors are.
 const SlotNames::Name& CallPaths::kept_in(const Event& event) {
   static const SlotNames::Name kNowhere;
-  const bool made = event.role == Role::init && namer_.calls_itself(event);
-  return made || counts_itself(event) ? ways_.kept_in(owners_.of(event).frame, call_of(event)) : kNowhere;
+  const NamedFrame& frame = owners_.of(event).frame;
+  if (counts_itself(event)) return ways_.kept_in(frame, call_of(event));
+  if (!acquires(event)) return kNowhere;
+  const SlotNames::Name& made = ways_.kept_in(frame, CallDoes::make);
+  return made.holder.empty() && event.role == Role::init ? ways_.kept_in(frame, CallDoes::take) : made;
 }
 
 namespace {

@@ -21,8 +21,12 @@ const LoadedModule* module_of(const ModuleMap& modules, const NamedFrame& frame)
   return find_module(modules, frame, true);
 }
 
+const LoadedModule* any_module_of(const ModuleMap& modules, const NamedFrame& frame) {
+  return find_module(modules, frame, false);
+}
+
 Address offset_in_function(const ModuleMap& modules, const NamedFrame& frame) {
-  const LoadedModule* loaded = find_module(modules, frame, false);
+  const LoadedModule* loaded = any_module_of(modules, frame);
   if (loaded == nullptr) return 0;
   const Address at = frame.pc - loaded->bias;
   return at - loaded->module->code().function_at(at - 1)->address;

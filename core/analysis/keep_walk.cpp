@@ -68,12 +68,104 @@ void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, int 
   }
   if (!given.known()) return;
   if (by < 0) {
+    if (puts_ != nullptr) note_put(way, instruction, given);
     note_used(way, given);
     way.put.insert(given.place);
   }
   Balance& balance = way.balances[given.place];
   balance.taken += by > 0 ? 1 : 0;
   balance.left += by;
+}
+
+void KeepWalk::note_put(Way& way, const DecodedInstruction& instruction, const Value& value) {
+  const bool returns = puts_->contains(instruction.next());  // or would, were it no tail call
+  const Address place = returns ? instruction.next() : instruction.address;
+  if (!puts_->contains(place) || values_.is_constant(value) || values_.is_stack(value)) return;
+  const auto found = way.balances.find(value.place);
+  const Balance balance = found == way.balances.end() ? Balance() : found->second;
+  if (balance.none) return;
+  way.last_put = {value.place};
+  Given& given = given_[place];
+  if (balance.left > 0) {
+    given.owned = true;
+    return;
+  }
+  set_origin(given, value);
+  given.lent |= balance.taken == 0;
+  given.again |= given.from != Kept::From::other && way.put.contains(value.place);
+  if (const auto handed = way.handed.find(value.place); handed != way.handed.end())
+    given.handed_over = handed->second;
+}
+
+void KeepWalk::set_origin(Given& given, const Value& value) const {
+  const auto result = results_.find(value.place);
+  if (result != results_.end()) {
+    given.from = Kept::From::result;
+    given.behind = result->second;
+  } else if (const unsigned number = values_.root_argument(value);
+             number != 0 && !values_.loaded_from(value).known()) {
+    given.from = Kept::From::argument;
+    given.argument = number;
+  }
+}
+
+// A call that gives back somewhere inside has been passed it.
+void KeepWalk::note_use(Way& way, const DecodedInstruction& instruction, int by) {
+  const Address place = instruction.is_call() ? instruction.next() : instruction.address;
+  const auto each = [&](const auto& note) {
+    for (const unsigned reg : kEncodedArguments) {
+      const Value value = way.machine.reg(reg);
+      if (value.known() && !values_.is_stack(value) && !values_.is_constant(value)) note(value);
+    }
+  };
+  if (instruction.is_call() && by == 0 && puts_->contains(place)) {
+    way.last_put.clear();
+    each([&](const Value& value) { way.last_put.insert(value.place); });
+  }
+  if (place != use_ || way.last_put.empty()) return;
+  const auto note = [&](const Value& value) {
+    (way.last_put.contains(value.place) ? uses_same_ : uses_other_) = true;
+  };
+  if (instruction.is_call()) return each(note);
+  for (const ZydisDecodedOperand& operand : instruction.operands) {
+    if (!is_memory(operand)) continue;
+    const Value address = way.machine.address_of(operand, instruction.next());
+    if (address.known() && !values_.is_stack(address)) note(address);
+  }
+}
+
+std::optional<bool> KeepWalk::uses_given(Address put, Address use) {
+  const std::set<Address> puts{put};
+  puts_ = &puts;
+  use_ = use;
+  run({});
+  if (!uses_same_ && !uses_other_) return std::nullopt;
+  return uses_same_;
+}
+
+void KeepWalk::note_handed_over(Way& way, const DecodedInstruction& call) {
+  const auto target = call.entered();
+  const auto number = target ? called_.takes_over(*target) : std::nullopt;
+  if (!number || *number > kEncodedArguments.size()) return;
+  const Value value = way.machine.reg(kEncodedArguments[*number - 1]);
+  if (!value.known() || values_.is_constant(value)) return;
+  way.handed[value.place] = call.next();
+  --way.balances[value.place].left;
+}
+
+std::map<Address, KeepWalk::Given> KeepWalk::given(const std::set<Address>& puts) {
+  puts_ = &puts;
+  run({});
+  return given_;
+}
+
+bool KeepWalk::leaves_alone(unsigned argument) {
+  Wanted wanted;
+  wanted.forgets = true;
+  forgets_ = true;
+  run(wanted);
+  const auto found = seen_.find(argument);
+  return found != seen_.end() && found->second.gave && found->second.untaken;
 }
 
 void KeepWalk::keep(Way& way, Address place, const Value& value, const Value& stored_at) {
@@ -112,7 +204,7 @@ void KeepWalk::note_replaced(Way& way, const DecodedInstruction& instruction) {
   const bool is_new = stored == way.stored.end() && made_.contains(values_.root(address).place);
   const Value before = stored == way.stored.end() ? first : stored->second;
   const Value now = way.machine.read(instruction.operands[1], instruction.next());
-  const bool done = is_none(way, before) || way.put.contains(before.place);
+  const bool done = is_none(way, before) || way.put.contains(before.place) || way.away.contains(before.place);
   way.stored[first.place] = now;
   way.put.erase(now.place);
   const bool given = way.given.contains(before.place) || way.given.contains(address.place);
@@ -290,6 +382,8 @@ void KeepWalk::return_from_call(Way& way, const DecodedInstruction& call, int by
     return true;
   });
   way.balances.erase(value.place);
+  way.put.erase(value.place);
+  way.handed.erase(value.place);
   if (by > 0) way.balances[value.place] = {1, 1, false};
   way.machine.return_from_call(value);
   way.tested = {};
@@ -303,6 +397,8 @@ void KeepWalk::execute(Way& way, const DecodedInstruction& instruction) {
   InstructionEffects(values_, facts_, 0).execute(instruction, way.machine);
   if (loaded.known())
     way.machine.set_reg(*MachineState::number_of(instruction.operands[0].reg.value), loaded);
+  else
+    name_unknown(way, instruction);
   note_copied(way, instruction);
   if (instruction.raw.meta.category != ZYDIS_CATEGORY_CMOV) return;
   const auto to = MachineState::number_of(instruction.operands[0].reg.value);
@@ -310,6 +406,33 @@ void KeepWalk::execute(Way& way, const DecodedInstruction& instruction) {
   Way moved = way;
   moved.machine.set_reg(*to, way.machine.read(instruction.operands[1], instruction.next()));
   enter(std::move(moved), instruction.next());
+}
+
+// A pointer out of an array of the function's own: whichever it is, it is the same until it is loaded again.
+void KeepWalk::name_unknown(Way& way, const DecodedInstruction& instruction) {
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || !is_memory(instruction.operands[1]) ||
+      instruction.operands[0].size != 64)
+    return;
+  const auto to = MachineState::number_of(instruction.operands[0].reg.value);
+  if (!to || way.machine.reg(*to).known()) return;
+  const auto [named, added] = loads_.try_emplace(instruction.address);
+  if (added) named->second = values_.fresh();
+  forget(way, named->second.place);
+  way.machine.set_reg(*to, named->second);
+}
+
+// In a later turn of a loop.
+void KeepWalk::forget(Way& way, PlaceId place) {
+  const auto is_of = [&](PlaceId one) { return values_.root({one, 0, true}).place == place; };
+  std::erase_if(way.kept, [&](const auto& one) {
+    if (!is_of(one.second.first.place)) return false;
+    finish(way, one.first, one.second.first, one.second.second);
+    return true;
+  });
+  std::erase_if(way.balances, [&](const auto& one) { return is_of(one.first); });
+  std::erase_if(way.stored, [&](const auto& one) { return is_of(one.first); });
+  std::erase_if(way.handed, [&](const auto& one) { return is_of(one.first); });
+  for (std::set<PlaceId>* places : {&way.put, &way.given, &way.away}) std::erase_if(*places, is_of);
 }
 
 // What the way has stored there itself.
@@ -375,6 +498,7 @@ void KeepWalk::leave(Way way, const DecodedInstruction& instruction, const Wante
   if (!entered) return;  // a switch's table, or a tail call through a pointer
   if (wanted.forgets && by == 0) note_passed(way);
   if (wanted.follows_puts()) note_arguments(way, entered, wanted);
+  if (puts_ != nullptr) note_handed_over(way, instruction);
   finish(way);
 }
 
@@ -388,7 +512,11 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
     return leave(std::move(way), instruction, wanted);
   if (leaves_if(instruction)) return branch(way, instruction, wanted);
   const auto entered = instruction.is_call() ? instruction.entered() : std::nullopt;
-  const int by = change_(instruction.address, entered);
+  const bool asked = puts_ != nullptr && instruction.is_call() && puts_->contains(instruction.next());
+  const int change = change_(instruction.address, entered);
+  // One through a pointer is a virtual one.
+  const int by = change == 0 && asked && (!entered || called_.destroys(*entered)) ? -1 : change;
+  if (use_ != 0) note_use(way, instruction, by);
   note_kept(way, instruction, wanted);
   note_change(way, instruction, by);
   if (wanted.forgets && instruction.is_call() && by == 0) note_passed(way);
@@ -398,6 +526,7 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   if (instruction.is_call()) {
     if (entered && called_.ends(*entered)) return;
     if (wanted.follows_puts()) note_arguments(way, entered, wanted);
+    if (puts_ != nullptr) note_handed_over(way, instruction);
     if (!copies_.empty() && entered && called_.wipes(*entered))
       note_wiped(way, way.machine.reg(kEncodedArguments[0]));
     way.vectors.clear();
@@ -405,7 +534,7 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
     if (wanted.follows_puts() && entered && called_.makes(*entered))
       made_.insert(result_values_.at(instruction.next()).place);
   } else {
-    if (wanted.ends != nullptr) note_content(way, instruction);
+    if (wanted.ends != nullptr || puts_ != nullptr) note_content(way, instruction);
     execute(way, instruction);
   }
   if (instruction.falls_through() && inside(instruction.next())) enter(std::move(way), instruction.next());
@@ -453,6 +582,7 @@ void KeepWalk::note_forgotten(const Way& way) {
 }
 
 void KeepWalk::finish(const Way& way) {
+  if (puts_ != nullptr) return;
   if (forgets_) return note_forgotten(way);
   for (const auto& [place, replaced] : way.replaced) {
     if (!is_none(way, replaced.first)) drops_.try_emplace(place, replaced.second);

@@ -34,6 +34,8 @@ class KeepWalk {
     std::function<bool(Address target)> destroys;
     /// Nobody reads any more what its argument 1 points at.
     std::function<bool(Address target)> wipes;
+    /// The number of the argument (1-based) whose reference it takes over; asked for `puts` alone.
+    std::function<std::optional<unsigned>(Address target)> takes_over = {};
   };
 
   /// `ranges`: of the function, which begins at the first one.
@@ -96,6 +98,28 @@ class KeepWalk {
   [[nodiscard]] std::optional<Address> called_before(Address behind) const;
   /// What has the pointer at such a place.
   [[nodiscard]] ValuePlaces held_at(Address place) const;
+  /// What is given back at a place.
+  struct Given {
+    Kept::From from = Kept::From::other;
+    unsigned argument = 0;               ///< as in Kept
+    Address behind = 0;                  ///< likewise
+    bool owned = false;                  ///< on some way the function has taken a reference to it before
+    bool lent = false;                   ///< on some way it has not,
+    bool again = false;                  ///< or has given it back before,
+    std::optional<Address> handed_over;  ///< or has passed it to this call, which takes it over
+    /// On each way on which nothing was taken the pointer still lies where it was loaded from when the
+    /// function ends, and whatever it lies in was passed to no call.
+    bool stays = false;
+  };
+  /// By place: an instruction that gives back, or where a call that does so returns to. Null pointers are
+  /// left out.
+  std::map<Address, Given> given(const std::set<Address>& puts);
+  /// Whether the instruction at `use`, or the call that returns there, uses on some way what was given back
+  /// at `put` before it; nothing where neither is told.
+  std::optional<bool> uses_given(Address put, Address use);
+  /// On some way the function neither gives back what it is given in the argument (1-based), nor passes it on
+  /// or keeps it, and on others it gives it back.
+  bool leaves_alone(unsigned argument);
   /// Instructions that were followed, on all ways.
   [[nodiscard]] std::size_t steps() const { return passed_.size(); }
 
@@ -124,11 +148,14 @@ class KeepWalk {
     std::set<PlaceId> given;                              ///< to calls that may give it back
     std::set<PlaceId> away;                               ///< passed on, kept in memory, or returned
     std::map<unsigned, Value> vectors;                    ///< by register: where it was loaded from
-    std::size_t passed = 0;                               ///< as Passed::before
+    std::set<PlaceId> last_put;         ///< what may have been given back at the place asked for
+    std::map<PlaceId, Address> handed;  ///< to the call that takes it over
+    std::size_t passed = 0;             ///< as Passed::before
     [[nodiscard]] bool same(const Way& other) const {
       return machine == other.machine && balances == other.balances && kept == other.kept &&
              replaced == other.replaced && put == other.put && given == other.given &&
-             vectors == other.vectors && away == other.away;
+             vectors == other.vectors && away == other.away && handed == other.handed &&
+             last_put == other.last_put;
     }
   };
   struct Seen {
@@ -158,6 +185,10 @@ class KeepWalk {
   void return_from_call(Way& way, const DecodedInstruction& call, int by);
   void execute(Way& way, const DecodedInstruction& instruction);
   void note_change(Way& way, const DecodedInstruction& instruction, int by);
+  void note_put(Way& way, const DecodedInstruction& instruction, const Value& value);
+  void note_handed_over(Way& way, const DecodedInstruction& call);
+  void set_origin(Given& given, const Value& value) const;
+  void note_use(Way& way, const DecodedInstruction& instruction, int by);
   void note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
   void note_passed(Way& way) const;
   void note_forgotten(const Way& way);
@@ -179,6 +210,8 @@ class KeepWalk {
   static bool is_none(const Way& way, const Value& value);
   static void note_used(Way& way, const Value& value);
   Value loaded_by(Way& way, const DecodedInstruction& instruction);
+  void name_unknown(Way& way, const DecodedInstruction& instruction);
+  void forget(Way& way, PlaceId place);
   static void note_copied(Way& way, const DecodedInstruction& instruction);
   static void note_compared(Way& way, const DecodedInstruction& instruction);
   void note_returned(const Way& way);
@@ -200,6 +233,7 @@ class KeepWalk {
   FunctionFacts facts_;
   CallResults results_;
   std::map<Address, Value> result_values_;  // by where the call returns to
+  std::map<Address, Value> loads_;          // of what is not known otherwise, by instruction
   std::map<Address, Address> calls_;        // what is entered, likewise
   std::map<PlaceId, Value> asked_;          // of a result: the first argument of its call
   std::deque<Way> waiting_;
@@ -215,6 +249,11 @@ class KeepWalk {
   std::set<PlaceId> made_;          // results that are new
   std::map<Address, Value> drops_;  // by store: the address
   std::map<Address, Ended> ended_;
+  const std::set<Address>* puts_ = nullptr;
+  std::map<Address, Given> given_;  // by place
+  Address use_ = 0;                 // uses_given's
+  bool uses_same_ = false;          // what was given back, on some way
+  bool uses_other_ = false;         // or something else that is known
 };
 
 }  // namespace refhist

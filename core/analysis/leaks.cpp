@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analysis/named_suspect.h"
 #include "base/short_name.h"
 #include "base/text.h"
 
@@ -23,6 +24,7 @@ constexpr std::size_t kMostShown = 200;  // objects of a family whose stacks are
 constexpr std::size_t kReadForOne = 100;
 // So many are released for each that is held to the end: else nothing says that it should have been.
 constexpr std::size_t kReleasedForHeld = 3;
+constexpr std::size_t kFewest = 3;        // objects that show what is usual
 constexpr std::size_t kMostPaired = 100;  // members of a lost cycle whose gets and puts are paired
 
 int times(const std::map<std::string, int>& counts, const std::string& place) {
@@ -337,13 +339,13 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
       if (missing_put.empty() || siblings > more_often[missing_put]) missing_put = place;
     }
     if (!missing_put.empty()) {
-      Suspects::add(group.suspects,
-                    {Suspect{example_of(missing_put, group.family, true), "missing put", "candidate",
-                             fmt::format("{} of {} released objects were put in {}; {} not",
-                                         more_often[missing_put], clean.count_text(), short_name(missing_put),
-                                         group.objects.size() == 1
-                                             ? std::string("this one was")
-                                             : fmt::format("these {} were", group.objects.size()))}});
+      Suspect put{
+          example_of(missing_put, group.family, true), "missing put", "candidate",
+          fmt::format("{} of {} released objects were put in {}; {} not", more_often[missing_put],
+                      clean.count_text(), short_name(missing_put),
+                      group.objects.size() == 1 ? std::string("this one was")
+                                                : fmt::format("these {} were", group.objects.size()))};
+      Suspects::add(group.suspects, {std::move(put).found_by(Suspect::Basis::sibling_put)});
     }
     for (const auto& [place, count] : leaked.acquired) {
       const std::size_t as_often = clean.count_if([&, &place = place, n = count](const Profile& sibling) {
@@ -376,6 +378,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   Suspects::add(ranked, unpaired);
   group.suspects = std::move(ranked);
   suspects_.finish(group.suspects);
+  name_first(group.suspects);
   if (!group.suspects.empty()) group.why.clear();
 }
 
@@ -428,13 +431,36 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   const Profile own = profile(id);
   std::vector<Suspect> suspects = suspects_.of_deficit(id, own.acquired, own.put);
   const Siblings clean = siblings_of(born.released, place);
-  const bool ranked = !suspects.empty() && suspects.front().what != "extra put";
+  const bool ranked = !suspects.empty() && (suspects.front().basis != Suspect::Basis::other ||
+                                            suspects.front().what != "extra put");
   if (!ranked) {
     if (auto extra = put_too_many(id, own, clean, born)) Suspects::put_first(std::move(*extra), suspects);
   }
-  if (clean.looked_at != 0) add_unusual_puts(object.family, own, clean, suspects);
+  if (clean.looked_at != 0) {
+    std::vector<Suspect> unusual;
+    add_unusual_puts(object.family, own, clean, unusual);
+    if (!suspects.empty() && suspects.front().what == "late use" && clean.looked_at >= kFewest)
+      put_strange_first(unusual, clean, suspects);
+    Suspects::add(suspects, std::move(unusual));
+  }
   suspects_.finish(suspects);
+  name_first(suspects);
   return suspects;
+}
+
+// Whoever has used it then has given back no more than others do.
+void LeakFinder::put_strange_first(const std::vector<Suspect>& unusual, const Siblings& clean,
+                                   std::vector<Suspect>& suspects) {
+  const auto put_in = [&](const std::string& function) {
+    return clean.count_if([&](const Profile& sibling) { return times(sibling.put, function) != 0; });
+  };
+  std::vector<Suspect> strange;
+  for (const Suspect& put : unusual) {
+    if (put_in(put.frame.function) == 0 && put.frame.function != suspects.front().frame.function)
+      strange.push_back(put);
+  }
+  Suspects::add(strange, std::move(suspects));
+  suspects = std::move(strange);
 }
 
 void LeakFinder::add_unusual_puts(FamilyId family, const Profile& own, const Siblings& clean,
@@ -477,7 +503,6 @@ LeakFinder::Profile LeakFinder::at_zero(ObjectId id, PlaceCounts& passed) {
 std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own, const Siblings& clean,
                                                 const BornAt& born) {
   const Kinds living = kinds_of(living_beside(id, born.living));
-  constexpr std::size_t kFewest = 3;  // objects
   constexpr double kMost = 0.6;
   const auto alike = [](const Kinds& kinds, const Profile& wanted) {
     const auto found = kinds.find(wanted);
@@ -513,7 +538,8 @@ std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own,
           ? fmt::format("without it, its gets and puts are those of {} of {} released objects", most,
                         clean.count_text())
           : fmt::format("{} objects went the same way without it, and {} of them live", most, most_living);
-  return Suspect{put_unlike(id, extra, born.released), "extra put", "candidate", basis};
+  const NamedFrame put = put_unlike(id, extra, most_living * 2 > most ? born.living : born.released);
+  return Suspect{put, "extra put", "candidate", basis}.found_by(Suspect::Basis::too_many);
 }
 
 std::map<Address, std::pair<int, NamedFrame>> LeakFinder::puts_of(ObjectId id, const std::string& function) {
@@ -538,8 +564,12 @@ NamedFrame LeakFinder::put_unlike(ObjectId id, const std::string& function,
   for (const ObjectId other : evenly_spread(others, kOthers)) {
     const auto theirs = puts_of(other, function);
     for (const auto& [pc, put] : own) {
-      const auto found = theirs.find(pc);
-      lacked[pc] += found == theirs.end() || found->second.first < put.first ? 1 : 0;
+      int count = 0;  // other code of the same line is the same put
+      for (const auto& [other_pc, their] : theirs) {
+        const bool same = put.second.line != 0 && put.second.line == their.second.line;
+        if (same || pc == other_pc) count += their.first;
+      }
+      lacked[pc] += count < put.first ? 1 : 0;
     }
   }
   const auto most = std::max_element(lacked.begin(), lacked.end(), [](const auto& one, const auto& other) {

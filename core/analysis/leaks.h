@@ -142,6 +142,9 @@ class LeakFinder {
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   void add_unusual_puts(FamilyId family, const Profile& own, const Siblings& clean,
                         std::vector<Suspect>& suspects);
+  /// Puts in functions in which no sibling was ever put, before what uses the object late.
+  static void put_strange_first(const std::vector<Suspect>& unusual, const Siblings& clean,
+                                std::vector<Suspect>& suspects);
   /// Up to its last put; empty where that was not seen, or where the life is long. `passed`: the puts after
   /// which it was seen again before that.
   Profile at_zero(ObjectId id, PlaceCounts& passed);

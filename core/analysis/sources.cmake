@@ -21,6 +21,7 @@ target_sources(refhist_core PRIVATE
   analysis/leaks.cpp
   analysis/lifetime.cpp
   analysis/managed_objects.cpp
+  analysis/named_suspect.cpp
   analysis/owners.cpp
   analysis/reference_pairs.cpp
   analysis/release_depth.cpp
@@ -30,7 +31,9 @@ target_sources(refhist_core PRIVATE
   analysis/stack_places.cpp
   analysis/statement_lines.cpp
   analysis/suspects.cpp
+  analysis/suspects_borrowed_puts.cpp
   analysis/suspects_missing_gets.cpp
   analysis/tail_calls.cpp
   analysis/untaken_keeps.cpp
+  analysis/untaken_keeps_puts.cpp
   analysis/ways_out.cpp)

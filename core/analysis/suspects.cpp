@@ -192,10 +192,11 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
   const Twice taken_twice = twice(lost);
   std::vector<Suspect> both;
   if (taken_twice != Twice::no) {
-    both.push_back({in_source(taken), "missing put", "candidate",
-                    fmt::format("{} took two references here, one after the other, and one of them was not "
-                                "given back",
-                                short_name(lost.function))});
+    Suspect two{in_source(taken), "missing put", "candidate",
+                fmt::format("{} took two references here, one after the other, and one of them was not "
+                            "given back",
+                            short_name(lost.function))};
+    both.push_back(std::move(two).found_by(Suspect::Basis::twice));
   }
   // The same call takes the second one in a later turn of a loop: the way back to it is the likelier place.
   if (taken_twice == Twice::by_two_calls) add(suspects, std::move(both));
@@ -433,12 +434,10 @@ void Suspects::add_held(const LostReference& lost, std::size_t depth, std::vecto
   }
   if (ways.empty() && suspects.empty() && lost.taken.role == Role::init) add_last_use(lost, depth, suspects);
   const bool own = depth == 0 && lost.holder() != nullptr;
-  add_with_ways(
-      ways,
-      {missing(frame, depth == 0
-                          ? fmt::format("{} here and did not give it back{}", has, own ? lost.usual : "")
-                          : fmt::format("{} and did not give it back; other callers like it do", has))},
-      suspects);
+  Suspect here = missing(
+      frame, depth == 0 ? fmt::format("{} here and did not give it back{}", has, own ? lost.usual : "")
+                        : fmt::format("{} and did not give it back; other callers like it do", has));
+  add_with_ways(ways, {std::move(here).found_by(Suspect::Basis::taken)}, suspects);
 }
 
 // A reference from a birth is left over where the last call that gets it was thought to take it over: unless
@@ -501,9 +500,11 @@ void Suspects::add_with_ways(const std::vector<WaysOut::Place>& ways, std::vecto
   for (const bool no_line : {false, true}) {
     for (const WaysOut::Place& way : ways) {
       if (way.no_line != no_line) continue;
-      add(suspects, {{way.frame, "missing put", "candidate",
-                      fmt::format("this exit path of {} gives nothing back; others do",
-                                  short_name(way.frame.function))}});
+      Suspect out{
+          way.frame, "missing put", "candidate",
+          fmt::format("this exit path of {} gives nothing back; others do", short_name(way.frame.function))};
+      add(suspects,
+          {std::move(out).found_by(way.own_line ? Suspect::Basis::way_out : Suspect::Basis::way_shared)});
     }
     add(suspects, std::move(here));
     here.clear();
@@ -541,7 +542,13 @@ void Suspects::add_extra_put(const Event& put, const std::string& function, std:
 bool Suspects::owned_reference(const LateUse& late) {
   const Event put = history_.event(late.given_back);
   const std::string& function = late.use.function;
-  if (owners_.of(put).place == function) return true;
+  const LoadedModule* loaded = own_module(put);
+  const auto same = loaded == nullptr
+                        ? std::nullopt
+                        : keeps_.uses_given(history_.object(put.object).family, *loaded,
+                                            late.put.pc - loaded->bias, late.use.pc - loaded->bias);
+  if (owners_.of(put).place == function) return same.value_or(true);
+  if (!same.value_or(false)) return false;
   if (inside_another_put(put, function)) return false;
   const auto references = event_pairs_.references(put.object);
   if (!references) return false;
@@ -565,7 +572,7 @@ bool Suspects::borrowed(const LateUse& late, bool balanced) {
   return balanced && late.itself && !namer_.is_put(user) &&
          !inside_another_put(history_.event(late.given_back), user) &&
          trail_.leads_to(late.given_back, late.put, late.used) &&
-         !trail_.took_before(late.given_back, late.put);
+         trail_.before(late.given_back, late.put).taken == 0;
 }
 
 // Something else has ended there, and it was that one's reference.
@@ -701,6 +708,7 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
     add(suspects, {{frame, "late get", "candidate",
                     fmt::format("{} takes a reference here, {}", short_name(frame.function), before)}});
   }
+  add_borrowed_puts(id, suspects);
   add_given(id, suspects);
   const auto add_put = [&](EventId put) {
     const Event event = history_.event(put);

@@ -2,6 +2,7 @@
 // one that nobody had taken.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -24,10 +25,27 @@ namespace refhist {
 struct Suspect {
   NamedFrame frame;        ///< function, file and line of the call that is missing or too many
   std::string what;        ///< "missing put", "extra put", "missing get", "extra get", "late use", "late get"
-  std::string confidence;  ///< "candidate"; "confirmed": a second run has shown it
+  std::string confidence;  ///< "candidate"; "named": NamedSuspect; "confirmed": a second run has shown it
   std::string why;         ///< one sentence with the counts
   /// The lines that the call went through which lost the reference; of confirmed ones only.
   std::vector<NamedFrame> way = {};
+  /// What it was found by, where others lean on that.
+  enum class Basis : std::uint8_t {
+    other,
+    way_out,      ///< of a function that gives back on others: a line of its own
+    way_shared,   ///< the same, by a line that ways with a put have as well
+    taken,        ///< the function took it, and usually gives back
+    twice,        ///< two references taken where one is given back
+    borrowed,     ///< a put of what the code shows to be somebody else's
+    handed_over,  ///< a put of what was passed to a function that takes it over
+    too_many,     ///< without this put it would be like its siblings
+    sibling_put,  ///< a put that its siblings had
+  };
+  Basis basis = Basis::other;
+  [[nodiscard]] Suspect found_by(Basis by) && {
+    basis = by;
+    return std::move(*this);
+  }
   /// "missing put in serve (session.c:18): ..."
   [[nodiscard]] std::string text() const;
 };
@@ -168,6 +186,9 @@ class Suspects {
   void add_stores_of_all(ObjectId id, std::vector<Suspect>& suspects);
   /// Where what the put gives back is kept, and nothing taken.
   std::vector<Suspect> missing_gets(const Event& put, const ReferencePairs::Partners& partners);
+  /// Of the object's puts, those of what their function has only borrowed.
+  void add_borrowed_puts(ObjectId id, std::vector<Suspect>& suspects);
+  std::string why_borrowed(const UntakenKeeps::Borrowed& borrowed, EventId id, const Event& put);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
 
   const History& history_;

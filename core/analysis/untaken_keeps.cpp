@@ -20,6 +20,7 @@ constexpr int kMostDepth = 3;                 // of callers that are looked at
 constexpr int kMostGiving = 2;                // the same of what gives back
 constexpr std::uint64_t kWrapper = 160;       // bytes of code that does little but to allocate
 constexpr std::uint64_t kPassesOnly = 48;     // bytes of code that checks its argument and passes it on
+constexpr std::uint64_t kMostElements = 32;   // of an array whose elements are looked at one by one
 constexpr int kMostCalled = 5;                // of calls by which a function may take a reference
 
 bool takes(Role role) {
@@ -104,6 +105,7 @@ void UntakenKeeps::know_sites() {
   returns_.clear();
   given_.clear();
   forgotten_.clear();
+  borrowed_.clear();
   for (const Site& site : sites_.all()) {
     const LoadedModule* loaded = modules_.get(site.module);
     const int change = takes(site.role) ? 1 : site.role == Role::put ? -1 : 0;
@@ -206,6 +208,7 @@ std::optional<KeepWalk> UntakenKeeps::walk_of(FamilyId family, const Function& f
     });
   };
   called.destroys = [this, family, &module](Address target) { return destroys(family, module, target); };
+  called.takes_over = [this, &module](Address target) { return taken_over(name_at(module, target)); };
   return KeepWalk(module, ranges_of(module, *symbol), change_of(family, module), std::move(called));
 }
 
@@ -669,8 +672,15 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::calls(FamilyId family, const Load
 std::set<std::int64_t> UntakenKeeps::offsets_of(const SlotNames::Name& slot, const Module& module) {
   std::set<std::int64_t> offsets{slot.offset, 0};
   try {
-    const auto place = module.member(slot.holder, slot.member.substr(0, slot.member.find('[')));
-    if (place) offsets.insert(static_cast<std::int64_t>(place->offset));
+    const std::size_t index = slot.member.find('[');
+    const auto place = module.member(slot.holder, slot.member.substr(0, index));
+    if (!place) return offsets;
+    const auto begin = static_cast<std::int64_t>(place->offset);
+    offsets.insert(begin);
+    // An element whose index is a constant.
+    const std::uint64_t size =
+        index == std::string::npos ? 0 : std::min<std::uint64_t>(place->size, kMostElements * 8);
+    for (std::uint64_t at = 8; at < size; at += 8) offsets.insert(begin + static_cast<std::int64_t>(at));
   } catch (const Error&) {  // a variable, or an element of one
   }
   return offsets;
@@ -768,7 +778,9 @@ void UntakenKeeps::add_overwrites(FamilyId family, const Function& function, con
   if (!walk) return;
   const std::vector<Slot> drops = walk->drops(places);
   steps_ += walk->steps();
+  const bool constructs = is_constructor(demangle(symbol->name));
   for (const Slot& dropped : drops) {
+    if (constructs && dropped.from == Slot::From::argument && dropped.argument == 1) continue;
     if (!is_slot(dropped, slot, function, *walk) || is_inlined_put(family, *function.loaded, dropped.code))
       continue;
     add_own_frame(*function.loaded, dropped.code, found);

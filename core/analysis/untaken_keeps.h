@@ -61,6 +61,22 @@ class UntakenKeeps {
   std::vector<NamedFrame> forgotten(FamilyId family, const LoadedModule& loaded);
   /// Of functions that return it with a reference on other ways.
   std::vector<Place> returns(FamilyId family, const LoadedModule& loaded);
+  /// How a function that gives back comes to a reference that it has not taken.
+  struct Borrowed {
+    enum class How : std::uint8_t {
+      lent,         ///< by a function that only looks it up
+      handed_over,  ///< it was its own, and a function that it was passed to has taken it over
+      again,        ///< it has given it back before
+      from_caller,  ///< and gives it back on some ways only
+    };
+    How how = How::lent;
+    std::string by;  ///< the function that lent it or took it over
+  };
+  /// Of a put in the module's file: the instruction, or where its call returns to. Nothing where it has taken
+  /// the reference on some way, or it is not known where that comes from.
+  std::optional<Borrowed> borrowed(FamilyId family, const LoadedModule& loaded, Address put);
+  /// KeepWalk::uses_given, in the module's file; nothing where they are in different functions.
+  std::optional<bool> uses_given(FamilyId family, const LoadedModule& loaded, Address put, Address use);
 
  private:
   using Line = std::pair<std::string, unsigned>;  // of a file
@@ -133,6 +149,12 @@ class UntakenKeeps {
   /// What a library's function returns is mostly new.
   bool is_borrowed(const Module& module, const KeepWalk& walk, const KeepWalk::Kept& kept);
   bool returns_new_memory(const CodeGraph::Function& function);
+  std::optional<Borrowed> read_borrowed(FamilyId family, const Function& function, Address put);
+  bool lends(FamilyId family, const CodeGraph::Function& function);
+  /// Its code stores nothing but to its stack, and calls nothing that may do so.
+  bool only_reads(const CodeGraph::Function& function, int depth);
+  /// What it is given in that argument it leaves alone on some ways.
+  bool gives_argument_on_some_ways(FamilyId family, const Function& function, unsigned argument);
   bool is_slot(const Slot& slot, const SlotNames::Name& wanted, const Function& function,
                const KeepWalk& walk);
   /// The place itself, or the calls of the function that was given it.
@@ -187,6 +209,7 @@ class UntakenKeeps {
   std::map<std::pair<FamilyId, const Module*>, std::vector<Place>> returns_;
   std::map<std::tuple<FamilyId, const Module*, std::string>, std::vector<Place>> given_;
   std::map<std::pair<FamilyId, const Module*>, std::vector<NamedFrame>> forgotten_;
+  std::map<std::tuple<FamilyId, const Module*, Address>, std::optional<Borrowed>> borrowed_;  // by place
   std::size_t sites_seen_ = 0;
   std::size_t steps_ = 0;
 };

@@ -154,8 +154,8 @@ std::set<unsigned> WaysOut::lines_around(Address at, const Here& here) {
 }
 
 // Compilers make copies of what several ways have in common: its lines say nothing of this way.
-NamedFrame WaysOut::place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
-                             const Here& here) {
+WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
+                                 const Here& here) {
   NamedFrame place = frame;
   place.lost = nullptr;
   place.pc = here.loaded->bias + way.branch;
@@ -181,13 +181,14 @@ NamedFrame WaysOut::place_of(const LostWay& way, const std::set<Address>& good, 
       place.pc = here.loaded->bias + at;
     }
   }
+  const bool own_line = place.line != 0 && !is_common;
   if (place.line == 0) {
     place.line = line_of(way.branch, frame, here);
   } else if (const auto jump = statements_.behind(place.file, place.line,
                                                   lines_around(place.pc - here.loaded->bias, here))) {
     place.line = *jump;
   }
-  return place;
+  return {std::move(place), way.passed_on, way.own.empty() && way.again, false, way.stored, own_line};
 }
 
 FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
@@ -274,12 +275,11 @@ void WaysOut::add(const std::vector<LostWay>& lost, const FunctionWays& ways, co
                   const Here& here, std::vector<Place>& places) {
   if (lost.size() > ways.puts()) return;  // then it is no exception
   for (const LostWay& way : lost) {
-    NamedFrame place = place_of(way, ways.good(), frame, here);
+    Place place = place_of(way, ways.good(), frame, here);
+    place.in_hand = ways.behind_call();
     const bool known = std::any_of(places.begin(), places.end(),
-                                   [&](const Place& other) { return other.frame.line == place.line; });
-    if (place.line != 0 && !known)
-      places.push_back(
-          {std::move(place), way.passed_on, way.own.empty() && way.again, ways.behind_call(), way.stored});
+                                   [&](const Place& other) { return other.frame.line == place.frame.line; });
+    if (place.frame.line != 0 && !known) places.push_back(std::move(place));
   }
 }
 

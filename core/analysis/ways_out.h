@@ -29,8 +29,9 @@ class WaysOut {
     bool passed_on = false;  ///< LostWay::passed_on
     /// It leads to the next reference without code of its own: the line is the branch's.
     bool no_line = false;
-    bool in_hand = false;  ///< a call had returned the reference before
-    bool stored = false;   ///< LostWay::stored
+    bool in_hand = false;   ///< a call had returned the reference before
+    bool stored = false;    ///< LostWay::stored
+    bool own_line = false;  ///< no way with a put has the line
   };
   /// Of the call that the frame makes itself.
   Held held(const NamedFrame& frame, CallDoes does) { return kept_of(frame, does).held; }
@@ -86,8 +87,8 @@ class WaysOut {
   FunctionWays::GivesBack gives_back(FamilyId family, const Here& here, const std::vector<NamedFrame>& puts);
   bool enters_put(FamilyId family, const Module& module, Address target);
   bool ends_the_program(const Module& module, Address target);
-  NamedFrame place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
-                      const Here& here);
+  Place place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
+                 const Here& here);
   /// Of the function's statements: its lines by instruction, also of those without code, which stand where
   /// the next ones begin.
   using Lines = std::map<Address, std::set<unsigned>>;

@@ -256,4 +256,13 @@ bool FunctionPattern::matches(std::string_view linkage, std::string_view demangl
   return wanted_.find('<') == std::string::npos && same(glob_, wanted_, without_template_arguments(name));
 }
 
+bool is_constructor(std::string_view demangled) {
+  const std::string name = short_function_name(demangled);
+  const std::size_t last = name.rfind("::");
+  if (last == std::string::npos) return false;
+  const std::string scope = name.substr(0, last);
+  const std::size_t outer = scope.rfind("::");
+  return name.substr(last + 2) == (outer == std::string::npos ? scope : scope.substr(outer + 2));
+}
+
 }  // namespace refhist

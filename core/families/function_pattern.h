@@ -35,4 +35,7 @@ std::string function_part(std::string_view demangled);
 /// The same without template arguments: "ns::f".
 std::string short_function_name(std::string_view demangled);
 
+/// "net::Conn<int>::Conn(int)": the last part of the name is the class's.
+bool is_constructor(std::string_view demangled);
+
 }  // namespace refhist

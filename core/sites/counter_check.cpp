@@ -22,8 +22,13 @@ namespace {
 struct Found {
   const ProbeSpec* probe = nullptr;
   FunctionSymbol function;
-  bool inlined = false;  ///< everywhere: the function is a name only
+  bool inlined = false;   ///< everywhere: the function is a name only
+  unsigned argument = 1;  ///< that is the object
 };
+
+std::optional<Signature> signature_of(const Module& module, const Found& found) {
+  return found.inlined ? module.inlined_signature(found.function.name) : module.signature(found.function);
+}
 
 std::optional<Found> find_in(const ProbeSpec& probe, const Module& module) {
   const std::vector<FunctionSymbol> functions = matching_functions(module, probe.function);
@@ -41,17 +46,20 @@ std::optional<Found> find_in(const ProbeSpec& probe, const Module& module) {
 
 /// The first function of that role in the module that gets the object itself as an argument.
 std::optional<Found> first_of(const Family& family, Role role, const Module& module) {
+  const ObjectShape shape = object_shape(family, std::nullopt, module);
   for (const ProbeSpec& probe : family.probes) {
     const bool plain = probe.object.from == ObjectSource::From::argument && !probe.object.indirect &&
                        probe.object.adjust == 0 && !probe.inside && probe.times_argument == 0;
     if (probe.role != role || !plain) continue;
-    if (auto found = find_in(probe, module)) return found;
+    auto found = find_in(probe, module);
+    if (!found) continue;
+    const ObjectPlace place = object_place(
+        probe, [&] { return signature_of(module, *found); }, demangle(found->function.name), shape);
+    if (place.object.from == ObjectSource::From::result) continue;
+    found->argument = place.object.argument;
+    return found;
   }
   return std::nullopt;
-}
-
-std::optional<Signature> signature_of(const Module& module, const Found& found) {
-  return found.inlined ? module.inlined_signature(found.function.name) : module.signature(found.function);
 }
 
 /// A get and a put of a family in one module.
@@ -94,8 +102,7 @@ WalkedFunction CounterSearch::walk(const Found& found) const {
 }
 
 bool CounterSearch::is_object(const CounterEvidence& counter) const {
-  return counter.get_argument == get_.probe->object.argument &&
-         counter.put_argument == put_.probe->object.argument;
+  return counter.get_argument == get_.argument && counter.put_argument == put_.argument;
 }
 
 CounterByCode CounterSearch::judge() {
@@ -140,7 +147,9 @@ void CounterSearch::find(std::vector<CounterEvidence> counters, CounterByCode& c
 std::string CounterSearch::type() const {
   if (!family_.counter.type.empty()) return family_.counter.type;
   const auto signature = signature_of(module_, get_);
-  return signature ? object_type(*signature, get_.probe->object) : std::string();
+  ObjectSource object;
+  object.argument = get_.argument;
+  return signature ? object_type(*signature, object) : std::string();
 }
 
 std::string CounterSearch::path_of(const CounterEvidence& counter) const {

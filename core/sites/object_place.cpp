@@ -1,5 +1,7 @@
 #include "sites/object_place.h"
 
+#include <set>
+
 #include "base/interruption.h"
 #include "base/text.h"
 #include "families/function_pattern.h"
@@ -9,16 +11,6 @@
 namespace refhist {
 
 namespace {
-
-/// "net::Conn<int>::Conn": the last part of the name is the class's.
-bool is_constructor(std::string_view demangled) {
-  const std::string name = short_function_name(demangled);
-  const std::size_t last = name.rfind("::");
-  if (last == std::string::npos) return false;
-  const std::string scope = name.substr(0, last);
-  const std::size_t outer = scope.rfind("::");
-  return name.substr(last + 2) == (outer == std::string::npos ? scope : scope.substr(outer + 2));
-}
 
 std::string_view without_tag(std::string_view type) {
   type = trim(type);
@@ -70,24 +62,86 @@ std::optional<Signature> signature_of(const Module& module, const ProbeSpec& pro
 
 namespace {
 
+bool counts(const ProbeSpec& probe) {
+  return probe.role == Role::init || probe.role == Role::get || probe.role == Role::try_get ||
+         probe.role == Role::put;
+}
+
+/// What the function is handed pointers to, or returns one to; nothing where one may be to a pointer.
+std::optional<std::set<std::string>> pointees_of(const Signature& signature) {
+  std::set<std::string> all{signature.result_pointee};
+  for (const Parameter& parameter : signature.parameters) {
+    const std::string_view type = trim(parameter.type);
+    if (type.ends_with("**") || type.ends_with("*&")) return std::nullopt;
+    all.insert(parameter.pointee);
+  }
+  all.erase("");
+  return all;
+}
+
+/// What each of the functions takes or returns: what is born, or else the only such type.
+std::string type_of_all(const Family& family, const Module& module) {
+  std::optional<std::set<std::string>> common;
+  std::string born;
+  for (const ProbeSpec& probe : family.probes) {
+    if (!counts(probe) || is_glob(probe.function)) continue;
+    const auto signature = signature_of(module, probe);
+    const auto pointees = signature ? pointees_of(*signature) : std::nullopt;
+    if (!pointees) continue;
+    if (probe.role == Role::init && born.empty()) born = signature->result_pointee;
+    if (!common) {
+      common = pointees;
+    } else {
+      std::erase_if(*common, [&](const std::string& type) { return !pointees->contains(type); });
+    }
+  }
+  if (!common || common->empty()) return {};
+  if (common->contains(born)) return born;
+  return common->size() == 1 ? *common->begin() : std::string();
+}
+
 void read_shape(const Family& family, const std::optional<MemberPlace>& counter, ObjectShape& shape) {
   const Module& module = *shape.module;
+  shape.type = type_of_all(family, module);
+  shape.by_all = !shape.type.empty();
   for (const ProbeSpec& probe : family.probes) {
-    const bool counts = probe.role == Role::get || probe.role == Role::put;
-    if (!counts || is_glob(probe.function) || probe.object.indirect) continue;
-    const auto signature = signature_of(module, probe);
-    shape.type = signature ? object_type(*signature, probe.object) : std::string();
     if (!shape.type.empty()) break;
+    const bool plain = probe.role == Role::get || probe.role == Role::put;
+    if (!plain || is_glob(probe.function) || probe.object.indirect) continue;
+    const auto signature = signature_of(module, probe);
+    if (signature) shape.type = object_type(*signature, probe.object);
   }
   if (!shape.type.empty() && counter)
     shape.counter = module.member_at(shape.type, counter->offset).plain_path();
+}
+
+/// Where one that is handed no object in that argument has it.
+std::optional<ObjectPlace> elsewhere(const ProbeSpec& probe, const Signature& known,
+                                     const ObjectShape& shape) {
+  if (!shape.by_all || !counts(probe)) return std::nullopt;
+  const std::string there = object_type(known, probe.object);
+  if (there == shape.type || place_inside(there, shape)) return std::nullopt;
+  ObjectPlace place{probe.object, probe.success};
+  unsigned found = 0;
+  for (unsigned number = 1; number <= known.parameters.size(); ++number) {
+    if (known.parameters[number - 1].pointee != shape.type) continue;
+    if (found++ != 0) return std::nullopt;
+    place.object.argument = number;
+  }
+  if (found == 1) return place;
+  if (probe.role == Role::put || known.result_pointee != shape.type) return std::nullopt;
+  place.object = {};
+  place.object.from = ObjectSource::From::result;
+  place.success = Success::nonzero;
+  return place;
 }
 
 }  // namespace
 
 ObjectShape object_shape(const Family& family, const std::optional<MemberPlace>& counter,
                          const Module& module) {
-  ObjectShape shape{&module, {}, {}, {}};
+  ObjectShape shape;
+  shape.module = &module;
   if (!module.has_debug_info() || family.allocator) return shape;
   try {
     read_shape(family, counter, shape);
@@ -112,6 +166,8 @@ ObjectPlace object_place(const ProbeSpec& probe, const std::function<std::option
     place.object = ObjectSource{};
   if (!known || shape.type.empty()) return place;
   const bool argument = place.object.from == ObjectSource::From::argument;
+  const auto other = argument && !result ? elsewhere(probe, *known, shape) : std::nullopt;
+  if (other) return *other;
   if (argument && place.object.argument <= known->parameters.size() &&
       there(known->parameters[place.object.argument - 1])) {
     place.object.indirect = true;

@@ -17,6 +17,7 @@ struct ObjectShape {
   const Module* module = nullptr;
   std::string type;  ///< what its gets and puts take ("struct conn"); empty: not known, and nothing follows
   std::string counter;  ///< member path in the type; empty: not known
+  bool by_all = false;  ///< each function that has a signature takes or returns one
   std::string stopped;  ///< why nothing is known, after Ctrl-C: no inlined copy is looked for then
 };
 
@@ -27,7 +28,10 @@ ObjectShape object_shape(const Family& family, const std::optional<MemberPlace>&
 /// As the probe says; but a function that returns nothing (initialisers of C, constructors of C++) has it as
 /// its first argument, one that is handed a pointer to the pointer (`conn_unref(struct conn **)`) has it
 /// there, so has a maker that returns a status (`int conn_open(struct conn **)`), and one that deals in a
-/// struct that the objects lie in has it inside of that. `signature`: by debug information, where there is
+/// struct that the objects lie in has it inside of that. One that is handed no object there, but one
+/// elsewhere
+/// (`cache_put(struct cache *, struct entry *)`), has it there, and a get that is handed none returns it.
+/// `signature`: by debug information, where there is
 /// some. `demangled`: its name.
 ObjectPlace object_place(const ProbeSpec& probe, const std::function<std::optional<Signature>()>& signature,
                          std::string_view demangled, const ObjectShape& shape);

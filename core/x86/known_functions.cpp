@@ -76,6 +76,34 @@ bool ends_the_path(std::string_view function) {
   return contains(kNames, function);
 }
 
+bool only_looks(std::string_view function) {
+  static constexpr std::array<std::string_view, 24> kNames{"strcmp",
+                                                           "strncmp",
+                                                           "strcasecmp",
+                                                           "strncasecmp",
+                                                           "strcoll",
+                                                           "memcmp",
+                                                           "bcmp",
+                                                           "strlen",
+                                                           "strnlen",
+                                                           "strchr",
+                                                           "strrchr",
+                                                           "strstr",
+                                                           "memchr",
+                                                           "bsearch",
+                                                           "g_strcmp0",
+                                                           "g_str_equal",
+                                                           "g_str_hash",
+                                                           "pthread_mutex_lock",
+                                                           "pthread_mutex_unlock",
+                                                           "pthread_rwlock_rdlock",
+                                                           "pthread_rwlock_unlock",
+                                                           "g_mutex_lock",
+                                                           "g_mutex_unlock",
+                                                           "__errno_location"};
+  return contains(kNames, function);
+}
+
 bool makes_memory(std::string_view function) {
   static constexpr std::array<std::string_view, 18> kNames{
       "malloc",         "calloc",       "aligned_alloc",       "g_malloc",        "g_malloc0",

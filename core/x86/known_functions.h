@@ -26,6 +26,9 @@ std::optional<unsigned> freed_argument(std::string_view function);
 bool copies_memory(std::string_view function);
 /// By name, it overwrites all that argument 1 points at with zeros, or another byte.
 bool clears_memory(std::string_view function);
+/// By name, it compares, measures or searches memory, or takes or lets go of a lock: it changes nothing that
+/// its caller has.
+bool only_looks(std::string_view function);
 /// By name, argument 1 is given back: free itself and anything that is called free, destroy, finalize and the
 /// like.
 bool gives_back(std::string_view function);

@@ -107,8 +107,8 @@ bool takes_floating(std::string_view function) {
 }
 
 bool looks_up(std::string_view function) {
-  static constexpr std::array<std::string_view, 10> kWords{"get",  "peek",  "lookup", "find", "first",
-                                                           "last", "index", "nth",    "at",   "value"};
+  static constexpr std::array<std::string_view, 11> kWords{"get",  "get0",  "peek", "lookup", "find", "first",
+                                                           "last", "index", "nth",  "at",     "value"};
   return has_any_word(kWords, function);
 }
 

@@ -92,7 +92,7 @@ def _place(suspect, lines):
     file, line = os.path.basename(suspect["file"] or ""), suspect["line"]
     if lines is not None and not line and suspect.get("offset"):
         file, line = lines.place(suspect["function"], suspect["offset"])
-    return suspect["function"], file, line, suspect["confidence"]
+    return suspect["function"], file, line, suspect["confidence"], suspect["what"], suspect["why"]
 
 
 def _suspects(findings, lines):
@@ -101,13 +101,13 @@ def _suspects(findings, lines):
     for finding in findings:
         for suspect in finding["suspects"]:
             place = _place(suspect, lines)
-            if place not in places:
+            if all(place[:3] != other[:3] for other in places):
                 places.append(place)
     return places
 
 
 def _is_right(case, place):
-    _, file, line, _ = place
+    _, file, line, *_ = place
     return file == os.path.basename(case.source) and line in case.guilty | case.accepted
 
 

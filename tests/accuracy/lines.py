@@ -13,13 +13,16 @@ class Lines:
         self._functions = {}
 
     def place(self, function, offset):
-        """(name of the file, line) before the offset, as far as the call at which it ends; ("", 0) when it is not known."""
+        """(name of the file, line) before the offset, as far as the call at which it ends; ("", 0) when it is not known. Of
+        code that is inlined from a header of the system, where it was inlined."""
         self._read()
         if function not in self._functions:
             return "", 0
         before = self._functions[function] + offset - 1
-        done = subprocess.run(["addr2line", "-e", self._program, hex(before)], capture_output=True, text=True, check=True)
-        file, _, line = done.stdout.split()[0].rpartition(":")
+        done = subprocess.run(["addr2line", "-i", "-e", self._program, hex(before)], capture_output=True, text=True, check=True)
+        places = [place.split()[0].rpartition(":") for place in done.stdout.splitlines()]
+        own = [place for place in places if not place[0].startswith("/usr/")]
+        file, _, line = (own or places)[0]
         return (os.path.basename(file), int(line)) if line.isdigit() else ("", 0)
 
     def _read(self):

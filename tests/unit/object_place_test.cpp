@@ -75,4 +75,29 @@ TEST_CASE("nothing is handed out by a function that returns a pointer, or has se
   CHECK_FALSE(handed_out(swap, there));
 }
 
+TEST_CASE("where each function deals in one type, that tells where each has its object") {
+  ObjectShape shape;
+  shape.type = "struct entry";
+  shape.by_all = true;
+  ProbeSpec probe;
+  probe.role = Role::put;
+  Signature put = returning("void");
+  put.parameters = {{"from", "struct cache *", "struct cache"}, {"entry", "struct entry *", "struct entry"}};
+  const auto place = [&](const Signature& known) {
+    return object_place(
+        probe, [&] { return std::optional(known); }, "cache_put", shape);
+  };
+  CHECK(to_string(place(put).object) == "2");
+  put.parameters.push_back({"other", "struct entry *", "struct entry"});
+  CHECK(to_string(place(put).object) == "1");  // two of them
+  probe.role = Role::get;
+  Signature get = returning("struct entry *");
+  get.result_pointee = "struct entry";
+  get.parameters = {{"name", "const char *", ""}};
+  CHECK(to_string(place(get).object) == "return");
+  CHECK(place(get).success == Success::nonzero);
+  shape.by_all = false;
+  CHECK(to_string(place(get).object) == "1");
+}
+
 }  // namespace refhist
