@@ -101,6 +101,11 @@ uint64_t decide(AgentThread thread, const Site& site, const Record& record, bool
   return back;
 }
 
+void note_birth(AgentThread thread, const Site& site, uint64_t object, uint8_t flags) {
+  if (site.effect != Effect::birth || (flags & kHasCount) == 0) return;
+  note_object(config(), *thread.shared, object, object + static_cast<uint64_t>(site.counter_offset));
+}
+
 /// A moment, and RecordFlags that stop rules add.
 struct Judged {
   Moment moment;
@@ -242,7 +247,9 @@ extern "C" __attribute__((used)) uint64_t refhist_agent_entry(const Site* site, 
   Record& record = activation.record(index);
   const uint8_t flags = fill(activation, record, at);
   const bool published = publish(*activation.thread().slot, record, index);
-  if (site->heap != 0 && published) quarantine(config(), *activation.thread().shared, *site, *saved);
+  note_birth(activation.thread(), *site, record.object, flags);
+  if (site->heap != 0 && published)
+    quarantine(config(), *activation.thread().shared, *activation.thread().slot, *site, *saved);
   return (flags & kCandidate) != 0 ? decide(activation.thread(), *site, record, published) : 0;
 }
 
@@ -314,6 +321,9 @@ extern "C" __attribute__((used)) void refhist_agent_return(const Site* site, con
   record.stack = 0;
   record.depth = 0;
   record.flags = flags;
+  note_birth(activation.thread(), *site, object, flags);
+  if (site->heap == kGivesBlock)
+    note_enlarged(config(), *activation.thread().shared, *activation.thread().slot, saved->rax);
   if (publish(*activation.thread().slot, record, index) && (flags & kCandidate) != 0)
     ask_debugger(*site, entry_sp, false);
 }

@@ -19,6 +19,7 @@ constexpr uint32_t kRingRecords = 16384;  ///< for each thread; a power of two
 constexpr uint32_t kRingSlack = 64;       ///< kept free for signal handlers that interrupt the agent
 constexpr uint32_t kPage = 4096;
 constexpr uint32_t kMostWithheld = 16384;       ///< blocks in quarantine at one time, at most
+constexpr uint32_t kBlockClasses = 1U << 20U;   ///< pages that are told apart; a power of two
 constexpr uint32_t kWithheldPages = 1U << 20U;  ///< bytes, one for each page of 4 GiB; a power of two
 constexpr uint32_t kWalkers =
     3;  ///< of a thread: for itself, and for signal handlers that interrupt the agent
@@ -184,15 +185,15 @@ struct ThreadSlot {
   uint32_t processor;  ///< where the thread last read the time stamp counter
   uint32_t owner;      ///< the thread's number as it stood at the thread pointer when the slot was taken
   // The agent's cache lines.
-  uint64_t reserved;   ///< records begun
-  uint64_t finished;   ///< records finished, by whoever runs on the thread: tells an interrupted reader
-  uint64_t lost;       ///< events dropped because the ring stayed full
-  uint64_t oldest_sp;  ///< stack pointer of the outermost activation
-  uint32_t level;      ///< activations of the agent on this thread: more than one inside a signal handler
-  uint32_t unused1;
-  uint64_t held;        ///< ObjectEntry, as an offset from Shared, that this thread holds; 0 none
-  uint64_t sole;        ///< Shared::sole when the thread last read the time stamp counter
-  uint64_t last_stamp;  ///< time of its last event
+  uint64_t reserved;     ///< records begun
+  uint64_t finished;     ///< records finished, by whoever runs on the thread: tells an interrupted reader
+  uint64_t lost;         ///< events dropped because the ring stayed full
+  uint64_t oldest_sp;    ///< stack pointer of the outermost activation
+  uint32_t level;        ///< activations of the agent on this thread: more than one inside a signal handler
+  uint32_t asked_class;  ///< size_class, and 1, that a call asks for which quarantine has made larger; 0 none
+  uint64_t held;         ///< ObjectEntry, as an offset from Shared, that this thread holds; 0 none
+  uint64_t sole;         ///< Shared::sole when the thread last read the time stamp counter
+  uint64_t last_stamp;   ///< time of its last event
   // The debugger's cache line.
   uint64_t consumed;
   SentBack sent;
@@ -244,7 +245,14 @@ struct Shared {
   /// By size_class: 1 where no object lies in blocks of the size, which then stay out of quarantine. Written
   /// by the debugger.
   uint8_t plain_sizes[kSizeClasses];
-  uint32_t unattended;  ///< nobody has taken records for long: what finds no room is lost without waiting
+  /// By size_class: 1 where an object has been seen in a block of the size, whatever `plain_sizes` says. The
+  /// agent knows at once, the debugger knows more; nobody takes it back.
+  uint8_t object_sizes[kSizeClasses];
+  int32_t enlarged_sizes[kSizeClasses];  ///< `enlarged`, by size_class
+  uint64_t
+      block_classes;     ///< offset from Shared: size_class, and 1, of enlarged blocks, by the page's number
+  uint64_t turned_away;  ///< blocks of sizes that objects have, for which quarantine had no room
+  uint32_t unattended;   ///< nobody has taken records for long: what finds no room is lost without waiting
 };
 constexpr uint32_t kWatchedFamilies = 16;
 

@@ -26,6 +26,10 @@ constexpr uint64_t kEnlarged = 70000;  // bytes, which hardly anybody else asks 
 constexpr uint64_t kEnlargedMapping = 73728;
 // All of them together must leave room near the program's libraries: our code has to come within 2 GiB of it.
 constexpr int32_t kMostEnlarged = 12000;
+// What a program sets up at its start may be more than that, and none of it an object: of sizes that no
+// object has been seen in, a few are taken, so that the first objects are among them.
+constexpr int32_t kMostUnproven = 6000;
+constexpr int32_t kMostOfUnprovenSize = 128;
 constexpr uint32_t kMostChosen = 4096;  // in quarantine at one time
 
 /// Counts the pages in quarantine up, or with -1 down.
@@ -106,8 +110,38 @@ inline void map_large_blocks(const Config& config) {
   set_option(config.mallopt, kTopPad, 128 << 10);
 }
 
+/// Where it stands what the program asked for when it got this block.
+inline uint16_t* class_of_block(Shared& shared, uint64_t block) {
+  auto* classes = reinterpret_cast<uint16_t*>(reinterpret_cast<uint8_t*>(&shared) + shared.block_classes);
+  return &classes[block / kPage % kBlockClasses];
+}
+
+/// Counts enlarged blocks of the class (size_class, and 1; 0: not known) up, or with -1 down.
+inline void count_enlarged(Shared& shared, uint32_t of_class, int by) {
+  const auto count = [by](int32_t& number) {
+    if (by > 0 || __atomic_load_n(&number, __ATOMIC_RELAXED) > 0)
+      __atomic_fetch_add(&number, by, __ATOMIC_RELAXED);
+  };
+  count(shared.enlarged);
+  if (of_class != 0 && of_class <= kSizeClasses) count(shared.enlarged_sizes[of_class - 1]);
+}
+
+/// One more block of the class may be enlarged.
+inline bool has_room(Shared& shared, uint64_t size_class) {
+  const int32_t enlarged = __atomic_load_n(&shared.enlarged, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&shared.object_sizes[size_class], __ATOMIC_RELAXED) != 0) {
+    if (enlarged < kMostEnlarged) return true;
+    __atomic_fetch_add(&shared.turned_away, 1, __ATOMIC_RELAXED);
+    return false;
+  }
+  return __atomic_load_n(&shared.plain_sizes[size_class], __ATOMIC_RELAXED) == 0 &&
+         enlarged < kMostUnproven &&
+         __atomic_load_n(&shared.enlarged_sizes[size_class], __ATOMIC_RELAXED) < kMostOfUnprovenSize;
+}
+
 /// The call asks for a block of its own that an object may lie in: the size becomes one that is mapped.
-inline void enlarge(const Config& config, Shared& shared, const Site& site, Saved& saved) {
+inline void enlarge(const Config& config, Shared& shared, ThreadSlot& thread, const Site& site,
+                    Saved& saved) {
   const uint8_t first = argument_place(1);
   const bool sized =
       site.object_argument == 0 && (site.size_argument == first || site.times_argument == first);
@@ -116,11 +150,51 @@ inline void enlarge(const Config& config, Shared& shared, const Site& site, Save
   uint64_t& size = argument_of(saved, site.size_argument);
   const uint64_t times = site.times_argument != 0 ? argument_of(saved, site.times_argument) : 1;
   if (size > kLargestChosen || times > kLargestChosen || size * times > kLargestChosen) return;
-  if (__atomic_load_n(&shared.plain_sizes[size_class(size * times)], __ATOMIC_RELAXED) != 0) return;
-  if (__atomic_load_n(&shared.enlarged, __ATOMIC_RELAXED) >= kMostEnlarged) return;
-  __atomic_fetch_add(&shared.enlarged, 1, __ATOMIC_RELAXED);
+  const uint64_t of_class = size_class(size * times);
+  if (!has_room(shared, of_class)) return;
+  thread.asked_class = static_cast<uint32_t>(of_class + 1);
+  count_enlarged(shared, thread.asked_class, 1);
   size = kEnlarged;
   if (site.times_argument != 0) argument_of(saved, site.times_argument) = 1;
+}
+
+/// The library has given what was asked for. It has taken the block from a heap where it could.
+inline void note_enlarged(const Config& config, Shared& shared, ThreadSlot& thread, uint64_t block) {
+  const uint32_t asked = thread.asked_class;
+  if (asked == 0) return;
+  thread.asked_class = 0;
+  if (block != 0 && own_mapping(config, shared, block) == kEnlargedMapping) {
+    __atomic_store_n(class_of_block(shared, block), static_cast<uint16_t>(asked), __ATOMIC_RELAXED);
+  } else {
+    count_enlarged(shared, asked, -1);
+  }
+}
+
+/// The block stops being one that was enlarged.
+inline void leave_enlarged(Shared& shared, uint64_t block) {
+  count_enlarged(shared, __atomic_exchange_n(class_of_block(shared, block), uint16_t{0}, __ATOMIC_RELAXED),
+                 -1);
+}
+
+inline void note_size(Shared& shared, uint64_t size_class) {
+  if (__atomic_load_n(&shared.object_sizes[size_class], __ATOMIC_RELAXED) == 0)
+    __atomic_store_n(&shared.object_sizes[size_class], uint8_t{1}, __ATOMIC_RELAXED);
+}
+
+/// An object is born whose counter has been read, `counter`: blocks like its own come into quarantine. Before
+/// the debugger hears of the object, the program may have made and freed it.
+inline void note_object(const Config& config, Shared& shared, uint64_t object, uint64_t counter) {
+  if (!chooses(config) || __atomic_load_n(&shared.withheld_blocks, __ATOMIC_RELAXED) == 0) return;
+  const uint32_t known = __atomic_load_n(class_of_block(shared, object), __ATOMIC_RELAXED);
+  if (known != 0 && known <= kSizeClasses) return note_size(shared, known - 1);
+  const bool header_there =
+      object % kBlockHeader == 0 && object % kPage >= kBlockHeader && object / kPage == counter / kPage;
+  if (!header_there) return;
+  // What lies elsewhere than at the beginning of a block has anything there: then a size too many is taken.
+  const uint64_t chunk = size_and_flags(object) & ~kBlockFlags;
+  if (chunk % kBlockHeader != 0 || chunk < 2 * kBlockHeader || chunk > kLargestChosen) return;
+  note_size(shared, size_class(chunk - 8));
+  note_size(shared, size_class(chunk - kBlockHeader));
 }
 
 /// The same of GLib's allocator, which then has none of its own: it may be asked before its first slice only.
@@ -137,8 +211,7 @@ inline void release(Shared& shared, uint64_t block) {
   if (!protect(begin, kPage, kReadWrite)) return;
   const uint64_t size = mapped_size(block);
   count_pages(shared, begin, size, -1);
-  if (size == kEnlargedMapping && __atomic_load_n(&shared.enlarged, __ATOMIC_RELAXED) > 0)
-    __atomic_fetch_add(&shared.enlarged, -1, __ATOMIC_RELAXED);
+  if (size == kEnlargedMapping) leave_enlarged(shared, block);
 }
 
 /// Of the calling thread's CPU time: others that run meanwhile cost it nothing.
@@ -194,12 +267,17 @@ inline uint64_t withhold(const Config& config, Shared& shared, uint32_t blocks, 
 }
 
 /// A function with a part in it (Site::heap) is about to run.
-inline void quarantine(const Config& config, Shared& shared, const Site& site, Saved& saved) {
+inline void quarantine(const Config& config, Shared& shared, ThreadSlot& thread, const Site& site,
+                       Saved& saved) {
   const uint32_t blocks = __atomic_load_n(&shared.withheld_blocks, __ATOMIC_RELAXED);
   if (blocks == 0 || blocks > kMostWithheld || is_confined(shared)) return;
   if (site.heap == kGivesBlock) {
     map_blocks(config, shared);
-    enlarge(config, shared, site, saved);
+    enlarge(config, shared, thread, site, saved);
+    // The library makes a mapping as small as is asked for now.
+    const bool moves = site.object_argument == argument_place(1);
+    if (chooses(config) && moves && own_mapping(config, shared, saved.rdi) != 0)
+      leave_enlarged(shared, saved.rdi);
   } else if (site.heap == kGivesSlice) {
     use_no_slices(config, shared);
   } else {

@@ -676,6 +676,8 @@ bool AgentBackend::still_there(DebuggerPort& port, const ProcessInfo& process) c
 void AgentBackend::begin_process() {
   why_not_.clear();
   attempts_ = 0;
+  withholds_ = false;
+  gap_before_.clear();
 }
 
 void AgentBackend::forget() { let_go(); }
@@ -686,6 +688,7 @@ LoadedAgent AgentBackend::let_go() {
   damaged_before_ = damaged();
   known_lost_ = 0;
   undecided_before_ = undecided_puts();
+  gap_before_ = quarantine_gap();
   unwatched_before_ = unwatched_events();
   context_.modules.translate_generated({});
   LoadedAgent loaded = agent_ ? std::move(agent_->loaded) : LoadedAgent{};

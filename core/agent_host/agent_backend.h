@@ -137,8 +137,8 @@ class AgentBackend {
   void forget_history();
   /// What the program captures follows the recorder's options.
   void apply_options();
-  /// In this run, memory that the program frees can be withheld from it.
-  [[nodiscard]] bool withholds() const { return withholds_; }
+  /// Why freed memory is not withheld though that was asked for, or not all of it; empty: all is as asked.
+  [[nodiscard]] std::string quarantine_gap() const;
   /// Memory there may be withheld from it now.
   [[nodiscard]] bool withholds(Address address) const;
   /// Makes new stubs known to the debugger, to this library and to the program's own unwinder. After arming.
@@ -266,7 +266,8 @@ class AgentBackend {
   std::uint64_t known_lost_ = 0;        // of the process that runs, and what was damaged
   Damaged damaged_before_;
   std::uint64_t lost_before_ = 0;  // in the agents of processes that have ended
-  bool withholds_ = false;
+  bool withholds_ = false;         // in this run, memory that the program frees can be withheld from it
+  std::string gap_before_;         // quarantine_gap of the process that has ended
   std::uint64_t undecided_before_ = 0;
   std::uint64_t unwatched_before_ = 0;
   void replay_until(std::uint64_t stamp);

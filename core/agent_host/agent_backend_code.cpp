@@ -7,6 +7,7 @@
 #include "agent_host/agent_backend.h"
 #include "agent_host/debugger_stops.h"
 #include "agent_host/detached_process.h"
+#include "base/text.h"
 #include "patching/relocator.h"
 
 namespace refhist {
@@ -65,7 +66,34 @@ void AgentBackend::publish_sizes() {
   BlockSizes& sizes = context_.recorder.block_sizes();
   if (!sizes.changed()) return;
   static_assert(BlockSizes::kGranule == agent::kSizeGranule && BlockSizes::kLargest == agent::kLargestChosen);
-  for (std::size_t i = 0; i < BlockSizes::kClasses; ++i) agent_->loaded.area->set_plain(i, sizes.is_plain(i));
+  const SharedArea& area = *agent_->loaded.area;
+  for (std::size_t i = 0; i < BlockSizes::kClasses; ++i) {
+    area.set_plain(i, sizes.is_plain(i));
+    if (sizes.holds(i)) area.note_object_size(i);
+  }
+}
+
+std::string AgentBackend::quarantine_gap() const {
+  const QuarantineSize& asked = context_.recorder.options().quarantine;
+  if (asked.bytes == 0) return {};
+  if (!withholds_) return "nothing is in quarantine: free is not recorded inside the program";
+  if (!agent_) return gap_before_;
+  if (!agent_->loaded.pieces.empty() && agent_->loaded.pieces.front().config().mallopt == 0)
+    return "nothing is in quarantine: the C library has no mallopt, which has it map blocks";
+  const SharedArea& area = *agent_->loaded.area;
+  if (!area.confined().is(0)) return "quarantine has ended: the program filters its system calls";
+  if (!area.withheld_enough().is(0)) {
+    const std::uint64_t blocks = area.withheld().claimed();
+    const std::string why =
+        blocks >= asked.most_blocks
+            ? fmt::format("{} blocks had been freed", asked.most_blocks)
+            : fmt::format("it had cost {} s, with {} blocks freed", asked.most_time_ns / 1000000000, blocks);
+    return fmt::format("quarantine has ended: {} (--quarantine SIZE goes on)", why);
+  }
+  const std::uint64_t without = area.turned_away().claimed();
+  if (without == 0) return {};
+  return fmt::format("quarantine had no room for {} of sizes that objects have: too many were in use at once",
+                     plural(without, "block"));
 }
 
 bool AgentBackend::withholds(Address address) const {

@@ -37,7 +37,8 @@ SharedArea::SharedArea(int descriptor, const AreaSize& room)
       objects_(walk_at_ + pages(WalkerMemory::bytes(room.walker))),
       withheld_(objects_ + pages(room.objects * sizeof(agent::ObjectEntry))),
       withheld_pages_(withheld_ + pages(agent::kMostWithheld * sizeof(Address))),
-      granules_(withheld_pages_ + agent::kWithheldPages) {
+      block_classes_(withheld_pages_ + agent::kWithheldPages),
+      granules_(block_classes_ + agent::kBlockClasses * sizeof(std::uint16_t)) {
   const std::uint64_t size = code_offset(kCodePieces);
   try {
     size_for_good(size);
@@ -87,6 +88,7 @@ void SharedArea::for_each_place(Use&& use) const {
   use(shared.granules, granules_);
   use(shared.withheld, withheld_);
   use(shared.withheld_pages, withheld_pages_);
+  use(shared.block_classes, block_classes_);
   use(shared.thread_slots, room_.threads);
   use(shared.object_mask, room_.objects - 1);
 }

@@ -70,6 +70,14 @@ class SharedArea {
   void set_plain(std::size_t size_class, bool plain) const {
     shared().plain_sizes[size_class] = plain ? 1 : 0;
   }
+  /// agent::Shared::object_sizes.
+  void note_object_size(std::size_t size_class) const { shared().object_sizes[size_class] = 1; }
+  /// Blocks that have come into quarantine, whether no more are to, and blocks that found no room there.
+  [[nodiscard]] Untrusted<std::uint64_t> withheld() const { return Untrusted(shared().withheld_next); }
+  [[nodiscard]] Untrusted<std::uint32_t> withheld_enough() const {
+    return Untrusted(shared().withheld_enough);
+  }
+  [[nodiscard]] Untrusted<std::uint64_t> turned_away() const { return Untrusted(shared().turned_away); }
   /// The page at this address may be in quarantine.
   [[nodiscard]] bool may_be_withheld(Address address) const;
   /// A sign of life for the program.
@@ -131,6 +139,7 @@ class SharedArea {
   std::uint64_t objects_ = 0;
   std::uint64_t withheld_ = 0;
   std::uint64_t withheld_pages_ = 0;
+  std::uint64_t block_classes_ = 0;
   std::uint64_t granules_ = 0;
   std::uint8_t* base_ = nullptr;
   std::unique_ptr<WalkerMemory> walk_;

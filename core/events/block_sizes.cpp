@@ -29,7 +29,7 @@ void BlockSizes::freed(const Block& block, const History& history) {
 void BlockSizes::holds_object(std::uint64_t size) {
   if (size > kLargest) return;
   Class& known = classes_[class_of(size)];
-  changed_ |= !known.holds && known.freed == kMany;
+  changed_ |= !known.holds;
   known.holds = true;
 }
 

@@ -29,7 +29,8 @@ class BlockSizes {
     const Class& known = classes_[size_class];
     return !all_hold_ && !known.holds && known.freed >= kMany;
   }
-  /// True once after is_plain has changed for any class.
+  [[nodiscard]] bool holds(std::size_t size_class) const { return all_hold_ || classes_[size_class].holds; }
+  /// True once after either has changed for any class.
   [[nodiscard]] bool changed();
 
  private:

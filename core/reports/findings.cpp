@@ -368,9 +368,9 @@ std::vector<std::string> caveats(SessionState& state) {
   if (!state.agent.why_not().empty())
     lines.push_back(fmt::format("nothing is recorded inside the program, only by breakpoints: {}",
                                 state.agent.why_not()));
-  if (state.recorder.options().quarantine.takes_all() && !state.opened && state.runs != 0 &&
-      !state.agent.withholds())
-    lines.emplace_back("nothing is in quarantine: free is not recorded inside the program");
+  if (state.runs != 0) {
+    if (std::string gap = state.agent.quarantine_gap(); !gap.empty()) lines.push_back(std::move(gap));
+  }
   std::map<std::string, std::size_t> copies;
   for (const Site& site : state.sites.all()) {
     if (site.current && !site.unloaded && !site.why_not.empty() && site.clone != CloneKind::cold)

@@ -46,7 +46,10 @@ def test_a_use_that_only_reads(r):
     contains(done.stderr, "late use in print_and_drop", "report")
     equal(r.run(["--track", badge, "--quarantine", "off"], [r.program("quarantine_O2"), "late"]).returncode, 0, "status without quarantine")
     done = r.run(["--track", badge, "--json", "s.json"], [r.program("quarantine_O2"), "many"])
+    equal((done.returncode, done.stdout.split()[-1]), (0, "done"), f"a program that frees many blocks ({done.stderr})")
+    done = r.run(["--track", badge], [r.program("quarantine_O2"), "ended"])
     equal((done.returncode, done.stdout.split()[-1]), (0, "done"), f"a program that frees more than is withheld ({done.stderr})")
+    contains(done.stderr, "note: quarantine has ended: ", "what is said of that")
 
 
 def test_findings_that_do_not_count(r):

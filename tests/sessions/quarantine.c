@@ -113,7 +113,7 @@ CALL int read_freed(void) {
   return plain[2];  // dies here in way "plain"
 }
 
-// More than refhist-run withholds.
+// Of a size that no object has.
 static int many(void) {
   void *kept[100] = {NULL};
   for (int i = 0; i < 300000; i++) {
@@ -123,6 +123,13 @@ static int many(void) {
   for (int i = 0; i < 100; i++) free(kept[i]);
   struct badge *badge = badge_new(1);
   badge_put(badge);
+  printf("done\n");
+  return 0;
+}
+
+// More than refhist-run withholds: two blocks each.
+static int ended(void) {
+  for (int i = 0; i < 100100; i++) badge_put(badge_new(i));
   printf("done\n");
   return 0;
 }
@@ -155,6 +162,26 @@ static struct badge *learned(void) {
   return badge;
 }
 
+// What a program sets up at its start: more than there is room for in quarantine, of many sizes, and no
+// object.
+static void **set_up;
+static struct badge *crowd(void) {
+  for (int i = 0; i < 20000; i++) {
+    void **block = malloc(24 + i % 60 * 16);
+    *block = set_up;
+    set_up = block;
+  }
+  badge_put(badge_new(5));
+  return badge_new(7);
+}
+
+static struct badge *kept[13000];
+static int keep_many(void) {
+  for (int i = 0; i < 13000; i++) kept[i] = badge_new(i);
+  for (int i = 0; i < 13000; i++) badge_put(kept[i]);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const char *way = argc > 1 ? argv[1] : "";
   const char *chosen = getenv("PYTHONMALLOC");
@@ -162,13 +189,17 @@ int main(int argc, char **argv) {
   fflush(stdout);
   if (strcmp(way, "right") == 0) return right();
   if (strcmp(way, "many") == 0) return many();
+  if (strcmp(way, "ended") == 0) return ended();
   if (strcmp(way, "queued") == 0) return pass_on();
-  struct badge *badge = strcmp(way, "sizes") == 0 ? learned() : badge_new(7);
+  if (strcmp(way, "crowded") == 0) return keep_many();
+  struct badge *badge = strcmp(way, "sizes") == 0   ? learned()
+                        : strcmp(way, "crowd") == 0 ? crowd()
+                                                    : badge_new(7);
   if (badge == NULL) return 3;
   int sum = 0;
   if (strcmp(way, "late") == 0) {
     sum = print_and_drop(badge);
-  } else if (strcmp(way, "read") == 0 || strcmp(way, "sizes") == 0) {
+  } else if (strcmp(way, "read") == 0 || strcmp(way, "sizes") == 0 || strcmp(way, "crowd") == 0) {
     sum = read_later(badge);
     sum += color_of(badge);  // dies in color_of
   } else if (strcmp(way, "put") == 0) {

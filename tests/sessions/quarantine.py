@@ -32,6 +32,42 @@ def test_sizes_that_objects_have(d):
     expect_use(d, "sizes", "used after its memory was freed, 4 bytes into it", "color_of", size="auto")
 
 
+def test_objects_have_room_beside_what_is_set_up(d):
+    expect_use(d, "crowd", "used after its memory was freed, 4 bytes into it", "color_of", size="auto")
+
+
+def test_no_room_is_told(d):
+    start(d, "crowded", "auto")
+    d.expect_exit(0)
+    for command in ("status", "check --stay"):
+        contains(d.refhist(command), "quarantine had no room for ", command)
+
+
+def test_its_end_is_told(d):
+    start(d, "ended", "auto")
+    d.expect_exit(0)
+    for command in ("status", "check --stay"):
+        contains(d.refhist(command), "quarantine has ended: ", command)
+
+
+def test_none_is_told(d):
+    d.refhist("set allocators off")
+    d.refhist("set quarantine auto")
+    d.track(BADGE)
+    d.run("right")
+    d.expect_exit(0)
+    for command in ("status", "check --stay"):
+        contains(d.refhist(command), "nothing is in quarantine: free is not recorded inside the program", command)
+
+
+def test_all_is_as_asked(d):
+    start(d, "leak", "auto")
+    d.expect_exit(0)
+    for command in ("status", "check --stay"):
+        for word in ("quarantine has", "quarantine had", "in quarantine"):
+            lacks(d.refhist(command), word, command)
+
+
 def test_a_use_behind_the_own_put(d):
     found = expect_use(d, "late", "used after its memory was freed, 4 bytes into it", "print_and_drop")
     first = found["suspects"][0]
