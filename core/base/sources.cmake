@@ -10,6 +10,7 @@ target_sources(refhist_core PRIVATE
   base/replaced_file.cpp
   base/scratch_folder.cpp
   base/short_name.cpp
+  base/signal_name.cpp
   base/source_lines.cpp
   base/started_process.cpp
   base/system_path.cpp

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/signal_name.h"
 #include "base/text.h"
 #include "reports/baseline.h"
 #include "reports/suppressions.h"
@@ -161,6 +162,10 @@ std::string Check::summary() const {
   std::string text = fmt::format("{}, {} failing the check", plural(findings.size(), "finding"), failing);
   if (known != 0) text += fmt::format("; {} known from {}", known, known_by);
   if (suppressed != 0) text += fmt::format("; {} suppressed", suppressed);
+  // Without findings this would read as if all was well.
+  const ProcessEnd& end = program().end;
+  if (end.ended && end.by_signal && !end.detached)
+    text += fmt::format("; the program was killed by {}", signal_name(end.status));
   return text;
 }
 

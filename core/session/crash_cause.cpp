@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstring>
 #include <string_view>
 
+#include "base/signal_name.h"
 #include "base/text.h"
 #include "heap/heap_layout.h"
 #include "x86/instruction.h"
@@ -28,11 +28,6 @@ Address own_pc(const ModuleMap& modules, Address pc) {
 
 bool is_memory(const ZydisDecodedOperand& operand) {
   return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
-}
-
-std::string signal_name(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
 }
 
 }  // namespace
