@@ -16,4 +16,16 @@ std::optional<unsigned> object_argument_of_clone(const std::shared_ptr<const Mod
                                                  const MemberPlace& counter, const CounterSpec& spec,
                                                  int step);
 
+/// What becomes of the object that a function has made.
+enum class MakerResult : std::uint8_t {
+  object,   ///< it is returned, as far as the code tells
+  unclear,  ///< something is returned that may not be it
+  lost,     ///< what is returned is something else
+};
+
+/// Where no caller takes the result, a compiler leaves it out, and what lies in the register is anything.
+/// `counter`: of the object; without one, only a result that is always a number is known not to be it.
+MakerResult maker_result(const std::shared_ptr<const Module>& module, Address address,
+                         const std::optional<MemberPlace>& counter);
+
 }  // namespace refhist

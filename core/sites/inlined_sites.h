@@ -29,11 +29,15 @@ class InlinedSites {
   void add_copies(const ProbeSpec& probe);
   /// Of the function itself, and of what the compiler split off it.
   void add_inside(const ProbeSpec& probe, const FunctionSymbol& function);
+  /// Of a maker that does not return its object any more. A clone in which nothing can be armed is a site
+  /// with the reason; false for another function in which nothing can be.
+  bool add_lost(const ProbeSpec& probe, const FunctionSymbol& function);
   /// Each instruction once: a copy inside of another one shares its instructions. With the copies that debug
   /// information does not tell of.
   [[nodiscard]] std::vector<Site> take();
 
  private:
+  void add_whole(const ProbeSpec& probe, const FunctionSymbol& function);
   void add_unknown(const ProbeSpec& probe, const std::string& why);
   void add_copies_of(const ProbeSpec& probe, const std::string& function);
   /// `inner`: copies of the same function that lie in this one, as those of conn_put in what it calls at the

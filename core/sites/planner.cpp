@@ -121,9 +121,25 @@ std::string why_elsewhere(const Family& family, const ProbeSpec& probe, const Me
   }
 }
 
+/// Adds a maker that does not return its object any more by the instructions in it that set the counter. GCC
+/// gives such a copy another name, Clang does not.
+bool add_without_result(const ProbeSpec& probe, const Site& site, const FunctionSymbol& function,
+                        const std::optional<MemberPlace>& counter, const LoadedModule& module,
+                        InlinedSites& inside) {
+  const bool clone = site.clone != CloneKind::whole;
+  const bool maker = site.role == Role::init || (site.role == Role::alloc && clone);
+  const bool alone = !function.exported && site.object.from == ObjectSource::From::result;
+  if (!maker || !alone || site.clone == CloneKind::cold) return false;
+  const bool counts = site.role == Role::init;
+  const MakerResult result =
+      maker_result(module.module, function.address, counts ? counter : std::optional<MemberPlace>());
+  if (result == MakerResult::object || (result == MakerResult::unclear && !clone)) return false;
+  return inside.add_lost(probe, function);
+}
+
 void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
                    const std::optional<MemberPlace>& counter, const LoadedModule& module,
-                   const ObjectShape& shape, std::map<Address, Site>& by_address) {
+                   const ObjectShape& shape, InlinedSites& inside, std::map<Address, Site>& by_address) {
   std::optional<ModuleCode> code;  // read when the first indirect function is found
   for_each_match(
       *module.module, probe.function, [&](const FunctionSymbol& function, const std::string& demangled) {
@@ -149,6 +165,7 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
           if (!code) code.emplace(*module.module, 0);
           if (add_choices(site, *module.module, *code, function, by_address)) return;
         }
+        if (add_without_result(probe, site, function, counter, module, inside)) return;
         if (const auto there = counter
                                    ? forwarded_to(*module.module, function, probe, *counter, family.counter)
                                    : std::nullopt) {
@@ -203,7 +220,7 @@ std::vector<Site> plan_sites(FamilyId id, const Family& family, const std::optio
     if (probe.inside) {
       add_inside(probe, module, inlined);
     } else {
-      add_functions(id, family, probe, counter, module, shape, by_address);
+      add_functions(id, family, probe, counter, module, shape, inlined, by_address);
     }
   }
   for (auto& [address, site] : by_address) {

@@ -48,10 +48,24 @@ __attribute__((noinline)) static void node_release(struct node *node, int times)
   }
 }
 
+// Nobody takes what it returns: the compiler leaves that out of its copy.
+static struct node *listed;
+static int list_length;
+__attribute__((noinline)) static struct node *node_list(int length) {
+  struct node *node = calloc(4, sizeof *node);
+  if (node == NULL) abort();
+  node->refs = 1;
+  free(listed);
+  listed = node;
+  printf("length %d\n", list_length += length);
+  return node;
+}
+
 __attribute__((noinline)) void checkpoint(void) { __asm__ volatile(""); }
 
 int main(int argc, char **argv) {
   (void)argv;
+  for (int i = 0; i < 3; i++) node_list(i);
   subject = node_new();
   for (int i = 0; i < 10; i++) node_get(subject);
   for (int i = 0; i < 4; i++) node_put(subject);

@@ -1,7 +1,7 @@
 """Functions of which the compiler made several copies: each execution is counted once, never twice."""
 
 from harness.checks import contains, equal, lacks, matches
-from harness.shapes import check_findings, roles, verdicts
+from harness.shapes import check_findings, functions, objects, roles, verdicts
 
 
 def test_counted_once(d):
@@ -34,3 +34,13 @@ def test_a_family_with_unseen_copies_is_not_accused(d):
     (why,) = [finding["why"] for finding in findings]
     contains(why, "node_hold inlined in main", "the hint where the change may have been")
     lacks(why, "node_put", "the hint for a count that rose")
+
+
+def test_a_maker_that_returns_nothing_any_more(d):
+    d.track("--init node_list --get node_get --put node_put --count refs")
+    d.break_at("checkpoint")
+    d.run()
+    born = [thing for thing in objects(d, "--all") if thing["born"] is not None]
+    equal([functions(thing["born"])[0].split(".")[0] for thing in born], ["node_list"] * 3, "births")
+    d.object("listed")
+    lacks(d.refhist("status --sites"), "does not return its object", "sites")
