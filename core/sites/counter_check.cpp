@@ -62,6 +62,39 @@ std::optional<Found> first_of(const Family& family, Role role, const Module& mod
   return std::nullopt;
 }
 
+/// The first function of that role that returns the object.
+std::optional<Found> first_that_returns(const Family& family, Role role, const Module& module) {
+  for (const ProbeSpec& probe : family.probes) {
+    const bool plain = probe.object.adjust == 0 && !probe.object.indirect && !probe.inside;
+    if (probe.role != role || !plain) continue;
+    auto found = find_in(probe, module);
+    if (!found) continue;
+    const ObjectPlace place = object_place(
+        probe, [&] { return signature_of(module, *found); }, demangle(found->function.name),
+        object_shape(family, std::nullopt, module));
+    if (place.object.from == ObjectSource::From::result) return found;
+  }
+  return std::nullopt;
+}
+
+/// Does the function count up there, or set 1, in something else than its arguments?
+bool counts_there(const WalkedFunction& walked, std::int64_t offset, std::uint8_t size, bool makes) {
+  const auto there = [&](const Value& cell, std::uint8_t changed) {
+    if (!cell.known() || !cell.exact || changed != size) return false;
+    const std::vector<std::int64_t> path = walked.values.path(cell);
+    const bool own = walked.values.root_argument(cell) == 0 || path.size() > 1;
+    return own && !walked.values.is_stack(cell) && path.back() == offset && (!makes || path.size() == 1);
+  };
+  const FunctionFacts& facts = walked.facts;
+  return std::any_of(facts.stores.begin(), facts.stores.end(),
+                     [&](const ConstantStore& store) {
+                       return makes && store.value == 1 && there(store.cell, store.size);
+                     }) ||
+         std::any_of(facts.changes.begin(), facts.changes.end(), [&](const CounterChange& change) {
+           return change.delta == 1 && there(change.cell, change.size);
+         });
+}
+
 /// A get and a put of a family in one module.
 class CounterSearch {
  public:
@@ -74,6 +107,8 @@ class CounterSearch {
         walker_(index_) {}
 
   CounterByCode judge();
+  /// The family has no get that is handed the object: `other` returns it, new or with one reference more.
+  CounterByCode judge_by(const Found& other);
 
  private:
   [[nodiscard]] WalkedFunction walk(const Found& found) const;
@@ -122,6 +157,34 @@ CounterByCode CounterSearch::judge() {
   as_said.offset = static_cast<std::int64_t>(*family_.counter.offset);
   if (!changes_counter(taken, seen.get_argument, as_said))
     code.elsewhere = {static_cast<std::uint64_t>(seen.offset), seen.size, true};
+  return code;
+}
+
+CounterByCode CounterSearch::judge_by(const Found& other) {
+  CounterByCode code;
+  code.module = module_.path();
+  code.get = demangle(other.function.name);
+  code.put = demangle(put_.function.name);
+  const WalkedFunction given = walk(put_);
+  const WalkedFunction counting = walk(other);
+  std::vector<CounterEvidence> counters;
+  for (const CounterChange& change : given.facts.changes) {
+    if (!change.cell.known()) continue;
+    const std::vector<std::int64_t> path = given.values.path(change.cell);
+    const bool counts = change.delta == -1 && change.cell.exact && path.size() == 1 &&
+                        given.values.root_argument(change.cell) == put_.argument;
+    const bool known =
+        counts && std::any_of(counters.begin(), counters.end(),
+                              [&](const CounterEvidence& seen) { return seen.offset == path.front(); });
+    if (!counts || known ||
+        !counts_there(counting, path.front(), change.size, other.probe->role == Role::init))
+      continue;
+    CounterEvidence& counter = counters.emplace_back();
+    counter.get_argument = counter.put_argument = put_.argument;
+    counter.offset = path.front();
+    counter.size = change.size;
+  }
+  find(std::move(counters), code);
   return code;
 }
 
@@ -179,9 +242,17 @@ std::optional<CounterByCode> counter_by_code(const Family& family,
                                              const std::vector<const LoadedModule*>& modules) {
   for (const LoadedModule* module : modules) {
     if (!wants_module(family, *module->module)) continue;
-    const auto get = first_of(family, Role::get, *module->module);
-    const auto put = get ? first_of(family, Role::put, *module->module) : std::nullopt;
-    if (put) return CounterSearch(family, *module, *get, *put).judge();
+    const auto put = first_of(family, Role::put, *module->module);
+    if (!put) continue;
+    if (const auto get = first_of(family, Role::get, *module->module))
+      return CounterSearch(family, *module, *get, *put).judge();
+    if (family.counter.offset) continue;
+    for (const Role role : {Role::init, Role::get}) {
+      const auto other = first_that_returns(family, role, *module->module);
+      if (!other) continue;
+      CounterByCode code = CounterSearch(family, *module, *put, *put).judge_by(*other);
+      if (code.found) return code;
+    }
   }
   return std::nullopt;
 }

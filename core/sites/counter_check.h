@@ -15,9 +15,9 @@
 namespace refhist {
 
 struct CounterByCode {
-  std::string module;                    ///< path
-  std::string get;                       ///< the function that was looked at, together with a put
-  std::string put;                       ///< the put
+  std::string module;  ///< path
+  std::string get;     ///< the function that was looked at, together with a put: a get, or a maker
+  std::string put;     ///< the put
   std::optional<MemberPlace> elsewhere;  ///< nothing: it bears the family out, or does not tell
   /// Of a family that does not tell the counter's place: all that tells it. The path is known where debug
   /// information has the type.

@@ -44,3 +44,12 @@ def test_a_maker_that_returns_nothing_any_more(d):
     equal([functions(thing["born"])[0].split(".")[0] for thing in born], ["node_list"] * 3, "births")
     d.object("listed")
     lacks(d.refhist("status --sites"), "does not return its object", "sites")
+
+
+def test_a_maker_tells_the_counter(d):
+    """No function here is handed the object and takes a reference."""
+    d.track("--init node_list --put node_put")
+    d.break_at("checkpoint")
+    d.run()
+    contains(d.refhist("status"), "its counter is in refs of", "status")
+    equal(d.object("listed")["count"], d.value("listed->refs"), "count")
