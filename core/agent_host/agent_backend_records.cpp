@@ -11,8 +11,12 @@ void AgentBackend::name_threads(std::vector<RecordBatch>& batches) {
   for (RecordBatch& batch : batches) batch.thread = context_.recorder.thread(batch.tid, batch.thread_name);
 }
 
-// Before the records are handed on that came after the loss.
+// Before the records are handed on that came after the loss. Looks for damage now, so that two answers about a
+// program that stands still tell the same of it.
 void AgentBackend::note_lost() {
+  agent_->drain->put_right();
+  (void)agent_->rules->undecided();
+  (void)agent_->rules->unwatched();
   const Damage& damage = agent_->loaded.area->damage();
   const std::uint64_t lost = agent_->drain->lost() + damage.records() + damage.words();
   if (lost != known_lost_) context_.recorder.note_lost();

@@ -263,6 +263,24 @@ void EventDrain::put_consumed_right(unsigned index) {
   area_.damage().put_right();
 }
 
+void EventDrain::put_tid_right(unsigned index) {
+  const Untrusted tid = area_.slot(index).tid();
+  const std::int32_t known = rings_[index].inside;
+  if (known == 0 || tid.is(known)) return;
+  tid.store(known);
+  area_.damage().put_right();
+}
+
+void EventDrain::put_right() {
+  const std::lock_guard lock(mutex_);
+  for (unsigned i = 0; i < highest_slot_; ++i) {
+    if (area_.slot(i).taken().is(0)) continue;
+    put_consumed_right(i);
+    put_tid_right(i);
+  }
+  area_.put_layout_right();
+}
+
 bool EventDrain::was_early(unsigned index, std::uint64_t record) {
   const auto found = early_.find(index);
   if (found == early_.end() || found->second.erase(record) == 0) return false;
@@ -285,10 +303,7 @@ void EventDrain::release_ended() {
     const SharedSlot slot = area_.slot(i);
     if (slot.taken().is(0) || tid_of(i) == 0) continue;
     Ring& ring = rings_[i];
-    if (!slot.tid().is(ring.inside)) {
-      slot.tid().store(ring.inside);
-      area_.damage().put_right();
-    }
+    put_tid_right(i);
     if (ring.consumed != end_of(i)) continue;
     if (runs_in_memory_of(pid_, ring.tid)) continue;
     // What it recorded right before its end may have come after the first look.

@@ -56,6 +56,8 @@ class EventDrain {
   std::unordered_set<long> take_ended();
   /// Events that the program had to drop: their ring stayed full, or there were too many threads.
   [[nodiscard]] std::uint64_t lost();
+  /// What the program should not have changed is written there again, and counted.
+  void put_right();
 
  private:
   void run();
@@ -75,6 +77,7 @@ class EventDrain {
   void pass_over(unsigned index, std::uint64_t record);
   bool copy_record(unsigned index, std::uint64_t next, agent::Record& record);
   void put_consumed_right(unsigned index);
+  void put_tid_right(unsigned index);
   long tid_of(unsigned index);
   void give_to_owner(unsigned index);
   void note_unfinished(EventId next);

@@ -1,10 +1,13 @@
 // A program that writes into the memory that it shares with the debugger while its other threads get and put.
+// However little processor time it gets, the other threads have begun before, and it writes at least
+// LEAST_WORDS words.
 //
 // usage: scribbled records|all|size SEED MILLISECONDS
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +20,9 @@
 #define WORKERS 3
 #define OBJECTS 64
 #define PAGE 4096u
+#define LEAST_WORDS 4000u  // of them some thousand go into the 512 words of the slots
+#define LEAST_TURNS 100u
+#define PATIENCE 2  // seconds
 
 struct node {
   atomic_int refs;
@@ -24,6 +30,8 @@ struct node {
 
 static struct node *kept[OBJECTS];
 static uint64_t random_state;
+static atomic_uint turns[WORKERS];
+static atomic_bool ending;
 
 __attribute__((noinline)) struct node *node_new(void) {
   struct node *node = malloc(sizeof *node);
@@ -39,13 +47,31 @@ __attribute__((noinline)) void node_put(struct node *node) {
 }
 
 static void *work(void *number) {
-  for (uintptr_t i = (uintptr_t)number;; i++) {
+  const uintptr_t worker = (uintptr_t)number;
+  for (uintptr_t i = worker * 1000; !ending; i++) {
     struct node *own = node_new();
     node_get(kept[i % OBJECTS]);
     node_put(kept[i % OBJECTS]);
     node_put(own);
+    turns[worker]++;
   }
   return NULL;
+}
+
+static void wait_for_workers(void) {
+  for (int i = 0; i < WORKERS; i++) {
+    while (turns[i] < LEAST_TURNS) usleep(1000);
+  }
+}
+
+// GDB gives up when the process ends by a system call while another thread hits a breakpoint, also without
+// refhist. A worker whose memory is damaged may wait for ever.
+static void end_workers(const pthread_t *threads) {
+  ending = true;
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += PATIENCE;
+  for (int i = 0; i < WORKERS; i++) pthread_timedjoin_np(threads[i], NULL, &until);
 }
 
 static uint64_t next_random(void) {
@@ -108,7 +134,7 @@ static uint64_t milliseconds(void) {
 static void scribble(uint64_t *memory, uint64_t bytes, int all, uint64_t until) {
   const uint64_t slots = memory[3] / PAGE, rings = memory[4] / PAGE, walkers = memory[5] / PAGE;
   unsigned char *used = calloc(bytes / PAGE, 1);
-  for (unsigned n = 0; milliseconds() < until; n++) {
+  for (unsigned n = 0; n < LEAST_WORDS || milliseconds() < until; n++) {
     if (n % 512 == 0) mincore(memory, bytes, used);
     uint64_t page = used_page(used, slots, walkers - slots);
     if (next_random() % 4 == 0) page = slots + next_random() % 2;
@@ -145,10 +171,10 @@ int main(int argc, char **argv) {
   random_state = strtoull(argv[2], NULL, 0) * 0x9e3779b97f4a7c15ull + 1;
   const uint64_t until = milliseconds() + strtoull(argv[3], NULL, 0);
   pthread_t threads[WORKERS];
-  for (uintptr_t i = 0; i < WORKERS; i++) pthread_create(&threads[i], NULL, work, (void *)(i * 1000));
-  usleep(20000);
+  for (uintptr_t i = 0; i < WORKERS; i++) pthread_create(&threads[i], NULL, work, (void *)i);
+  wait_for_workers();
   scribble(memory, bytes, strcmp(argv[1], "all") == 0, until);
   checkpoint();
-  usleep(20000);
+  end_workers(threads);
   end(7);
 }
