@@ -17,13 +17,21 @@ bool has_core_file(lldb::SBProcess& process) {
 }
 
 namespace {
+// LLDB's event thread hears of a `continue` later than whoever has given it. Until then the process passes
+// for stopped, but no thread can be asked any more.
+bool goes_on_already(lldb::SBProcess& process) {
+  return process.GetNumThreads() != 0 &&
+         process.GetThreadAtIndex(0).GetStopReason() == lldb::eStopReasonInvalid;
+}
+
 ProcessState process_state(lldb::SBProcess& process) {
   if (!process.IsValid()) return ProcessState::none;
   switch (process.GetState()) {
     case lldb::eStateStopped:
     case lldb::eStateSuspended:
     case lldb::eStateCrashed:
-      return has_core_file(process) ? ProcessState::core : ProcessState::stopped;
+      if (has_core_file(process)) return ProcessState::core;
+      return goes_on_already(process) ? ProcessState::running : ProcessState::stopped;
     case lldb::eStateRunning:
     case lldb::eStateStepping:
     case lldb::eStateLaunching:

@@ -172,3 +172,14 @@ def test_command_while_the_program_runs(d):
     equal(d.state()["state"], "running", "state")
     matches(d.refhist_error("track --get conn_get --put conn_put --name again"), "(?i)run", "error")
     equal(roles(d.object(f"{subject:#x}"))[:2], ["init", "get"], "history while the program runs")
+
+
+@only_where(lambda name: name == "lldb", "GDB knows at once that its program goes on")
+def test_command_right_behind_a_continue(d):
+    """Nothing may be told of a program that runs as if it stood still."""
+    d.track_conn()
+    d.break_at("checkpoint")
+    d.run("wait", d.ready_path())
+    d.delete_breakpoints()
+    answers = d.ask_right_behind_continue("refhist leaks", 50)
+    equal(answers, [{"ok": False, "text": "the program is running: interrupt it first"}], "answers")

@@ -1,6 +1,7 @@
 """Runs inside LLDB: answers the driver's questions as one line of JSON."""
 
 import json
+import time
 
 import lldb
 
@@ -52,14 +53,20 @@ def _listed(number):
     return found.IsValid() and result.Succeeded() and bool(result.GetOutput())
 
 
+def _goes_on_already(process):
+    """LLDB's event thread hears of a `continue` later than whoever has given it: until then it passes for stopped."""
+    return process.GetNumThreads() != 0 and process.GetThreadAtIndex(0).GetStopReason() == lldb.eStopReasonInvalid
+
+
 def _state():
     process = _process()
     state = process.GetState() if process.IsValid() else lldb.eStateInvalid
     if state == lldb.eStateExited:
         return {"state": "exited", "exit_status": process.GetExitStatus(), "exit_signal": None}
-    if state in (lldb.eStateStopped, lldb.eStateCrashed, lldb.eStateSuspended):
+    stopped = state in (lldb.eStateStopped, lldb.eStateCrashed, lldb.eStateSuspended)
+    if stopped and not _goes_on_already(process):
         return _stopped(process)
-    if state in (lldb.eStateRunning, lldb.eStateStepping):
+    if stopped or state in (lldb.eStateRunning, lldb.eStateStepping):
         return {"state": "running", "pid": process.GetProcessID()}
     return {"state": "none", "exit_status": None, "exit_signal": None}
 
@@ -70,14 +77,16 @@ def answer_state():
 
 def answer_execute(line):
     """Runs a command; the answer tells whether it succeeded and what it printed."""
+    _answer(_executed(line))
+
+
+def _executed(line):
     result = lldb.SBCommandReturnObject()
     lldb.debugger.GetCommandInterpreter().HandleCommand(line, result)
     error = result.GetError() or ""
     if result.Succeeded():
-        answer = {"ok": True, "text": (result.GetOutput() or "")}
-    else:
-        answer = {"ok": False, "text": error.removeprefix("error: ").rstrip("\n")}
-    _answer(answer)
+        return {"ok": True, "text": (result.GetOutput() or "")}
+    return {"ok": False, "text": error.removeprefix("error: ").rstrip("\n")}
 
 
 def answer_value(expression):
@@ -103,3 +112,25 @@ def answer_python(expression):
 
 def answer_threads():
     _answer([t.GetThreadID() for t in _process()])
+
+
+def answer_right_behind_continue(line, times):
+    """The distinct answers to a command that comes before LLDB's event thread can have heard that the program goes on."""
+    lldb.debugger.SetAsync(True)
+    process, said = _process(), []
+    for _ in range(times):
+        process.Continue()
+        answer = _executed(line)
+        if answer not in said:
+            said.append(answer)
+        _wait_until(lambda: process.GetState() == lldb.eStateRunning)
+        process.SendAsyncInterrupt()
+        _wait_until(lambda: _state()["state"] == "stopped")
+    lldb.debugger.SetAsync(False)
+    _answer(said)
+
+
+def _wait_until(true):
+    end = time.monotonic() + 20
+    while not true() and time.monotonic() < end:
+        time.sleep(0.005)

@@ -59,6 +59,9 @@ class LldbDebugger(Debugger):
     def cont_in_background(self):
         self.type_cont()
 
+    def ask_right_behind_continue(self, line, times):
+        return self._ask(f"answer_right_behind_continue({line!r}, {times})")
+
     def wait_for_stop(self):
         text = self.terminal.read_until(r"(?m)^(\(lldb\) )*Process \d+ (stopped|exited.*)\n")
         self._set_async(False)
