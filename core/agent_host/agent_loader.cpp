@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "agent_host/process_layout.h"
 #include "agent_host/thread_pointer.h"
 #include "base/error.h"
+#include "base/task_status.h"
 
 namespace refhist {
 
@@ -62,12 +64,29 @@ int open_descriptor(long pid, std::uint64_t descriptor) {
   return opened;
 }
 
-// What a program may map is its own: ours takes little of it where that is limited.
-AreaSize room_for(long pid) {
+std::optional<std::uint64_t> limit_of_memory(long pid) {
   rlimit limit{};
-  const bool limited =
-      prlimit(static_cast<pid_t>(pid), RLIMIT_AS, nullptr, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return limited ? SharedArea::kSmall : SharedArea::kLarge;
+  const bool known = prlimit(static_cast<pid_t>(pid), RLIMIT_AS, nullptr, &limit) == 0;
+  return known && limit.rlim_cur != RLIM_INFINITY ? std::optional(limit.rlim_cur) : std::nullopt;
+}
+
+// What a program may map is its own: ours takes little of it where that is limited.
+AreaSize room_for(long pid) { return limit_of_memory(pid) ? SharedArea::kSmall : SharedArea::kLarge; }
+
+// And nothing where little is left: the program would not get what it gets without us.
+void check_room(long pid, const SharedArea& area) {
+  constexpr std::uint64_t kMebibyte = 1U << 20U;
+  const auto limit = limit_of_memory(pid);
+  if (!limit) return;
+  const std::uint64_t mapped = std::strtoull(task_status(pid, "VmSize").c_str(), nullptr, 10) << 10U;
+  const std::uint64_t left = *limit > mapped ? *limit - mapped : 0;
+  const std::uint64_t taken = area.data_size() + SharedArea::kCodePieces * SharedArea::kCodePiece;
+  if (taken > left / 2) {
+    fail(
+        "of its address space, limited to {} MiB (ulimit -v), {} MiB are left: recording inside it takes {} "
+        "MiB",
+        *limit / kMebibyte, left / kMebibyte, taken / kMebibyte);
+  }
 }
 
 // Where the agent loads the thread pointer from.
@@ -90,11 +109,12 @@ void map_data(Program& program, const ProcessLayout& layout, std::uint64_t descr
   // A child of fork has its parent's there. The kernel would choose the room that our code needs.
   const Address place = layout.first_free(kDataAt, size + agent::kPage).value_or(kDataAt);
   config.shared = program.map(place, size, kRights, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  loaded.data = {{config.shared, config.shared + size}};
   config.control = program.map(place + size, agent::kPage, kRights, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0);
+  loaded.data.emplace_back(config.control, config.control + agent::kPage);
   program.call("madvise", SYS_madvise, {config.control, agent::kPage, kMadviseWipeOnFork, 0, 0, 0});
   program.call("madvise", SYS_madvise, {config.shared, size, MADV_DONTDUMP, 0, 0, 0});
   loaded.control = config.control;
-  loaded.data = {{config.shared, config.shared + size}, {config.control, config.control + agent::kPage}};
 }
 
 // A debugger's breakpoint, as `finish` has one where a call comes back to, can be put into shared memory only
@@ -126,6 +146,14 @@ void map_code(Program& program, long pid, std::uint64_t descriptor, std::span<co
   loaded.stop = program.map(loaded.pieces.front().stop_page(), agent::kStopBytes, PROT_READ | PROT_EXEC,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL, 0);
 }
+
+// Of an agent that does not come.
+void unmap(Program& program, const LoadedAgent& loaded) {
+  for (const auto& [begin, end] : loaded.data)
+    program.call("munmap", SYS_munmap, {begin, end - begin, 0, 0, 0, 0});
+  for (const CodePiece& piece : loaded.pieces)
+    program.call("munmap", SYS_munmap, {piece.address(), SharedArea::kCodePiece, 0, 0, 0, 0});
+}
 }  // namespace
 
 std::optional<LoadedAgent> AgentLoader::load(long pid, const ProcessMemory& memory,
@@ -145,11 +173,13 @@ std::optional<LoadedAgent> AgentLoader::load(long pid, const ProcessMemory& memo
   config.tid_offset = tid_offset;
   try {
     loaded.area = std::make_unique<SharedArea>(open_descriptor(pid, descriptor), room_for(pid));
+    check_room(pid, *loaded.area);
     loaded.area->set_lowest(layout.lowest());
     map_data(program, layout, descriptor, loaded, config);
     map_code(program, pid, descriptor, near, config, loaded);
   } catch (...) {
     program.call("close", SYS_close, {descriptor, 0, 0, 0, 0, 0});
+    unmap(program, loaded);
     throw;
   }
   program.call("close", SYS_close, {descriptor, 0, 0, 0, 0, 0});

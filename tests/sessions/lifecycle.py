@@ -49,9 +49,36 @@ def test_limited_address_space(d):
     d.cont()
     d.expect_stop(function="checkpoint")
     equal(roles(d.object("subject")), ["init", "get"], "history under a limit")
-    with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
-        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    mapped = mapped_bytes(pid)
     check(100 << 20 < mapped < 700 << 20, f"the agent's area is there and small: {mapped} bytes are mapped")
+
+
+def test_little_address_space(d):
+    """Where the agent would take most of what the program may map, it stays out, takes nothing, and that is said."""
+    if d.backend == "breakpoint":
+        return
+    d.case.left_to_breakpoints = 99
+    d.break_at("main")
+    d.run()
+    pid = d.state()["pid"]
+    before = mapped_bytes(pid)
+    resource.prlimit(pid, resource.RLIMIT_AS, (300 << 20, 300 << 20))
+    said = d.track_conn() + d.refhist("status")
+    contains(said, "of its address space, limited to 300 MiB (ulimit -v), 297 MiB are left", "why not in the agent")
+    d.break_at("checkpoint")
+    d.cont()
+    d.expect_stop(function="checkpoint")
+    equal({site["backend"] for site in d.refhist_json("status")["sites"]}, {"breakpoint"}, "backends")
+    equal(roles(d.object("subject")), ["init", "get"], "history under a limit")
+    check(mapped_bytes(pid) - before < 1 << 20, "refhist has mapped nothing")
+    d.delete_breakpoints()
+    d.cont()
+    d.expect_exit(3)
+
+
+def mapped_bytes(pid):
+    with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def test_backtrace_at_each_instruction(d):
