@@ -24,6 +24,7 @@
 #include "base/process_file.h"
 #include "guard/guarded_program.h"
 #include "guard/mended_code.h"
+#include "guard/newborn_children.h"
 
 namespace refhist::guard {
 
@@ -70,9 +71,10 @@ void remove_files(const std::string& begin) {
 }
 
 /// The earlier the better: the program may be let go at any moment, and every other one after that.
-void mend_at_once(GuardedProgram& program, MendedCode& code) {
+void mend_at_once(GuardedProgram& program, MendedCode& code, NewbornChildren& children) {
   program.halt_tracer();
   code.mend();
+  children.mend(code);
   program.release_tracer();
   wait_for_tracer(program);
 }
@@ -88,13 +90,14 @@ bool debugger_dies(int pipe, int debugger) {
   return poll(&death, 1, kMilliseconds) == 1;
 }
 
-void guard(GuardedProgram& program, MendedCode& code, int pipe) {
+void guard(GuardedProgram& program, MendedCode& code, NewbornChildren& children, int pipe) {
   const News news = wait_for_news(pipe, program);
   if (news == News::dismissed || news == News::program_gone) return;
-  if (news == News::debugger_gone) mend_at_once(program, code);
+  if (news == News::debugger_gone) mend_at_once(program, code, children);
   if (program.traced()) return;  // by another debugger
   code.mend();
-  program.go_on();
+  children.mend(code);
+  program.go_on(children);
 }
 
 }  // namespace
@@ -113,7 +116,8 @@ int main(int count, char** words) {
   GuardedProgram program(number(1));
   if (program.pidfd() < 0) return 1;
   MendedCode code(number(1), {number(3), number(4), number(5)});
-  guard(program, code, number(2));
+  NewbornChildren children(number(1));
+  guard(program, code, children, number(2));
   if (count > 6 && debugger_dies(number(2), debugger)) remove_files(words[6]);
   return 0;
 }

@@ -48,11 +48,13 @@ void GuardedProgram::halt_tracer() { signal_process(tracer_pidfd_, SIGSTOP); }
 
 void GuardedProgram::release_tracer() { signal_process(tracer_pidfd_, SIGCONT); }
 
-void GuardedProgram::go_on() {
+void GuardedProgram::go_on(NewbornChildren& children) {
   constexpr int kLooks = 20;  // a signal on its way takes a moment to take effect
   constexpr timespec kMoment{0, 5'000'000};
   for (int i = 0; i < kLooks && !traced(); ++i) {
     if (stops()) signal_process(pidfd_, SIGCONT);
+    children.mend_fully();
+    children.go_on();
     nanosleep(&kMoment, nullptr);
   }
 }

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "guard/newborn_children.h"
+
 namespace refhist::guard {
 
 class GuardedProgram {
@@ -19,7 +21,8 @@ class GuardedProgram {
   void halt_tracer();
   void release_tracer();
   /// A SIGSTOP by which the debugger meant to halt one of its threads outlives the debugger: goes on then.
-  void go_on();
+  /// `children`: so do they.
+  void go_on(NewbornChildren& children);
 
  private:
   [[nodiscard]] bool stops() const;

@@ -72,7 +72,7 @@ void MendedCode::look_at_agent_stop(const CodeRegion& region) {
   if (std::memcmp(there + 1, kBehindNop, sizeof kBehindNop) == 0) changes_.push_back({region.begin, kNop});
 }
 
-void MendedCode::mend() {
+bool MendedCode::mend() {
   regions_ = read_code_map(files_.maps);
   changes_.clear();
   for (const CodeRegion& region : regions_) {
@@ -80,8 +80,19 @@ void MendedCode::mend() {
     if (region.is_nameless()) look_at_agent_stop(region);
   }
   for (const Change& change : changes_) {
-    if (pwrite(files_.memory, &change.byte, 1, static_cast<off_t>(change.address)) != 1) return;
+    if (pwrite(files_.memory, &change.byte, 1, static_cast<off_t>(change.address)) != 1) break;
   }
+  return !changes_.empty();
+}
+
+bool MendedCode::mend_copy(int memory) const {
+  bool any = false;
+  for (const Change& change : changes_) {
+    std::uint8_t now = 0;
+    if (!read_at(memory, change.address, &now, 1) || now != kBreakpoint) continue;
+    any = pwrite(memory, &change.byte, 1, static_cast<off_t>(change.address)) == 1 || any;
+  }
+  return any;
 }
 
 }  // namespace refhist::guard

@@ -24,7 +24,10 @@ class MendedCode {
 
   MendedCode(long pid, const Files& files) : pid_(pid), files_(files) {}
 
-  void mend();
+  /// True when there was something to take out.
+  bool mend();
+  /// The same, and no more, in a copy of the program's memory: a file of /proc/CHILD/mem.
+  bool mend_copy(int memory) const;
 
  private:
   struct Change {

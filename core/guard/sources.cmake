@@ -1,5 +1,5 @@
 # A small program of its own that outlives the debugger; embedded in the core, which starts it from memory.
-add_executable(refhist_guard base/folder_entries.cpp base/process_file.cpp base/task_status.cpp guard/code_map.cpp guard/guard_main.cpp guard/guarded_program.cpp guard/mended_code.cpp)
+add_executable(refhist_guard base/folder_entries.cpp base/process_file.cpp base/task_status.cpp guard/code_map.cpp guard/guard_main.cpp guard/guarded_program.cpp guard/mended_code.cpp guard/newborn_children.cpp)
 target_include_directories(refhist_guard PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(refhist_guard PRIVATE fmt::fmt-header-only)
 target_link_options(refhist_guard PRIVATE -static-libstdc++ -static-libgcc -s -Wl,--gc-sections)

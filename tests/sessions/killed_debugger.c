@@ -1,12 +1,15 @@
 // Goes on after its debugger: workers make and give back objects until the program is told to come to its
 // end; then it forks, loads a library, and ends with a status of its own.
-//   killed_debugger THREADS READY GO
-// writes a byte to the file READY once all threads work, and ends on a byte from GO.
+//   killed_debugger THREADS READY GO [forks]
+// writes a byte to the file READY once all threads work, and ends on a byte from GO. forks: until then it
+// makes children all the time, which must come to their own ends.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,10 +17,29 @@
 
 static int child_status(void) {
   const pid_t child = fork();
-  if (child == 0) _exit(3);
+  if (child == 0) {
+    struct conn *conn = conn_new(1);
+    conn_get(conn);
+    conn_put(conn);
+    conn_put(conn);
+    _exit(3);
+  }
   int status = 0;
   waitpid(child, &status, 0);
   return status;
+}
+
+static void make_children(int go) {
+  struct pollfd end = {go, POLLIN, 0};
+  int failed = 0, last = 0;
+  while (poll(&end, 1, 0) == 0) {
+    usleep(5000);  // as long as a debugger takes for a fork
+    const int status = child_status();
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3) continue;
+    failed++;
+    last = status;
+  }
+  printf("failed %d\nlast %d\n", failed, last);
 }
 
 int main(int argc, char **argv) {
@@ -28,7 +50,9 @@ int main(int argc, char **argv) {
   start_workers(threads, count);
   const int go = open(argv[3], O_RDONLY);
   const int ready = open(argv[2], O_WRONLY);
-  if (ready < 0 || write(ready, "r", 1) != 1 || read(go, &byte, 1) != 1) return 2;
+  if (ready < 0 || write(ready, "r", 1) != 1) return 2;
+  if (argc > 4 && strcmp(argv[4], "forks") == 0) make_children(go);
+  if (read(go, &byte, 1) != 1) return 2;
   leave = 1;
   for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
   const int status = child_status();

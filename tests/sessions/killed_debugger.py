@@ -14,14 +14,14 @@ from harness.shapes import objects, role_totals
 MOMENTS = int(os.environ.get("REFHIST_TEST_MOMENTS", "10"))
 
 
-def start(d, threads=2):
-    process = d.spawn(str(threads), d.ready_path(), d.go_path())
+def start(d, *words):
+    process = d.spawn("2", d.ready_path(), d.go_path(), *words)
     d.wait_ready()
     return process
 
 
-def attach(d, *commands):
-    process = start(d)
+def attach(d, *commands, words=()):
+    process = start(d, *words)
     d.attach(process.pid)
     d.track_conn()
     for command in commands:
@@ -101,6 +101,18 @@ def expect_own_end(d, process):
     equal(d.printed("child"), 3, "its child's exit status")
 
 
+def expect_end_of_children(d, process):
+    """Where the program itself stood at a breakpoint (in fork), the guide says that it dies. False then."""
+    wait_until(d, lambda: not guards_of(process), "the guard has done its work")
+    d.let_go()
+    status = d.wait_for(process)
+    if status == -signal.SIGTRAP:
+        return False
+    equal(status, 7, "exit status")
+    equal(d.printed("failed"), 0, f"children that came to another end (the last: {d.printed('last')})")
+    return True
+
+
 @agent_only("a program that comes to a breakpoint at every moment has hit one when the debugger dies, mostly")
 def test_while_the_program_runs(d):
     process = attach(d)
@@ -146,37 +158,46 @@ def another(d, name):
     return type(d)(case)
 
 
-def kill_at_some_moment(d, chance, kill):
-    process = attach(d)
+def kill_at_some_moment(d, chance, kill, expect, words=()):
+    process = attach(d, words=words)
     let_agent_in(d)
     d.cont_in_background()
     time.sleep(chance.random() * 0.1)
     kill(d)
-    expect_own_end(d, process)
+    return expect(d, process)
 
 
-def expect_own_end_at_moments(d, moments, kill):
+def at_moments(d, moments, kill, expect, words=()):
+    """What `expect` has returned, each time."""
     chance = random.Random(os.environ.get("REFHIST_TEST_SEED"))
-    failed = []
+    failed, ends = [], []
     for i in range(moments):
         one = another(d, f"moment{i}")
         try:
-            kill_at_some_moment(one, chance, kill)
+            ends.append(kill_at_some_moment(one, chance, kill, expect, words))
         except SessionFailure as error:
             failed.append(str(error))
         finally:
             one.destroy()
     equal(failed, [], f"moments of {moments} at which the program did not go on")
+    return ends
 
 
 @agent_only("a program that comes to a breakpoint at every moment has hit one when the debugger dies, mostly")
 def test_moments(d):
-    expect_own_end_at_moments(d, MOMENTS, kill_debugger)
+    at_moments(d, MOMENTS, kill_debugger, expect_own_end)
 
 
 @only_where(lambda name: IN_AGENT and name == "lldb", "GDB traces the program itself; at breakpoints every moment is one at a hit")
 def test_moments_of_the_server(d):
-    expect_own_end_at_moments(d, MOMENTS, kill_server)
+    at_moments(d, MOMENTS, kill_server, expect_own_end)
+
+
+@only_where(lambda name: IN_AGENT and name == "lldb", "GDB's threads end one after another, and the guard hears of the last: a child may have run by then")
+def test_moments_of_a_program_that_forks(d):
+    """A child that is born just then has the debugger's breakpoints in its copy of the code."""
+    ends = at_moments(d, MOMENTS, kill_debugger, expect_end_of_children, ["forks"])
+    check(any(ends), "the program went on at some moment")
 
 
 def test_tracked_again(d):
