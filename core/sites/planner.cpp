@@ -150,8 +150,11 @@ void add_functions(FamilyId id, const Family& family, const ProbeSpec& probe,
         site.address = function.address + module.bias;
         site.size = function.size;
         site.function = demangled;
-        const ObjectPlace place = object_place(
-            probe, [&] { return module.module->signature(function); }, demangled, shape);
+        // Where an allocator has its block, its family says: the C library's debug information is not opened.
+        const auto signature = [&] {
+          return family.allocator ? std::nullopt : module.module->signature(function);
+        };
+        const ObjectPlace place = object_place(probe, signature, demangled, shape);
         site.object = place.object;
         site.success = place.success;
         site.clone = clone_kind(function.name);

@@ -13,20 +13,31 @@
 namespace refhist {
 
 std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file, const std::string& module) {
-  Dwarf* dwarf = dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr);
-  return dwarf == nullptr ? nullptr : std::unique_ptr<DebugInfo>(new DebugInfo(dwarf, file, module));
+  std::unique_ptr<DebugInfo> info(new DebugInfo(file, module));
+  return info->knows_names() || info->opened().dwarf != nullptr ? std::move(info) : nullptr;
 }
 
-DebugInfo::DebugInfo(Dwarf* dwarf, const ElfFile& file, const std::string& module)
-    : dwarf_(dwarf), file_(file), refs_(dwarf), units_(dwarf, module), sources_(units_) {}
+DebugInfo::Opened& DebugInfo::opened() {
+  if (opened_ == nullptr)
+    opened_ = std::make_unique<Opened>(dwarf_begin_elf(file_.elf(), DWARF_C_READ, nullptr), module_);
+  return *opened_;
+}
 
-DebugInfo::~DebugInfo() { dwarf_end(dwarf_); }
+/// Of a file with what dwz shares among several, only libdw knows the other one.
+bool DebugInfo::knows_names() {
+  if (file_.has_section(".gnu_debugaltlink")) return false;
+  TableFile tables = kept_tables(index_file(file_, nullptr, "names"), kNameIndexKind, kNameIndexVersion);
+  if (tables.empty()) return false;
+  names_ = std::make_unique<NameIndex>(std::move(tables), [this]() -> DieRefs& { return opened().refs; });
+  names_are_kept_ = true;
+  return true;
+}
 
 const NameIndex& DebugInfo::names() {
   if (names_ == nullptr) {
     TableFile tables = kept("names", kNameIndexKind, kNameIndexVersion,
-                            [this] { return NameIndexBuilder(units_, refs_).tables(); });
-    names_ = std::make_unique<NameIndex>(std::move(tables), refs_);
+                            [this] { return NameIndexBuilder(opened().units, opened().refs).tables(); });
+    names_ = std::make_unique<NameIndex>(std::move(tables), [this]() -> DieRefs& { return opened().refs; });
   }
   return *names_;
 }
@@ -35,19 +46,20 @@ const NameIndex& DebugInfo::names() {
 const InlineIndex& DebugInfo::inlined() {
   if (inlined_ == nullptr) {
     TableFile tables = kept("inlined", kInlineIndexKind, kInlineIndexVersion,
-                            [this] { return InlineIndex::tables(units_, refs_); });
-    inlined_ = std::make_unique<InlineIndex>(std::move(tables), refs_);
+                            [this] { return InlineIndex::tables(opened().units, opened().refs); });
+    inlined_ = std::make_unique<InlineIndex>(std::move(tables), opened().refs);
   }
   return *inlined_;
 }
 
 TableFile DebugInfo::kept(std::string_view name, std::uint32_t kind, std::uint32_t version,
                           const std::function<TableFile()>& make) {
-  Dwarf* alternative = dwarf_getalt(dwarf_);
+  Dwarf* alternative = dwarf_getalt(opened().dwarf);
   const std::string path =
       index_file(file_, alternative == nullptr ? nullptr : dwarf_getelf(alternative), name);
   // What is missing today may be found tomorrow.
-  return kept_tables(path, kind, version, make, [this] { return refs_.portable() && missing().empty(); });
+  return kept_tables(path, kind, version, make,
+                     [this] { return opened().refs.portable() && missing().empty(); });
 }
 
 namespace {
@@ -82,7 +94,7 @@ std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
       InlinedCopy copy;
       copy.address = *address;
       copy.ranges = die_ranges(entry.copy);
-      copy.into = sources_.function_name(entry.parent);
+      copy.into = opened().sources.function_name(entry.parent);
       SourceFinder::set_call_place(entry.copy, copy.file, copy.line);
       copy.parameters = parameter_values(entry.copy);
       copies.push_back(std::move(copy));
@@ -94,7 +106,7 @@ std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
 }
 
 std::optional<Signature> DebugInfo::signature(const std::string& linkage_name, Address entry) {
-  DebugUnit* unit = units_.at(entry);
+  DebugUnit* unit = opened().units.at(entry);
   const Dwarf_Die* function = unit == nullptr ? nullptr : unit->function_at(entry);
   if (function == nullptr || die_entry(*function) != entry) return std::nullopt;
   return read_signature(linkage_name, *function);
@@ -114,7 +126,7 @@ std::optional<Signature> DebugInfo::inlined_signature(const std::string& name) {
 }
 
 VariableAt DebugInfo::variable_at(Address code, std::string_view variable, std::uint64_t offset) {
-  DebugUnit* unit = units_.at(code);
+  DebugUnit* unit = opened().units.at(code);
   VariableAt found;
   if (unit == nullptr) return found;
   for_each_child(unit->contents(), [&](const Dwarf_Die& child) {
@@ -125,7 +137,7 @@ VariableAt DebugInfo::variable_at(Address code, std::string_view variable, std::
 }
 
 std::vector<LocalPointer> DebugInfo::pointers_at(Address code) {
-  DebugUnit* unit = units_.at(code);
+  DebugUnit* unit = opened().units.at(code);
   const Dwarf_Die* function = unit == nullptr ? nullptr : unit->function_at(code);
   if (function == nullptr) return {};
   return local_pointers(*function, code, TypeSpelling(names(), false));

@@ -89,15 +89,16 @@ std::string index_file(const ElfFile& debug_file, Elf* alternative, std::string_
                              XXH3_64bits(version.data(), version.size()), name);
 }
 
+TableFile kept_tables(const std::string& path, std::uint32_t kind, std::uint32_t version) {
+  if (path.empty()) return {};
+  TableFile tables = TableFile::open(path, kind, version);
+  if (!tables.empty()) ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now
+  return tables;
+}
+
 TableFile kept_tables(const std::string& path, std::uint32_t kind, std::uint32_t version,
                       const std::function<TableFile()>& make, const std::function<bool()>& lasting) {
-  if (!path.empty()) {
-    TableFile tables = TableFile::open(path, kind, version);
-    if (!tables.empty()) {
-      ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now
-      return tables;
-    }
-  }
+  if (TableFile tables = kept_tables(path, kind, version); !tables.empty()) return tables;
   TableFile tables = make();
   if (path.empty() || !lasting() || !keep_tables(tables, path)) return tables;
   // From the file only what is looked at takes memory.

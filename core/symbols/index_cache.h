@@ -20,7 +20,10 @@ void keep_indexes(bool kept);
 /// what dwz shares among several files, or nullptr.
 std::string index_file(const ElfFile& debug_file, Elf* alternative, std::string_view name);
 
-/// The kept tables; else what `make` makes, kept where `path` is not empty and `lasting()` says so
+/// The kept tables; empty when there are none. `path` may be empty.
+TableFile kept_tables(const std::string& path, std::uint32_t kind, std::uint32_t version);
+
+/// The same; else what `make` makes, kept where `path` is not empty and `lasting()` says so
 /// afterwards. Kept files that were not used for longest go when all of them take more than 1 GiB.
 TableFile kept_tables(const std::string& path, std::uint32_t kind, std::uint32_t version,
                       const std::function<TableFile()>& make, const std::function<bool()>& lasting);

@@ -36,7 +36,7 @@ std::vector<Dwarf_Die> NameIndex::find(Part part, std::string_view name) const {
   if (row == rows.end() || text(*row) != name) return found;
   const std::span<const DieRef> dies = tables_.table<DieRef>(kDies);
   for (std::uint64_t i = row->first; i < row->first + row->count && i < dies.size(); ++i) {
-    if (const auto die = refs_.die(dies[i])) found.push_back(*die);
+    if (const auto die = refs_().die(dies[i])) found.push_back(*die);
   }
   return found;
 }
@@ -106,7 +106,7 @@ std::string NameIndex::full_name(const Dwarf_Die& type) const {
 }
 
 std::string_view NameIndex::scope_of(const Dwarf_Die& type) const {
-  const DieRef ref = refs_.ref(type);
+  const DieRef ref = refs_().ref(type);
   const std::span<const ScopeRow> rows = tables_.table<ScopeRow>(kScopes);
   const auto row = std::lower_bound(rows.begin(), rows.end(), ref,
                                     [](const ScopeRow& one, DieRef wanted) { return one.die < wanted; });

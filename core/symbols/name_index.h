@@ -34,8 +34,9 @@ struct ScopeRow {
 
 class NameIndex {
  public:
-  /// The tables that a NameIndexBuilder makes. `refs` has to stay as long as this object.
-  NameIndex(TableFile tables, DieRefs& refs) : tables_(std::move(tables)), refs_(refs) {}
+  /// The tables that a NameIndexBuilder makes. `refs` is asked for only where a name is found.
+  NameIndex(TableFile tables, std::function<DieRefs&()> refs)
+      : tables_(std::move(tables)), refs_(std::move(refs)) {}
 
   /// Definitions (never mere declarations) of struct, class, union and typedef of this qualified name. Of
   /// several that look alike (one header in many units) only the first is kept.
@@ -64,7 +65,7 @@ class NameIndex {
   [[nodiscard]] std::vector<Dwarf_Die> find(Part part, std::string_view name) const;
 
   TableFile tables_;
-  DieRefs& refs_;
+  std::function<DieRefs&()> refs_;
   mutable std::map<std::string, std::vector<std::string>, std::less<>> names_with_;
 };
 
