@@ -55,11 +55,14 @@ StartedProcess::StartedProcess(std::vector<std::string> command, std::vector<std
   file_ = open_process(pid_);
 }
 
+StartedProcess::StartedProcess(pid_t pid) : pid_(pid), file_(open_process(pid)), own_(false) {}
+
 StartedProcess::~StartedProcess() {
   if (file_ >= 0) close(file_);
 }
 
 bool StartedProcess::has_ended() {
+  if (!own_) return ended_ = ended_ || process_has_ended(file_);
   // In a debugger, that may have been waited for already.
   if (!ended_) ended_ = waitpid(pid_, &wait_status_, WNOHANG) != 0;
   return ended_;

@@ -18,6 +18,8 @@ class StartedProcess {
   };
   /// Starts it. `environment`: "NAME=VALUE" each. Throws Error.
   StartedProcess(std::vector<std::string> command, std::vector<std::string> environment, const Files& files);
+  /// One that another process of ours has started, in a process group of its own.
+  explicit StartedProcess(pid_t pid);
   ~StartedProcess();
   StartedProcess(const StartedProcess&) = delete;
   StartedProcess& operator=(const StartedProcess&) = delete;
@@ -36,6 +38,7 @@ class StartedProcess {
   int file_ = -1;
   int wait_status_ = 0;
   bool ended_ = false;
+  bool own_ = true;  ///< our child, which can be waited for
 };
 
 }  // namespace refhist

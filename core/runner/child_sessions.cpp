@@ -25,6 +25,11 @@ namespace {
 
 constexpr std::uint64_t kFreeMemory = 300ULL << 20;  // bytes that there must be for one more debugger
 
+void give_up(ChildSession& session, const std::string& why) {
+  session.cut_short = fmt::format("it was not followed: {}", why);
+  if (!put_code_back(session.child, session.process)) signal_process(session.process, SIGKILL);
+}
+
 /// Bytes that may be taken before anything has to be given back.
 std::uint64_t free_memory() {
   std::ifstream file("/proc/meminfo");
@@ -42,6 +47,7 @@ ChildSessions::ChildSessions(const DebuggerScript& script, std::string folder, s
   if (mkfifo(pipe_path_.c_str(), 0600) == 0)
     pipe_ = open(pipe_path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (pipe_ < 0) fail("{}: {}", pipe_path_, std::strerror(errno));
+  nursery_.emplace(script_, folder_);
 }
 
 ChildSessions::~ChildSessions() {
@@ -53,6 +59,7 @@ ChildSessions::~ChildSessions() {
 
 void ChildSessions::add_files(std::vector<pollfd>& files) const {
   files.push_back({pipe_, POLLIN, 0});
+  if (nursery_) files.push_back({nursery_->file(), POLLIN, 0});
   for (const ChildSession& session : all_) {
     if (session.debugger) files.push_back({session.debugger->file(), POLLIN, 0});
   }
@@ -73,7 +80,16 @@ void ChildSessions::serve() {
     heard_.erase(0, end + 1);
     hear(line);
   }
+  look_at_nursery();
   for (ChildSession* session : ended) finish(*session);
+}
+
+void ChildSessions::look_at_nursery() {
+  if (!nursery_ || !nursery_->has_ended()) return;
+  nursery_.reset();
+  for (ChildSession& session : all_) {
+    if (session.ordered) start_debugger(session);
+  }
 }
 
 void ChildSessions::hear(const std::string& line) {
@@ -87,14 +103,8 @@ void ChildSessions::hear(const std::string& line) {
     watches_.push_back(std::make_unique<ExecWatch>(child, pipe_path_));
     return;
   }
-  if (what == "attached" || what == "ending") {
-    words >> child.pid;
-    for (ChildSession& session : all_) {
-      if (session.child.pid == child.pid && session.debugger)
-        (what == "attached" ? session.attached : session.let_go) = true;
-    }
-    return;
-  }
+  if (what == "attached" || what == "ending" || what == "born" || what == "unborn")
+    return hear_of_session(what, words);
   std::string why;
   words >> child.parent >> child.pid >> std::ws;
   std::getline(words, why);
@@ -104,6 +114,22 @@ void ChildSessions::hear(const std::string& line) {
     session.cut_short = why;
   } else {
     left_[why].push_back(child.pid);
+  }
+}
+
+void ChildSessions::hear_of_session(const std::string& what, std::istringstream& words) {
+  long pid = 0;
+  pid_t debugger = 0;
+  words >> pid;
+  for (ChildSession& session : all_) {
+    if (session.child.pid != pid || !session.runs()) continue;
+    if (what == "attached") session.attached = true;
+    if (what == "ending") session.let_go = true;
+    if (what == "unborn") start_debugger(session);
+    if (what == "born" && session.ordered && words >> debugger) {
+      session.ordered = false;
+      session.debugger.emplace(debugger);
+    }
   }
 }
 
@@ -117,8 +143,8 @@ std::vector<std::string> ChildSessions::notes() const {
 }
 
 std::size_t ChildSessions::running() const {
-  return static_cast<std::size_t>(std::count_if(
-      all_.begin(), all_.end(), [](const ChildSession& session) { return session.debugger.has_value(); }));
+  return static_cast<std::size_t>(
+      std::count_if(all_.begin(), all_.end(), [](const ChildSession& session) { return session.runs(); }));
 }
 
 void ChildSessions::begin(const WaitingChild& child) {
@@ -132,15 +158,27 @@ void ChildSessions::begin(const WaitingChild& child) {
     session.cut_short = ending_;
     return signal_process(session.process, SIGKILL);
   }
+  session.script = name + ".txt";
   try {
     if (const std::uint64_t free = free_memory(); free < kFreeMemory)
       fail("{} debuggers are running, and only {} MiB of memory are free", running(), free >> 20);
-    replace_file(name + ".txt", script_.child_text(child, session.history));
-    session.debugger.emplace(script_.child_command(name + ".txt"), script_.environment({}),
+    if (!nursery_) return start_debugger(session);
+    replace_file(session.script, script_.born_text(child, session.history));
+    nursery_->order(child.pid, session.script, session.log);
+    session.ordered = true;
+  } catch (const Error& error) {
+    give_up(session, error.what());
+  }
+}
+
+void ChildSessions::start_debugger(ChildSession& session) {
+  session.ordered = false;
+  try {
+    replace_file(session.script, script_.child_text(session.child, session.history));
+    session.debugger.emplace(script_.child_command(session.script), script_.environment({}),
                              StartedProcess::Files{.errors = session.log});
   } catch (const Error& error) {
-    session.cut_short = fmt::format("it was not followed: {}", error.what());
-    if (!put_code_back(child, session.process)) signal_process(session.process, SIGKILL);
+    give_up(session, error.what());
   }
 }
 
@@ -161,7 +199,7 @@ void ChildSessions::end_programs(const std::string& why) {
   ending_ = why;
   for (const auto& watch : watches_) watch->end_child();
   for (ChildSession& session : all_) {
-    if (!session.debugger) continue;
+    if (!session.runs()) continue;
     session.cut_short = why;
     signal_process(session.process, SIGKILL);
   }

@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/started_process.h"
+#include "runner/debugger_nursery.h"
 #include "runner/debugger_script.h"
 #include "runner/exec_watch.h"
 #include "runner/waiting_child.h"
@@ -24,11 +26,15 @@ struct ChildSession {
   std::string history;    ///< path; there is a file when the session has left one
   std::string cut_short;  ///< why it was ended before the child was; empty when it was not
   std::string log;        ///< path
+  std::string script;     ///< path
   int process = -1;       ///< pidfd: means the child even when the number means another process
   bool attached = false;
   bool let_go = false;         ///< at its exit
   bool ended_waiting = false;  ///< it was ended before it did anything
+  bool ordered = false;        ///< the nursery has yet to tell of its debugger
   std::optional<StartedProcess> debugger;
+
+  [[nodiscard]] bool runs() const { return ordered || debugger; }
 };
 
 class ChildSessions {
@@ -55,7 +61,11 @@ class ChildSessions {
 
  private:
   void hear(const std::string& line);
+  void hear_of_session(const std::string& what, std::istringstream& words);
   void begin(const WaitingChild& child);
+  void start_debugger(ChildSession& session);
+  /// Once it has ended, debuggers are started one by one.
+  void look_at_nursery();
   void finish(ChildSession& session);
   [[nodiscard]] std::size_t running() const;
 
@@ -64,6 +74,7 @@ class ChildSessions {
   std::string pipe_path_;
   int pipe_ = -1;
   std::string heard_;  // of a line that has not come whole
+  std::optional<DebuggerNursery> nursery_;
   std::deque<ChildSession> all_;
   std::vector<std::unique_ptr<ExecWatch>> watches_;
   std::map<std::string, std::vector<long>> left_;  // why, which

@@ -45,6 +45,10 @@ std::string in_python(const std::string& text) {
   return "'" + replace_all(replace_all(text, "\\", "\\\\"), "'", "\\'") + "'";
 }
 
+std::string orders_of_history(const std::string& history) {
+  return fmt::format("refhist set autosave {}\nrefhist set at-crash scan\n", quoted_word(history));
+}
+
 /// LLDB's command for signals that are the program's own business.
 std::string pass_all_signals() {
   std::string line = "process handle --stop false --notify false --pass true";
@@ -63,8 +67,11 @@ DebuggerScript::DebuggerScript(const RunOptions& options, const OwnFiles& files,
       pipe_(std::move(pipe)) {}
 
 std::string DebuggerScript::orders(const std::string& history) const {
-  std::string text =
-      fmt::format("refhist set autosave {}\nrefhist set at-crash scan\n", quoted_word(history));
+  return orders_of_history(history) + orders_of_all();
+}
+
+std::string DebuggerScript::orders_of_all() const {
+  std::string text;
   for (const std::string& setting : options_.settings) text += fmt::format("refhist set {}\n", setting);
   for (const std::string& words : options_.tracked) text += fmt::format("refhist track {}\n", words);
   for (const std::string& words : options_.followed) text += fmt::format("refhist follow {}\n", words);
@@ -94,10 +101,22 @@ std::string DebuggerScript::gdb_text(const std::string& program, const std::stri
 
 // Told before there is a process, `track` waits for functions that the child's next program may have.
 std::string DebuggerScript::child_text(const WaitingChild& child, const std::string& history) const {
+  return gdb_begin() + orders_of_all() + born_text(child, history);
+}
+
+std::string DebuggerScript::born_text(const WaitingChild& child, const std::string& history) const {
   return fmt::format(
-      "{0}{1}python from refhist_gdb import children\npython children.attach({2}, {3}, {4:#x}, '{5}')\n"
-      "python children.follow({2}, 'continue')\n",
-      gdb_begin(), orders(history), in_python(pipe_), child.pid, child.pc, child.code);
+      "{0}python from refhist_gdb import children\npython children.attach({1}, {2}, {3:#x}, '{4}')\n"
+      "python children.follow({1}, 'continue')\n",
+      orders_of_history(history), in_python(pipe_), child.pid, child.pc, child.code);
+}
+
+// A fork has none of the threads that GDB reads symbols with, and would wait for them.
+std::string DebuggerScript::nursery_text(const std::string& pipe) const {
+  return fmt::format(
+      "maintenance set worker-threads 0\n{}{}python from refhist_gdb import children, nursery\n"
+      "python nursery.serve({}, {})\n",
+      gdb_begin(), orders_of_all(), in_python(pipe), in_python(pipe_));
 }
 
 // LLDB knows no shell on Linux: it starts what becomes the program, and stops where that begins.

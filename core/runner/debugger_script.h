@@ -24,6 +24,10 @@ class DebuggerScript {
   [[nodiscard]] std::string text(const std::string& program, const std::string& history) const;
   /// Commands that take over a child of fork that waits for it, and save its history in a file.
   [[nodiscard]] std::string child_text(const WaitingChild& child, const std::string& history) const;
+  /// The same for a fork of the nursery, which has read nursery_text.
+  [[nodiscard]] std::string born_text(const WaitingChild& child, const std::string& history) const;
+  /// Commands of the nursery that takes orders from this pipe.
+  [[nodiscard]] std::string nursery_text(const std::string& pipe) const;
   /// Where the debugger of a child writes what it prints: beside the file that was asked for, or `otherwise`.
   [[nodiscard]] std::string child_log(long child, const std::string& otherwise) const;
   /// How to start the debugger with the script in a file, its program's path first.
@@ -39,6 +43,7 @@ class DebuggerScript {
   [[nodiscard]] std::string gdb_text(const std::string& program, const std::string& orders) const;
   [[nodiscard]] std::string lldb_text(const std::string& orders) const;
   [[nodiscard]] std::string orders(const std::string& history) const;
+  [[nodiscard]] std::string orders_of_all() const;
 
   const RunOptions& options_;
   DebuggerChoice choice_;

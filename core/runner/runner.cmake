@@ -1,6 +1,6 @@
 # refhist-run, and the "shell" by which the debugger starts its program.
 include(GNUInstallDirs)
-add_executable(refhist-run runner/child_sessions.cpp runner/coloured.cpp runner/completion.cpp runner/debugger_choice.cpp runner/debugger_script.cpp runner/exec_watch.cpp runner/histories.cpp runner/inherited.cpp runner/launch_server.cpp runner/own_files.cpp runner/refused_order.cpp runner/run_main.cpp
+add_executable(refhist-run runner/child_sessions.cpp runner/debugger_nursery.cpp runner/coloured.cpp runner/completion.cpp runner/debugger_choice.cpp runner/debugger_script.cpp runner/exec_watch.cpp runner/histories.cpp runner/inherited.cpp runner/launch_server.cpp runner/own_files.cpp runner/refused_order.cpp runner/run_main.cpp
                            runner/run_options.cpp runner/run_session.cpp runner/sending.cpp runner/waiting_child.cpp)
 target_link_libraries(refhist-run PRIVATE refhist_fleet)
 refhist_unity(refhist-run)

@@ -21,6 +21,7 @@
   parameters.py     set/show refhist ...
   function.py       $refhist_count(ADDRESS)
   children.py       for refhist-run: children of fork go to debuggers of their own
+  nursery.py        for refhist-run: the GDB of which the debuggers of children are forks
   crash_stops.py    for refhist-run: the program stops at the signals of a crash, and goes on
   errors.py         where an error becomes GDB's
 """

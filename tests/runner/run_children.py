@@ -265,6 +265,33 @@ def test_debugger_of_a_child_that_dies(r):
     expect_child_cut_short(r, process, child, "gdb left no history")
 
 
+KILLS_THE_NURSERY = """
+import glob, os, signal, sys, time
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+runner = parent(os.getppid())
+for path in glob.glob("/proc/[0-9]*/cmdline"):
+    pid = int(path.split("/")[2])
+    try:
+        if b"nursery.txt" in open(path, "rb").read() and parent(pid) == runner:
+            os.kill(pid, signal.SIGKILL)
+            print("killed", flush=True)
+    except OSError:
+        pass
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_nursery_that_dies(r):
+    """Each child is given a debugger that starts then."""
+    forking_program = os.path.join(r.build, "tests", "runner", "runner_forking")
+    done, session, gets = run(r, python(KILLS_THE_NURSERY) + [forking_program, "clean", "3"])
+    contains(done.stdout, "killed", "output")
+    equal((session["complete"], len(session["children"])), (True, 3), "complete, children")  # notes tell of Python's stacks
+    for child in session["children"]:
+        expect_events(child, gets[child["pid"]])
+
+
 def test_many_at_once(r):
     _, session, gets = forking(r, "clean", "24")
     expect_whole(session, 24)
