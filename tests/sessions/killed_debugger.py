@@ -196,7 +196,7 @@ def test_moments_of_the_server(d):
 @only_where(lambda name: IN_AGENT and name == "lldb", "GDB's threads end one after another, and the guard hears of the last: a child may have run by then")
 def test_moments_of_a_program_that_forks(d):
     """A child that is born just then has the debugger's breakpoints in its copy of the code."""
-    ends = at_moments(d, MOMENTS, kill_debugger, expect_end_of_children, ["forks"])
+    ends = at_moments(d, MOMENTS // 2, kill_debugger, expect_end_of_children, ["forks"])
     check(any(ends), "the program went on at some moment")
 
 
