@@ -65,7 +65,7 @@ std::vector<Command> track_commands() {
         {"--type", "TYPE", "type that has the member (default: the argument's)"},
         {"--count-offset", "N", "offset of the counter in bytes, where there is no debug information"},
         {"--count-size", "N", "size of the counter in bytes (default 4)"},
-        {"--born", "N", "reference count of a new object (default 1)"},
+        {"--born", "N", "references of a new object (default: what its init stores at the counter, else 1)"},
         {"--stacks", "full|none", "none: record counts but no stacks"},
         {"--keep", "all|live|suspect", "which objects keep a full history (see refhist show keep)"},
         {"--memory", "SIZE", "memory limit of the history (see refhist show memory)"},

@@ -76,6 +76,7 @@ Family typed_family(const Arguments& arguments) {
     fail("--count-size must be 1, 2, 4 or 8, not {}", size);
   family.counter.size = static_cast<std::uint32_t>(size);
   family.born = arguments.number("--born", 1);
+  family.born_given = arguments.has("--born");
   const bool counted =
       family.has_role(Role::get) || family.has_role(Role::put) || family.has_role(Role::try_get);
   // What counts by hand is found by the counter.

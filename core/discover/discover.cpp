@@ -414,6 +414,7 @@ void ModuleSearch::add_constructors(const ProvenPair& pair, Family& family) {
     const auto born = count_set(walked(i), pair.counter);
     if (!born) continue;
     family.born = *born;
+    family.born_given = true;
     add_probe(family, Role::init, candidates_[i].name, argument_source(1));
   }
 }

@@ -149,7 +149,8 @@ bool changes_counter(const WalkedFunction& function, unsigned argument, const Co
 std::optional<std::int64_t> count_set(const WalkedFunction& function, const CounterEvidence& counter) {
   std::optional<std::int64_t> set;
   for (const ConstantStore& store : function.facts.stores) {
-    const bool ours = function.values.root_argument(store.cell) == 1 && store.size >= counter.size &&
+    const bool ours = (store.value == 0 || store.value == 1) &&
+                      function.values.root_argument(store.cell) == 1 && store.size >= counter.size &&
                       offset_in_object(function, store.cell) == counter.offset;
     if (ours) set = std::max(set.value_or(0), store.value);
   }

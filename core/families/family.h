@@ -101,6 +101,7 @@ struct Family {
   bool allocator = false;         ///< its functions hand out plain memory, no counted objects: malloc, mmap
   bool revives = false;           ///< a get may find zero: the object was kept for another use
   std::int64_t born = 1;          ///< references that an init creates
+  bool born_given = false;        ///< false: whoever has made the family does not say it, and the code may
   std::vector<std::string> fold;  ///< functions (globs) between the user's and the probes: of no interest
   std::string part_of;            ///< family: while its object at the same address lives, this one's does too
   std::vector<std::string> managed;  ///< member paths to the user's object, "*" in front: a pointer to it

@@ -35,6 +35,7 @@ FamilyCatalog::FamilyCatalog(const std::string& folder) {
              first->second);
       }
       groups_.push_back(file.stem().string());
+      family.born_given = true;  // whoever ships it knows
       families_.push_back(std::move(family));
     }
   }

@@ -156,7 +156,10 @@ class Reader {
     result.deleters = strings(table, "deleters");
     result.listed_by = strings(table, "listed_by");
     if (const toml::node* node = table.get("dynamic_type")) result.dynamic_type = dynamic_type(*node);
-    if (const toml::node* node = table.get("born")) result.born = integer(*node, "born", 0, INT32_MAX);
+    if (const toml::node* node = table.get("born")) {
+      result.born = integer(*node, "born", 0, INT32_MAX);
+      result.born_given = true;
+    }
     if (const toml::node* node = table.get("allocator")) result.allocator = boolean(*node, "allocator");
     counter(table, result.counter);
     for (const auto& [key, node] : table) {

@@ -146,6 +146,19 @@ std::string find_counter(TrackedFamily& tracked, const std::vector<const LoadedM
   return found_counter(code);
 }
 
+/// The code tells how many references a new object has of a family that does not say it. Returns what is to
+/// be told.
+std::string find_born(TrackedFamily& tracked, const std::vector<const LoadedModule*>& modules) {
+  constexpr std::int64_t kUsual = 1;
+  Family& family = tracked.family;
+  if (family.born_given || !tracked.counter || !family.has_role(Role::init)) return {};
+  if (!tracked.born_by_code) tracked.born_by_code = born_by_code(family, *tracked.counter, modules);
+  if (!tracked.born_by_code || !tracked.born_by_code->references) return {};
+  family.born = *tracked.born_by_code->references;
+  if (family.born == kUsual) return {};
+  return fmt::format("born: {}, read from the code of {}", family.born, tracked.born_by_code->function);
+}
+
 /// What the counter reads when it has come to its end. The end of a long unsigned one is as good as -1.
 Count full_counter(const MemberPlace& place, const CounterSpec& spec) {
   const bool plain = spec.shift == 0 && spec.scale == 1 && spec.bias == 0;
@@ -169,6 +182,7 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   tracked.counter = place_counter(tracked.family, modules);
   const bool said = tracked.family.allocator || is_cache(tracked.family) || tracked.family.counter.known();
   const std::string by_code = said ? check_counter(tracked, modules) : find_counter(tracked, modules);
+  const std::string born = tracked.family.allocator ? std::string() : find_born(tracked, modules);
   // What manages the user's object is of a type derived from the one that is named.
   tracked.object_size = tracked.family.managed.empty() ? object_size(tracked.family, modules) : 0;
   tracked.traits.has_init = tracked.family.has_role(Role::init);
@@ -181,7 +195,7 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
       tracked.counter ? full_counter(*tracked.counter, tracked.family.counter) : Count();
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
-    tracked.counter_note = by_code;
+    tracked.counter_note = by_code + (by_code.empty() || born.empty() ? "" : "; ") + born;
   } else if (tracked.family.allocator || is_cache(tracked.family)) {
     tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {

@@ -37,7 +37,7 @@ Tracker::Tracked Tracker::track(DebuggerPort& port, Family family, Named named) 
   std::vector<std::string> notes;
   const bool libraries_there = state_.alive && !at_first_instruction(port);
   check_functions(state_, tracked, libraries_there, notes);
-  if (!tracked.counter_note.empty() && state_.alive) {
+  if (!tracked.counter_note.empty() && (state_.alive || tracked.counter)) {
     notes.push_back(tracked.counter ? tracked.counter_note
                                     : fmt::format("the counter of {} is not read: {}", tracked.family.name,
                                                   tracked.counter_note));

@@ -1,5 +1,6 @@
 target_sources(refhist_core PRIVATE
   sites/birth_gap.cpp
+  sites/born_count.cpp
   sites/breakpoints.cpp
   sites/clone_reader.cpp
   sites/counter_check.cpp

@@ -6,6 +6,7 @@
 
 #include "families/family.h"
 #include "history/ledger.h"
+#include "sites/born_count.h"
 #include "sites/counter_check.h"
 #include "symbols/module.h"
 
@@ -27,6 +28,7 @@ struct TrackedFamily {
   std::optional<MemberPlace> counter;  ///< where the counter is; nothing when it cannot be read
   std::string counter_note;            ///< why it cannot be read, or is read elsewhere than the family says
   std::optional<CounterByCode> counter_by_code;  ///< where the code has it, once that was looked at
+  std::optional<BornByCode> born_by_code;        ///< what a new object has, of a family that does not say it
   std::string births_note;        ///< which births are unseen and why; empty when none is known to be
   std::uint64_t object_size = 0;  ///< bytes; 0 unknown
   Backend backend = Backend::automatic;

@@ -118,7 +118,7 @@ bool Walk::step(Frame& frame, const DecodedInstruction& instruction, MachineStat
     return false;
   }
   note_use(instruction, state);
-  InstructionEffects(values_, facts_, frame.depth).execute(instruction, state);
+  InstructionEffects(values_, facts_, frame.depth, frame.module).execute(instruction, state);
   return true;
 }
 

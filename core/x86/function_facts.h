@@ -28,13 +28,14 @@ struct ConstantStore {
   Value cell;
   std::int64_t value = 0;
   std::uint8_t size = 4;
-  unsigned depth = 0;  ///< as of a CounterChange
+  unsigned depth = 0;    ///< as of a CounterChange
+  bool further = false;  ///< and behind it as well, how far is not known: of memory that is cleared
 };
 
 struct FunctionFacts {
   std::vector<CounterChange> changes;
   std::vector<CallFact> calls;
-  std::vector<ConstantStore> stores;  ///< of 1 and 0, as constructors do
+  std::vector<ConstantStore> stores;  ///< as constructors do
   std::vector<Value> results;         ///< what is returned, one for each way out
 };
 

@@ -26,9 +26,26 @@ void InstructionEffects::store(const Value& address, const Value& value, unsigne
     state.store_to_stack(address, value);
   } else if (values_.is_content_of(value, address)) {
     changed(address, as_signed(value.offset, bytes), bytes);
-  } else if (values_.is_constant(value) && (value.offset == 0 || value.offset == 1)) {
-    facts_.stores.push_back({address, value.offset, static_cast<std::uint8_t>(bytes), depth_});
+  } else if (values_.is_constant(value)) {
+    facts_.stores.push_back({address, value.offset, static_cast<std::uint8_t>(bytes), depth_, false});
+  } else if (const auto constant = constant_in_memory(value, bytes)) {
+    facts_.stores.push_back({address, *constant, static_cast<std::uint8_t>(bytes), depth_, false});
   }
+}
+
+std::optional<std::int64_t> InstructionEffects::constant_in_memory(const Value& value, unsigned bytes) const {
+  const Value from = values_.loaded_from(value);
+  std::int64_t read = 0;
+  if (module_ == nullptr || value.offset != 0 || !from.known() || !values_.is_constant(from) ||
+      bytes > sizeof read)
+    return std::nullopt;
+  const auto at = static_cast<Address>(from.offset);
+  const auto& segments = module_->segments();
+  const bool constant = std::any_of(segments.begin(), segments.end(), [&](const Segment& segment) {
+    return !segment.writable && at >= segment.address && at - segment.address < segment.file_size;
+  });
+  return constant && module_->read_code(at, &read, bytes) ? std::optional(as_signed(read, bytes))
+                                                          : std::nullopt;
 }
 
 void InstructionEffects::write(const DecodedInstruction& instruction, const ZydisDecodedOperand& operand,
@@ -170,8 +187,78 @@ void InstructionEffects::execute(const DecodedInstruction& instruction, MachineS
       state.set_reg(5, state.pop());
       return;
     default:
-      forget_written(instruction, state);
+      if (!vector(instruction, state)) forget_written(instruction, state);
   }
+}
+
+bool InstructionEffects::vector(const DecodedInstruction& instruction, MachineState& state) {
+  const auto& operands = instruction.operands;
+  switch (instruction.raw.mnemonic) {
+    case ZYDIS_MNEMONIC_PXOR:
+    case ZYDIS_MNEMONIC_XORPS:
+    case ZYDIS_MNEMONIC_XORPD:
+    case ZYDIS_MNEMONIC_VPXOR:
+    case ZYDIS_MNEMONIC_VXORPS: {
+      const unsigned last =
+          instruction.raw.operand_count_visible - 1U;  // the two that are combined come last
+      const bool registers = operands[last].type == ZYDIS_OPERAND_TYPE_REGISTER;
+      const bool zero = registers && operands[last].reg.value == operands[last - 1].reg.value;
+      state.set_vector(operands[0].reg.value, zero ? values_.constant(0) : Value{});
+      return true;
+    }
+    case ZYDIS_MNEMONIC_MOVUPS:
+    case ZYDIS_MNEMONIC_MOVAPS:
+    case ZYDIS_MNEMONIC_MOVDQU:
+    case ZYDIS_MNEMONIC_MOVDQA:
+    case ZYDIS_MNEMONIC_MOVQ:
+    case ZYDIS_MNEMONIC_VMOVUPS:
+    case ZYDIS_MNEMONIC_VMOVAPS:
+    case ZYDIS_MNEMONIC_VMOVDQU:
+    case ZYDIS_MNEMONIC_VMOVDQA:
+      vector_move(instruction, state);
+      return true;
+    case ZYDIS_MNEMONIC_STOSB:
+    case ZYDIS_MNEMONIC_STOSD:
+    case ZYDIS_MNEMONIC_STOSQ:
+      clear_string(instruction, state);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void InstructionEffects::vector_move(const DecodedInstruction& instruction, MachineState& state) {
+  constexpr unsigned kWord = 8;  // bytes
+  const ZydisDecodedOperand& target = instruction.operands[0];
+  const ZydisDecodedOperand& source = instruction.operands[1];
+  Value value;
+  if (source.type == ZYDIS_OPERAND_TYPE_REGISTER) value = state.vector(source.reg.value);
+  if (source.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+    const Value at = state.address_of(source, instruction.next());
+    if (at.known() && !values_.is_stack(at)) value = values_.content(at);
+  }
+  if (target.type != ZYDIS_OPERAND_TYPE_MEMORY) {
+    forget_written(instruction, state);
+    state.set_vector(target.reg.value, value);
+    return;
+  }
+  const bool zero = values_.is_constant(value);
+  Value address = state.address_of(target, instruction.next());
+  Value from = values_.loaded_from(value);
+  for (unsigned done = 0; done < target.size / 8U;
+       done += kWord, address.offset += kWord, from.offset += kWord) {
+    if (zero) store(address, value, kWord, state);
+    if (from.known()) store(address, values_.content(from), kWord, state);
+  }
+}
+
+void InstructionEffects::clear_string(const DecodedInstruction& instruction, MachineState& state) {
+  const Value to = state.reg(7);
+  const Value value = state.reg(0);
+  const bool repeated = (instruction.raw.attributes & ZYDIS_ATTRIB_HAS_REP) != 0;
+  if (repeated && to.known() && !values_.is_stack(to) && values_.is_constant(value) && value.offset == 0)
+    facts_.stores.push_back({to, 0, 1, depth_, true});
+  forget_written(instruction, state);
 }
 
 void InstructionEffects::forget_written(const DecodedInstruction& instruction, MachineState& state) {
@@ -183,6 +270,7 @@ void InstructionEffects::forget_written(const DecodedInstruction& instruction, M
     const auto number = MachineState::number_of(operand.reg.value);
     // A conditional move may leave the old value, which is one of the two that it can have.
     if (number && !(conditional_move && state.reg(*number).known())) state.set_reg(*number, Value{});
+    if (!number) state.set_vector(operand.reg.value, Value{});
   }
 }
 

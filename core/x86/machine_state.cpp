@@ -18,6 +18,30 @@ std::optional<unsigned> MachineState::number_of(ZydisRegister name) {
   return static_cast<unsigned>(ZydisRegisterGetId(whole));
 }
 
+namespace {
+/// 0..31 for a vector register or its lower part; nothing for others.
+std::optional<unsigned> vector_number(ZydisRegister name) {
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+  if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_ZMM) return std::nullopt;
+  return static_cast<unsigned>(ZydisRegisterGetId(whole));
+}
+}  // namespace
+
+Value MachineState::vector(ZydisRegister name) const {
+  const auto number = vector_number(name);
+  const auto known = number ? vectors_.find(*number) : vectors_.end();
+  return known == vectors_.end() ? Value{} : known->second;
+}
+
+void MachineState::set_vector(ZydisRegister name, const Value& value) {
+  const auto number = vector_number(name);
+  if (number && value.known()) {
+    vectors_[*number] = value;
+  } else if (number) {
+    vectors_.erase(*number);
+  }
+}
+
 Value MachineState::address_of(const ZydisDecodedOperand& operand, Address next) const {
   const auto& memory = operand.mem;
   if (memory.segment == ZYDIS_REGISTER_FS || memory.segment == ZYDIS_REGISTER_GS) return {};
@@ -106,6 +130,7 @@ Value MachineState::pop() {
 
 void MachineState::forget_caller_saved() {
   for (const unsigned number : {0U, 1U, 2U, 6U, 7U, 8U, 9U, 10U, 11U}) registers_[number] = Value{};
+  vectors_.clear();
 }
 
 void MachineState::return_from_call(const Value& result) {

@@ -40,6 +40,11 @@ class MachineState {
 
   [[nodiscard]] ValuePlaces places_of(const Value& value) const;
 
+  /// Of a vector register: zero in all its words, or what was loaded as a whole from an address; else
+  /// unknown.
+  [[nodiscard]] Value vector(ZydisRegister name) const;
+  void set_vector(ZydisRegister name, const Value& value);
+
   void push(const Value& value);
   Value pop();
   /// A call has returned: what the callee may have changed is unknown.
@@ -56,6 +61,7 @@ class MachineState {
   ValueTable* values_;
   std::array<Value, 16> registers_;
   std::map<std::int64_t, Value> slots_;
+  std::map<unsigned, Value> vectors_;  // those that are known
   std::vector<std::size_t> handed_over_;
 };
 
