@@ -112,6 +112,7 @@ struct Site {
   uint8_t times_argument;    ///< multiplies the size
   uint8_t pool_argument;     ///< for results that come from a pool; then there is no size
   uint8_t counter_shift;
+  uint8_t counter_bits;  ///< from that bit on; 0: all
   Effect effect;
   uint8_t at_return;         ///< the effect is known when the call returns
   uint8_t success;           ///< when it has one, by the result: as the core's Success

@@ -52,7 +52,7 @@ Moment RuleWatch::look() const {
 
 int64_t RuleWatch::references(const Moment& moment) const {
   return agent::references(moment.count, site_.counter_size, site_.counter_unsigned != 0, site_.counter_shift,
-                           site_.counter_scale, site_.counter_bias);
+                           site_.counter_scale, site_.counter_bias, site_.counter_bits);
 }
 
 uint8_t RuleWatch::each() const {

@@ -22,15 +22,18 @@ inline int64_t counter_value(uint64_t raw, unsigned size, bool is_unsigned) {
   }
 }
 
-/// References, from the counter's `size` bytes.
+/// References, from the counter's `size` bytes. `bits`: how many of them from `shift` on are the counter's, 0
+/// for all.
 inline int64_t references(uint64_t raw, unsigned size, bool is_unsigned, unsigned shift, int64_t scale,
-                          int64_t bias) {
-  const unsigned bits = 8 * size - shift;
-  if (shift != 0 && is_unsigned && bits <= 16) {  // a few bits of a word: the uppermost is no sign
-    const uint64_t few = raw >> shift & ((1U << bits) - 1);
-    return scale * static_cast<int64_t>(few) + bias;
-  }
-  return scale * (counter_value(raw, size, is_unsigned) >> shift) + bias;
+                          int64_t bias, unsigned bits = 0) {
+  if (shift == 0 && bits == 0) return scale * counter_value(raw, size, is_unsigned) + bias;
+  const unsigned above = 64 - (bits != 0 ? bits : 8 * size - shift);
+  const uint64_t uppermost = raw >> shift << above;
+  // Of a few bits, the uppermost is no sign.
+  const bool few = is_unsigned && above >= 48;
+  const int64_t value =
+      few ? static_cast<int64_t>(uppermost >> above) : static_cast<int64_t>(uppermost) >> above;
+  return scale * value + bias;
 }
 
 /// `success`: 0 always, 1 nonzero, 2 zero, 3 nonnegative int, 4 true bool.

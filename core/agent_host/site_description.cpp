@@ -35,7 +35,10 @@ void describe_counter(const TrackedFamily& tracked, agent::Site& described) {
   described.counter_offset = static_cast<std::int64_t>(tracked.counter->offset);
   described.counter_size = static_cast<std::uint8_t>(tracked.counter->size);
   described.counter_unsigned = tracked.counter->is_signed ? 0 : 1;
-  described.counter_shift = static_cast<std::uint8_t>(tracked.family.counter.shift);
+  const std::uint32_t shift = tracked.family.counter.shift;
+  described.counter_shift = static_cast<std::uint8_t>(tracked.counter->first_bit + shift);
+  described.counter_bits =
+      static_cast<std::uint8_t>(tracked.counter->bits == 0 ? 0 : tracked.counter->bits - shift);
   described.counter_scale = tracked.family.counter.scale;
   described.counter_bias = tracked.family.counter.bias;
 }

@@ -55,7 +55,6 @@ class ModuleSearch {
   std::optional<CounterEvidence> counter_by_types(const NamePair& names);
   /// False when debug information says that the two take different types; `type` is what they take.
   bool signatures_agree(const NamePair& names, const CounterEvidence& counter, std::string& type);
-  [[nodiscard]] bool is_bit_field(const std::string& type, std::int64_t offset) const;
   std::string pointee(std::size_t candidate, unsigned argument);
   std::string put_type(std::size_t candidate, const CounterEvidence& counter);
 
@@ -192,18 +191,6 @@ bool ModuleSearch::signatures_agree(const NamePair& names, const CounterEvidence
          without_struct(result) == without_struct(type);
 }
 
-// Its neighbours in the word would be taken for references.
-bool ModuleSearch::is_bit_field(const std::string& type, std::int64_t offset) const {
-  const std::string path =
-      type.empty() ? std::string() : module_.member_at(type, static_cast<std::uint64_t>(offset)).plain_path();
-  try {
-    if (!path.empty()) static_cast<void>(module_.member(type, path));
-  } catch (const Error&) {
-    return true;
-  }
-  return false;
-}
-
 /// A put may leave the end to others: to a list, or to a thread that frees later. Then the name of the member
 /// tells that it counts references, or the get returns what it is given.
 std::optional<CounterEvidence> ModuleSearch::counter_by_types(const NamePair& names) {
@@ -226,7 +213,9 @@ std::optional<ProvenPair> ModuleSearch::prove(const NamePair& names) {
   if (!counter) return std::nullopt;
   if (names.certainty == Certainty::copies && may_return_new_object(walked(names.get))) return std::nullopt;
   ProvenPair pair{names, *counter, ""};
-  if (!signatures_agree(names, *counter, pair.type) || is_bit_field(pair.type, counter->offset))
+  CounterSpec place;
+  set_place(*counter, place);
+  if (!signatures_agree(names, *counter, pair.type) || !name_bit_field(module_, pair.type, place))
     return std::nullopt;
   // That an operand of a copy means the object is only likely: both must take the same type.
   const bool inlined = candidates_[names.get].inlined || candidates_[names.put].inlined;
@@ -340,6 +329,7 @@ CounterSpec ModuleSearch::counter_spec(const ProvenPair& pair) {
   CounterSpec spec;
   spec.type = pair.type;
   set_place(pair.counter, spec);
+  name_bit_field(module_, pair.type, spec);
   return spec;
 }
 

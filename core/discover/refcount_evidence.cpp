@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdlib>
 
+#include "base/error.h"
 #include "x86/known_functions.h"
 
 namespace refhist {
@@ -135,6 +136,27 @@ void set_place(const CounterEvidence& counter, CounterSpec& spec) {
   const auto step = static_cast<std::uint64_t>(std::llabs(counter.step));
   spec.shift = static_cast<std::uint32_t>(std::countr_zero(step));
   spec.scale = counter.step < 0 ? -1 : 1;
+}
+
+bool name_bit_field(const Module& module, const std::string& type, CounterSpec& spec) {
+  if (type.empty() || !spec.offset || static_cast<std::int64_t>(*spec.offset) < 0) return true;
+  std::string path = module.bit_field_at(type, *spec.offset, spec.shift);
+  try {
+    if (path.empty()) {
+      const std::string whole = module.member_at(type, *spec.offset).plain_path();
+      const auto place = whole.empty() ? std::nullopt : module.member(type, whole);
+      return !place || place->bits == 0;
+    }
+    static_cast<void>(module.member(type, path));
+  } catch (const Error&) {
+    return false;
+  }
+  spec.type = type;
+  spec.path = std::move(path);
+  spec.offset.reset();
+  spec.size = CounterSpec().size;
+  spec.shift = 0;
+  return true;
 }
 
 bool changes_counter(const WalkedFunction& function, unsigned argument, const CounterEvidence& counter) {

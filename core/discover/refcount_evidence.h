@@ -32,6 +32,10 @@ struct CounterEvidence {
 /// Fills in where it is and how it counts.
 void set_place(const CounterEvidence& counter, CounterSpec& spec);
 
+/// A counter that is a bit-field of the type goes by its path from then on: its neighbours in the word are no
+/// references. False where it lies in one that does not begin at the bit from which `spec` counts.
+bool name_bit_field(const Module& module, const std::string& type, CounterSpec& spec);
+
 /// Nothing when the code does not look like a get and its put. `strong` says that the names leave no doubt;
 /// other names ("get", "acquire") are also those of hash tables and locks, so there the put must give the
 /// object back.

@@ -35,7 +35,8 @@ class ProgramAccess final : public ProgramView {
                                  Address object) const override;
   /// The count that the counter's bytes stand for.
   static std::int64_t count_from(std::uint64_t raw, const MemberPlace& place, const CounterSpec& spec) {
-    return agent::references(raw, place.size, !place.is_signed, spec.shift, spec.scale, spec.bias);
+    return agent::references(raw, place.size, !place.is_signed, place.first_bit + spec.shift, spec.scale,
+                             spec.bias, place.bits == 0 ? 0 : place.bits - spec.shift);
   }
 
   /// True when the calling thread traces the process (then ptrace is ours to use).

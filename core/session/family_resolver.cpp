@@ -161,7 +161,7 @@ std::string find_born(TrackedFamily& tracked, const std::vector<const LoadedModu
 
 /// What the counter reads when it has come to its end. The end of a long unsigned one is as good as -1.
 Count full_counter(const MemberPlace& place, const CounterSpec& spec) {
-  const bool plain = spec.shift == 0 && spec.scale == 1 && spec.bias == 0;
+  const bool plain = spec.shift == 0 && spec.scale == 1 && spec.bias == 0 && place.bits == 0;
   if (!plain || place.size == 0 || place.size > sizeof(std::int64_t)) return std::nullopt;
   const unsigned bits = 8 * place.size - (place.is_signed ? 1 : 0);
   if (!place.is_signed && !agent::is_read_unsigned(place.size, true)) return std::nullopt;

@@ -85,8 +85,9 @@ class BirthFacts {
   }
 
   [[nodiscard]] std::int64_t read(std::uint64_t raw) const {
-    return spec_.scale * (as_signed(static_cast<std::int64_t>(raw), counter_.size) >> spec_.shift) +
-           spec_.bias;
+    std::int64_t value = as_signed(static_cast<std::int64_t>(raw), counter_.size) >> counter_.first_bit;
+    if (counter_.bits != 0) value &= static_cast<std::int64_t>((std::uint64_t{1} << counter_.bits) - 1);
+    return spec_.scale * (value >> spec_.shift) + spec_.bias;
   }
 
   const WalkedFunction& walked_;

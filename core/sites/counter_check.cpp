@@ -116,7 +116,7 @@ class CounterSearch {
   /// Fills `found`, or `rivals`.
   void find(std::vector<CounterEvidence> counters, CounterByCode& code) const;
   [[nodiscard]] std::string type() const;
-  /// Nothing for a bit-field: its neighbours in the word would be taken for references.
+  /// Nothing where its neighbours in the word would be taken for references.
   [[nodiscard]] std::optional<CounterSpec> spec(const CounterEvidence& counter) const;
   /// By debug information; empty where that has none.
   [[nodiscard]] std::string path_of(const CounterEvidence& counter) const;
@@ -218,6 +218,9 @@ std::string CounterSearch::type() const {
 std::string CounterSearch::path_of(const CounterEvidence& counter) const {
   const std::string name = type();
   if (name.empty() || counter.offset < 0) return {};
+  CounterSpec spec;
+  set_place(counter, spec);
+  if (name_bit_field(module_, name, spec) && !spec.path.empty()) return spec.path;
   return module_.member_at(name, static_cast<std::uint64_t>(counter.offset)).plain_path();
 }
 
@@ -225,6 +228,8 @@ std::optional<CounterSpec> CounterSearch::spec(const CounterEvidence& counter) c
   CounterSpec spec = family_.counter;
   spec.type = type();
   set_place(counter, spec);
+  if (!name_bit_field(module_, spec.type, spec)) return std::nullopt;
+  if (!spec.offset) return spec;
   const std::string path = path_of(counter);
   if (path.empty()) return spec;
   try {

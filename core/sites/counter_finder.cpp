@@ -26,20 +26,20 @@ bool CounterFinder::fits(const CounterInstruction& change, Role role) const {
   if (change.kind == CounterInstruction::Kind::last) {
     const std::int64_t references =
         family_.counter.scale * (change.constant >> family_.counter.shift) + family_.counter.bias;
-    return role == Role::put && references == 1 && change.size <= counter_.size;
+    return role == Role::put && references == 1 && change.size <= counter_.size && counter_.bits == 0;
   }
   const bool stores = change.kind == CounterInstruction::Kind::store;
   // What sets a counter to a known number may set its neighbours as well. What stores a wider register is
   // another pointer or number.
   const bool known = role == Role::init || change.source == CounterInstruction::kNoRegister;
   const bool whole = stores && known ? change.size >= counter_.size : change.size == counter_.size;
-  if (role != Role::init && change.steps_low_part(counter_.size)) return true;
+  if (role != Role::init && counter_.bits == 0 && change.steps_low_part(counter_.size)) return true;
   return whole && (role == Role::init ? stores : !change.opaque);
 }
 
 bool CounterFinder::does_it_alone(const CounterInstruction& change, Role role) const {
   const CounterSpec& spec = family_.counter;
-  const bool plain = spec.scale == 1 && spec.shift == 0 && spec.bias == 0;
+  const bool plain = spec.scale == 1 && spec.shift == 0 && spec.bias == 0 && counter_.bits == 0;
   const bool through_register =
       change.base != CounterInstruction::kNoRegister && change.index == CounterInstruction::kNoRegister;
   if (!plain || !through_register || change.size != counter_.size) return false;

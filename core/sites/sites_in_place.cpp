@@ -45,7 +45,8 @@ SitesInPlace::SitesInPlace(FamilyId id, const Family& family, const std::optiona
 bool SitesInPlace::knows_counter() const {
   const CounterSpec& spec = family_.counter;
   const bool plain = spec.scale == 1 && spec.shift == 0 && !family_.allocator;
-  if (!counter_ || !plain || spec.type.empty() || spec.path.empty() || !module_.has_debug_info())
+  if (!counter_ || counter_->bits != 0 || !plain || spec.type.empty() || spec.path.empty() ||
+      !module_.has_debug_info())
     return false;
   try {
     const auto place = module_.member(spec.type, spec.path);

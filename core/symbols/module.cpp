@@ -70,6 +70,9 @@ class ElfModule final : public Module {
   std::optional<MemberPlace> member(std::string_view type, std::string_view path) const override {
     return debug() == nullptr ? std::nullopt : TypeMembers(debug()->names()).member(type, path);
   }
+  std::string bit_field_at(std::string_view type, std::uint64_t offset, unsigned bit) const override {
+    return debug() == nullptr ? std::string() : TypeMembers(debug()->names()).bit_field_at(type, offset, bit);
+  }
   MemberAt member_at(std::string_view type, std::uint64_t offset) const override {
     return debug() == nullptr ? MemberAt() : TypeMembers(debug()->names()).member_at(type, offset);
   }

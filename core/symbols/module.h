@@ -62,6 +62,10 @@ struct MemberPlace {
   std::uint64_t offset = 0;  ///< from the start of the object, bytes
   std::uint32_t size = 0;    ///< bytes
   bool is_signed = false;
+  /// Of a bit-field: how many of the lowest bits of those bytes are others', and how many bits it has; 0: all
+  /// are its own.
+  std::uint8_t first_bit = 0;
+  std::uint8_t bits = 0;
 };
 
 /// What a struct has at an offset.
@@ -206,6 +210,11 @@ class Module {
                                                           std::string_view path) const = 0;
   /// The innermost member of the type that covers the offset.
   [[nodiscard]] virtual MemberAt member_at(std::string_view type, std::uint64_t offset) const = 0;
+  /// The path of the bit-field that begins at that bit, counted from the offset; empty when none is known to.
+  [[nodiscard]] virtual std::string bit_field_at(std::string_view /*type*/, std::uint64_t /*offset*/,
+                                                 unsigned /*bit*/) const {
+    return {};
+  }
   /// What a global or static variable that the unit with this code knows has at the offset.
   [[nodiscard]] virtual VariableAt variable_at(Address /*code*/, std::string_view /*variable*/,
                                                std::uint64_t /*offset*/) const {

@@ -158,6 +158,55 @@ std::optional<std::uint64_t> size_of(const Dwarf_Die& type) {
   return dwarf_aggregate_size(&copy, &size) == 0 ? std::optional<std::uint64_t>(size) : std::nullopt;
 }
 
+constexpr unsigned kByte = 8;  // bits
+
+/// How far behind the member's own offset a bit-field begins, and how many bits it has.
+struct BitField {
+  unsigned first = 0;
+  unsigned bits = 0;
+};
+
+/// Nothing for other members. Before DWARF 4, the bits are counted from the upper end of a word of the
+/// field's type.
+std::optional<BitField> bit_field(const Dwarf_Die& member) {
+  constexpr std::uint64_t kMost = 64;
+  const auto bits = die_number(member, DW_AT_bit_size);
+  if (!bits || *bits == 0 || *bits > kMost) return std::nullopt;
+  const auto width = static_cast<unsigned>(*bits);
+  if (const auto first = die_number(member, DW_AT_data_bit_offset))
+    return BitField{static_cast<unsigned>(*first % kByte), width};
+  const auto type = die_type(member);
+  const auto from_above = die_number(member, DW_AT_bit_offset);
+  const auto told = die_number(member, DW_AT_byte_size);
+  const auto size = told || !type ? told : size_of(*type);
+  if (!from_above || !size || *size * kByte < *from_above + width) return std::nullopt;
+  return BitField{static_cast<unsigned>(*size * kByte - *from_above) - width, width};
+}
+
+/// Bytes that the member covers.
+std::optional<std::uint64_t> bytes_of(const Dwarf_Die& member) {
+  if (const auto field = bit_field(member)) return (field->first + field->bits + kByte - 1) / kByte;
+  const auto type = die_type(member);
+  return type ? size_of(*type) : std::nullopt;
+}
+
+/// Compilers read and write the narrowest word that has all of the field, or a wider one. False when none
+/// has.
+bool place_bits(const BitField& field, MemberPlace& place) {
+  const std::uint64_t first = kByte * place.offset + field.first;
+  for (const std::uint32_t size : {1U, 2U, 4U, 8U}) {
+    const std::uint64_t word = first / (kByte * size) * size;
+    if (first + field.bits > kByte * (word + size)) continue;
+    place.offset = word;
+    place.size = size;
+    const bool whole = field.bits == kByte * size;
+    place.first_bit = static_cast<std::uint8_t>(first - kByte * word);
+    place.bits = static_cast<std::uint8_t>(whole ? 0 : field.bits);
+    return true;
+  }
+  return false;
+}
+
 /// The innermost member that covers an offset.
 struct Covering {
   std::string path;
@@ -195,7 +244,7 @@ Covering covering(const Dwarf_Die& type, std::uint64_t offset, int depth) {
       return;
     const auto begin = own_offset(child, type);
     const auto member_type = die_type(child);
-    const auto size = member_type ? size_of(*member_type) : std::nullopt;
+    const auto size = bytes_of(child);
     if (!begin || !size || offset < *begin || offset >= *begin + *size) return;
     found = inside(member_type, offset - *begin, depth);
     const std::string name = is_transparent(child) ? std::string() : std::string(die_name(child));
@@ -227,11 +276,16 @@ std::optional<MemberPlace> walk_path(const Dwarf_Die& start, std::string_view pa
     found = find_member(type, rest);
   }
   place.offset += found->offset;
-  if (die_number(found->member, DW_AT_bit_size)) {
-    fail("{} member \"{}\" is a bit-field; give the offset and size of the bytes that hold it", type_label,
-         path);
-  }
   const auto member_type = die_type(found->member);
+  if (die_number(found->member, DW_AT_bit_size)) {
+    place.is_signed = is_signed(member_type);
+    const auto field = bit_field(found->member);
+    if (field && place_bits(*field, place)) return place;
+    fail(
+        "{} member \"{}\" is a bit-field that no word of 8 bytes or less has all bits of: its count cannot "
+        "be read",
+        type_label, path);
+  }
   place.size = static_cast<std::uint32_t>(member_type ? size_of(*member_type).value_or(0) : 0);
   place.is_signed = is_signed(member_type);
   return place;
@@ -293,6 +347,41 @@ MemberAt TypeMembers::member_at(std::string_view type, std::uint64_t offset) con
       member.inner_offset = found.inner_offset;
     }
     return member;
+  }
+  return {};
+}
+
+namespace {
+
+/// `bit`: counted from the beginning of the type.
+std::string bit_field_in(const Dwarf_Die& type, std::uint64_t bit, int depth = 0) {
+  std::string path;
+  if (depth > kMemberDepth) return path;
+  for_each_child(type, [&](const Dwarf_Die& child) {
+    const int tag = die_tag(child);
+    if (!path.empty() || (tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static_member(child))
+      return;
+    const auto begin = own_offset(child, type);
+    if (!begin) return;
+    const std::string name = is_transparent(child) ? std::string() : std::string(die_name(child));
+    const auto field = bit_field(child);
+    if (field && kByte * *begin + field->first == bit) path = name;
+    const auto inner = field || bit < kByte * *begin ? std::nullopt : struct_of(die_type(child));
+    if (!inner) return;
+    path = bit_field_in(*inner, bit - kByte * *begin, depth + 1);
+    if (!path.empty() && !name.empty()) path = name + "." + path;
+  });
+  return path;
+}
+
+}  // namespace
+
+std::string TypeMembers::bit_field_at(std::string_view type, std::uint64_t offset, unsigned bit) const {
+  for (const Dwarf_Die& candidate : find(type)) {
+    const auto definition = struct_of(candidate);
+    if (!definition || die_flag(*definition, DW_AT_declaration)) continue;
+    std::string path = bit_field_in(*definition, kByte * offset + bit);
+    if (!path.empty()) return path;
   }
   return {};
 }

@@ -18,6 +18,8 @@ class TypeMembers {
   [[nodiscard]] std::optional<MemberPlace> member(std::string_view type, std::string_view path) const;
   /// As Module::member_at.
   [[nodiscard]] MemberAt member_at(std::string_view type, std::uint64_t offset) const;
+  /// As Module::bit_field_at.
+  [[nodiscard]] std::string bit_field_at(std::string_view type, std::uint64_t offset, unsigned bit) const;
   /// As Module::variable_at, of a variable of this type.
   [[nodiscard]] VariableAt in_variable(std::optional<Dwarf_Die> type, std::uint64_t offset) const;
   /// As Module::type_size.

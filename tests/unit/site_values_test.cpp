@@ -20,4 +20,13 @@ TEST_CASE("a long unsigned count that has come below nothing is told as that") {
   CHECK(agent::references(std::uint64_t{9} << 60U, 8, false, 60, 1, 0) == -7);
 }
 
+TEST_CASE("a count between other bits of a word") {
+  const std::uint64_t word = 0xab000000U | 5;
+  CHECK(agent::references(word, 4, true, 0, 1, 0, 24) == 5);
+  CHECK(agent::references(0xab000000U, 4, true, 0, 1, 0, 24) == 0);
+  CHECK(agent::references(0xabffffffU, 4, true, 0, 1, 0, 24) == -1);  // put once too often
+  CHECK(agent::references(0x3ffcU << 2U | 3, 2, true, 4, 1, 0, 4) == 15);
+  CHECK(agent::references(7U << 3U | 7, 8, true, 3, 1, 1, 40) == 8);
+}
+
 }  // namespace refhist

@@ -97,11 +97,34 @@ TEST_CASE("A wrong member path names the nearest") {
   CHECK(error_of(*module, "conn_t", "next.refs") ==
         "conn_t has no member \"next.refs\" (did you mean \"nested.refs\"?)");
   CHECK(error_of(*module, "struct conn", "") == "struct conn has no member \"\"");
-  CHECK(error_of(*module, "struct conn", "bits").find("is a bit-field") != std::string::npos);
   CHECK_FALSE(module->member("struct nobody", "refs").has_value());
   CHECK_FALSE(module->member("struct conn_t", "refs").has_value());  // a typedef, not a tag
   CHECK_FALSE(module->member("opaque_t", "refs").has_value());
   CHECK_FALSE(module->type_size("struct opaque").has_value());
+}
+
+TEST_CASE("A bit-field is a part of the narrowest word that has all of it") {
+  const auto module = Module::open(build("gcc", "symbols_members.c", "-g"));
+  struct Field {
+    const char* name;
+    std::uint64_t offset;
+    unsigned size, first_bit, bits;
+  };
+  for (const Field& field : {Field{"low", 0, 4, 0, 24}, Field{"top", 3, 1, 0, 0}, Field{"flags", 4, 1, 0, 6},
+                             Field{"count", 4, 4, 6, 26}, Field{"wide", 8, 8, 3, 40}}) {
+    const auto place = module->member("struct fields", field.name);
+    REQUIRE(place);
+    CHECK(place->offset == field.offset);
+    CHECK(place->size == field.size);
+    CHECK(place->first_bit == field.first_bit);
+    CHECK(place->bits == field.bits);
+  }
+  CHECK(module->bit_field_at("struct fields", 0, 0) == "low");
+  CHECK(module->bit_field_at("struct fields", 4, 6) == "count");
+  CHECK(module->bit_field_at("struct fields", 4, 7).empty());
+  CHECK(module->bit_field_at("struct around", 8, 0) == "inner.low");
+  CHECK(module->member_at("struct fields", 16).path == "behind");  // no part of the field before it
+  CHECK(error_of(*module, "struct torn", "count").find("no word of 8 bytes") != std::string::npos);
 }
 
 TEST_CASE("the signature of an inlined function, by the name that its frame has") {
