@@ -9,6 +9,7 @@
 #include "base/system_path.h"
 #include "base/text.h"
 #include "discover/discover.h"
+#include "discover/hand_counted.h"
 #include "session/long_work.h"
 #include "sites/inlined_facts.h"
 
@@ -25,6 +26,22 @@ std::vector<std::shared_ptr<const Module>> own_modules(CommandContext& context) 
   return modules;
 }
 
+std::string plain_type(std::string_view type) {
+  for (const std::string_view word : {"struct ", "class ", "union "}) {
+    if (type.starts_with(word)) type.remove_prefix(word.size());
+  }
+  return std::string(type);
+}
+
+/// Of what `discover` proposes, and of what the user tracks.
+std::set<std::string> known_types(const CommandContext& context, const std::vector<Proposal>& proposals) {
+  std::set<std::string> types;
+  for (const Proposal& proposal : proposals) types.insert(plain_type(proposal.family.counter.type));
+  for (const TrackedFamily& tracked : context.state.families)
+    types.insert(plain_type(tracked.family.counter.type));
+  return types;
+}
+
 std::vector<Proposal> own_families(CommandContext& context) {
   LongWork work(context.port, context.state.tell_every_step, LongWork::For::command);
   const Interruption listening([&](const Interruption::Text& doing) { return work.go_on(doing); });
@@ -33,7 +50,15 @@ std::vector<Proposal> own_families(CommandContext& context) {
     return work.go_on([&] { return fmt::format("searching {}", module); });
   };
   options.copies = facts_of_copies;
-  return discover(own_modules(context), options);
+  const auto modules = own_modules(context);
+  std::vector<Proposal> proposals = discover(modules, options);
+  try {
+    for (Proposal& proposal : hand_counted(modules, known_types(context, proposals)))
+      proposals.push_back(std::move(proposal));
+  } catch (const Interrupted&) {
+    return proposals;  // what was found is still right
+  }
+  return proposals;
 }
 
 std::string functions_text(const Family& family) {
