@@ -11,8 +11,8 @@ void AgentBackend::name_threads(std::vector<RecordBatch>& batches) {
   for (RecordBatch& batch : batches) batch.thread = context_.recorder.thread(batch.tid, batch.thread_name);
 }
 
-// Before the records are handed on that came after the loss. Looks for damage now, so that two answers about a
-// program that stands still tell the same of it.
+// Before the records are handed on that came after the loss. Looks for damage now, so that two answers about
+// a program that stands still tell the same of it.
 void AgentBackend::note_lost() {
   agent_->drain->put_right();
   (void)agent_->rules->undecided();
