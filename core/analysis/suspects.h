@@ -186,8 +186,9 @@ class Suspects {
   void add_stores_of_all(ObjectId id, std::vector<Suspect>& suspects);
   /// Where what the put gives back is kept, and nothing taken.
   std::vector<Suspect> missing_gets(const Event& put, const ReferencePairs::Partners& partners);
-  /// Of the object's puts, those of what their function has only borrowed.
-  void add_borrowed_puts(ObjectId id, std::vector<Suspect>& suspects);
+  /// Of the object's puts, those of what their function has only borrowed; or those of what it has given back
+  /// before, where a get may be missing instead.
+  void add_borrowed_puts(ObjectId id, bool again, std::vector<Suspect>& suspects);
   std::string why_borrowed(const UntakenKeeps::Borrowed& borrowed, EventId id, const Event& put);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
 

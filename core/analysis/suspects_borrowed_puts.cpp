@@ -31,13 +31,19 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
   const std::vector<NamedFrame> frames = owners_.outwards(put);
   switch (borrowed.how) {
     case How::lent:
-      return has() ? "" : fmt::format("{} gives back here what {} has only lent it", name, by);
+      // What an inlined copy took before is not told apart from what its function did.
+      return has() || frame.inlined ? ""
+                                    : fmt::format("{} gives back here what {} has only lent it", name, by);
     case How::handed_over:
       return fmt::format("{} gives back here what it has passed to {}, which takes the reference over", name,
                          by);
     case How::again:
-      return fmt::format("{} gives the reference back here, and has given it back before on the same path",
-                         name);
+      // What an inlined copy took before is not told apart from what its function did.
+      return has() || frame.inlined
+                 ? ""
+                 : fmt::format(
+                       "{} gives the reference back here, and has given it back before on the same path",
+                       name);
     case How::from_caller: {
       if (frames.size() < 2 || !is_system_path(frames[1].module) || has()) return {};
       const std::string caller =
@@ -49,7 +55,7 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
   return {};
 }
 
-void Suspects::add_borrowed_puts(ObjectId id, std::vector<Suspect>& suspects) {
+void Suspects::add_borrowed_puts(ObjectId id, bool again, std::vector<Suspect>& suspects) {
   const Object& object = history_.object(id);
   if (object.events > kMostEvents) return;
   std::set<Address> seen;
@@ -60,7 +66,7 @@ void Suspects::add_borrowed_puts(ObjectId id, std::vector<Suspect>& suspects) {
     if (loaded == nullptr || is_system_path(loaded->module->path()) || !seen.insert(frame.pc).second)
       continue;
     const auto borrowed = keeps_.borrowed(object.family, *loaded, frame.pc - loaded->bias);
-    if (!borrowed) continue;
+    if (!borrowed || again != (borrowed->how == UntakenKeeps::Borrowed::How::again)) continue;
     std::string why = why_borrowed(*borrowed, event_id, event);
     if (why.empty()) continue;
     const bool handed = borrowed->how == UntakenKeeps::Borrowed::How::handed_over;
