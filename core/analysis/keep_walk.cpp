@@ -68,7 +68,7 @@ void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, int 
   }
   if (!given.known()) return;
   if (by < 0) {
-    if (puts_ != nullptr) note_put(way, instruction, given);
+    if (put_ != 0) note_put(way, instruction, given);
     note_used(way, given);
     way.put.insert(given.place);
   }
@@ -78,34 +78,34 @@ void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, int 
 }
 
 void KeepWalk::note_put(Way& way, const DecodedInstruction& instruction, const Value& value) {
-  const bool returns = puts_->contains(instruction.next());  // or would, were it no tail call
-  const Address place = returns ? instruction.next() : instruction.address;
-  if (!puts_->contains(place) || values_.is_constant(value) || values_.is_stack(value)) return;
+  // A tail call returns nowhere; it would behind itself.
+  const bool here = instruction.next() == put_ || instruction.address == put_;
+  if (!here || values_.is_constant(value) || values_.is_stack(value)) return;
   const auto found = way.balances.find(value.place);
   const Balance balance = found == way.balances.end() ? Balance() : found->second;
   if (balance.none) return;
   way.last_put = {value.place};
-  Given& given = given_[place];
+  if (!given_) given_ = Given();
   if (balance.left > 0) {
-    given.owned = true;
+    given_->owned = true;
     return;
   }
-  set_origin(given, value);
-  given.lent |= balance.taken == 0;
-  given.again |= given.from != Kept::From::other && way.put.contains(value.place);
+  set_origin(*given_, value);
+  given_->lent |= balance.taken == 0;
+  given_->again |= given_->from != Origin::From::other && way.put.contains(value.place);
   if (const auto handed = way.handed.find(value.place); handed != way.handed.end())
-    given.handed_over = handed->second;
+    given_->handed_over = handed->second;
 }
 
-void KeepWalk::set_origin(Given& given, const Value& value) const {
+void KeepWalk::set_origin(Origin& origin, const Value& value) const {
   const auto result = results_.find(value.place);
   if (result != results_.end()) {
-    given.from = Kept::From::result;
-    given.behind = result->second;
+    origin.from = Origin::From::result;
+    origin.behind = result->second;
   } else if (const unsigned number = values_.root_argument(value);
              number != 0 && !values_.loaded_from(value).known()) {
-    given.from = Kept::From::argument;
-    given.argument = number;
+    origin.from = Origin::From::argument;
+    origin.argument = number;
   }
 }
 
@@ -118,7 +118,7 @@ void KeepWalk::note_use(Way& way, const DecodedInstruction& instruction, int by)
       if (value.known() && !values_.is_stack(value) && !values_.is_constant(value)) note(value);
     }
   };
-  if (instruction.is_call() && by == 0 && puts_->contains(place)) {
+  if (instruction.is_call() && by == 0 && place == put_) {
     way.last_put.clear();
     each([&](const Value& value) { way.last_put.insert(value.place); });
   }
@@ -135,8 +135,7 @@ void KeepWalk::note_use(Way& way, const DecodedInstruction& instruction, int by)
 }
 
 std::optional<bool> KeepWalk::uses_given(Address put, Address use) {
-  const std::set<Address> puts{put};
-  puts_ = &puts;
+  put_ = put;
   use_ = use;
   run({});
   if (!uses_same_ && !uses_other_) return std::nullopt;
@@ -153,8 +152,8 @@ void KeepWalk::note_handed_over(Way& way, const DecodedInstruction& call) {
   --way.balances[value.place].left;
 }
 
-std::map<Address, KeepWalk::Given> KeepWalk::given(const std::set<Address>& puts) {
-  puts_ = &puts;
+std::optional<KeepWalk::Given> KeepWalk::given(Address put) {
+  put_ = put;
   run({});
   return given_;
 }
@@ -498,7 +497,7 @@ void KeepWalk::leave(Way way, const DecodedInstruction& instruction, const Wante
   if (!entered) return;  // a switch's table, or a tail call through a pointer
   if (wanted.forgets && by == 0) note_passed(way);
   if (wanted.follows_puts()) note_arguments(way, entered, wanted);
-  if (puts_ != nullptr) note_handed_over(way, instruction);
+  if (put_ != 0) note_handed_over(way, instruction);
   finish(way);
 }
 
@@ -512,7 +511,7 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
     return leave(std::move(way), instruction, wanted);
   if (leaves_if(instruction)) return branch(way, instruction, wanted);
   const auto entered = instruction.is_call() ? instruction.entered() : std::nullopt;
-  const bool asked = puts_ != nullptr && instruction.is_call() && puts_->contains(instruction.next());
+  const bool asked = instruction.is_call() && instruction.next() == put_;
   const int change = change_(instruction.address, entered);
   // One through a pointer is a virtual one.
   const int by = change == 0 && asked && (!entered || called_.destroys(*entered)) ? -1 : change;
@@ -526,7 +525,7 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   if (instruction.is_call()) {
     if (entered && called_.ends(*entered)) return;
     if (wanted.follows_puts()) note_arguments(way, entered, wanted);
-    if (puts_ != nullptr) note_handed_over(way, instruction);
+    if (put_ != 0) note_handed_over(way, instruction);
     if (!copies_.empty() && entered && called_.wipes(*entered))
       note_wiped(way, way.machine.reg(kEncodedArguments[0]));
     way.vectors.clear();
@@ -534,7 +533,7 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
     if (wanted.follows_puts() && entered && called_.makes(*entered))
       made_.insert(result_values_.at(instruction.next()).place);
   } else {
-    if (wanted.ends != nullptr || puts_ != nullptr) note_content(way, instruction);
+    if (wanted.ends != nullptr || put_ != 0) note_content(way, instruction);
     execute(way, instruction);
   }
   if (instruction.falls_through() && inside(instruction.next())) enter(std::move(way), instruction.next());
@@ -582,7 +581,7 @@ void KeepWalk::note_forgotten(const Way& way) {
 }
 
 void KeepWalk::finish(const Way& way) {
-  if (puts_ != nullptr) return;
+  if (put_ != 0) return;
   if (forgets_) return note_forgotten(way);
   for (const auto& [place, replaced] : way.replaced) {
     if (!is_none(way, replaced.first)) drops_.try_emplace(place, replaced.second);
@@ -652,17 +651,9 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   kept.slot = slot_of(place, seen.stored_at);
   kept.held = held_at(place);
   kept.also_taken = seen.taken;
-  const auto result = results_.find(seen.value.place);
-  const Value address = values_.loaded_from(seen.value);
-  if (result != results_.end()) {
-    kept.from = Kept::From::result;
-    kept.behind = result->second;
-  } else if (values_.is_stack(address)) {
+  if (!results_.contains(seen.value.place) && values_.is_stack(values_.loaded_from(seen.value)))
     return std::nullopt;
-  } else if (const unsigned number = values_.root_argument(seen.value); !address.known() && number != 0) {
-    kept.from = Kept::From::argument;
-    kept.argument = number;
-  }
+  set_origin(kept, seen.value);
   if (!seen.taken_ways.empty()) {
     std::set_difference(seen.untaken_ways.begin(), seen.untaken_ways.end(), seen.taken_ways.begin(),
                         seen.taken_ways.end(), std::back_inserter(kept.own));

@@ -34,7 +34,8 @@ class KeepWalk {
     std::function<bool(Address target)> destroys;
     /// Nobody reads any more what its argument 1 points at.
     std::function<bool(Address target)> wipes;
-    /// The number of the argument (1-based) whose reference it takes over; asked for `puts` alone.
+    /// The number of the argument (1-based) whose reference it takes over; asked for by `given` and
+    /// `uses_given` alone.
     std::function<std::optional<unsigned>(Address target)> takes_over = {};
   };
 
@@ -61,12 +62,15 @@ class KeepWalk {
     const Ends* ends = nullptr;  ///< KeepWalk::left() sets it
     [[nodiscard]] bool follows_puts() const { return drops || ends != nullptr; }
   };
-  struct Kept {
+  /// Where the function has a pointer from.
+  struct Origin {
     enum class From : std::uint8_t { other, argument, result };
-    Address at = 0;  ///< the store, the call or the return
     From from = From::other;
-    unsigned argument = 0;    ///< 1-based
-    Address behind = 0;       ///< of a result: where its call returns to
+    unsigned argument = 0;  ///< 1-based
+    Address behind = 0;     ///< of a result: where its call returns to
+  };
+  struct Kept : Origin {
+    Address at = 0;           ///< the store, the call or the return
     bool also_taken = false;  ///< on other ways
     Slot slot;                ///< that it is stored in
     ValuePlaces held;         ///< what has it there
@@ -99,21 +103,15 @@ class KeepWalk {
   /// What has the pointer at such a place.
   [[nodiscard]] ValuePlaces held_at(Address place) const;
   /// What is given back at a place.
-  struct Given {
-    Kept::From from = Kept::From::other;
-    unsigned argument = 0;               ///< as in Kept
-    Address behind = 0;                  ///< likewise
+  struct Given : Origin {
     bool owned = false;                  ///< on some way the function has taken a reference to it before
     bool lent = false;                   ///< on some way it has not,
     bool again = false;                  ///< or has given it back before,
     std::optional<Address> handed_over;  ///< or has passed it to this call, which takes it over
-    /// On each way on which nothing was taken the pointer still lies where it was loaded from when the
-    /// function ends, and whatever it lies in was passed to no call.
-    bool stays = false;
   };
-  /// By place: an instruction that gives back, or where a call that does so returns to. Null pointers are
-  /// left out.
-  std::map<Address, Given> given(const std::set<Address>& puts);
+  /// `put`: an instruction that gives back, or where a call that does so returns to. Nothing where no way
+  /// leads there with anything but a null pointer.
+  std::optional<Given> given(Address put);
   /// Whether the instruction at `use`, or the call that returns there, uses on some way what was given back
   /// at `put` before it; nothing where neither is told.
   std::optional<bool> uses_given(Address put, Address use);
@@ -187,7 +185,7 @@ class KeepWalk {
   void note_change(Way& way, const DecodedInstruction& instruction, int by);
   void note_put(Way& way, const DecodedInstruction& instruction, const Value& value);
   void note_handed_over(Way& way, const DecodedInstruction& call);
-  void set_origin(Given& given, const Value& value) const;
+  void set_origin(Origin& origin, const Value& value) const;
   void note_use(Way& way, const DecodedInstruction& instruction, int by);
   void note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
   void note_passed(Way& way) const;
@@ -249,11 +247,11 @@ class KeepWalk {
   std::set<PlaceId> made_;          // results that are new
   std::map<Address, Value> drops_;  // by store: the address
   std::map<Address, Ended> ended_;
-  const std::set<Address>* puts_ = nullptr;
-  std::map<Address, Given> given_;  // by place
-  Address use_ = 0;                 // uses_given's
-  bool uses_same_ = false;          // what was given back, on some way
-  bool uses_other_ = false;         // or something else that is known
+  Address put_ = 0;  // given's and uses_given's; 0: neither was asked for
+  std::optional<Given> given_;
+  Address use_ = 0;          // uses_given's
+  bool uses_same_ = false;   // what was given back, on some way
+  bool uses_other_ = false;  // or something else that is known
 };
 
 }  // namespace refhist

@@ -708,7 +708,8 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
     add(suspects, {{frame, "late get", "candidate",
                     fmt::format("{} takes a reference here, {}", short_name(frame.function), before)}});
   }
-  add_borrowed_puts(id, false, suspects);
+  BorrowedPuts puts = borrowed_puts(id);
+  add(suspects, std::move(puts.borrowed));
   add_given(id, suspects);
   const auto add_put = [&](EventId put) {
     const Event event = history_.event(put);
@@ -740,12 +741,10 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
     }
   }
   add(suspects, std::move(stores));
-  std::vector<Suspect> again;
-  add_borrowed_puts(id, true, again);
   const bool vague = suspects.empty() || (suspects.front().what == "extra put" &&
                                           suspects.front().basis == Suspect::Basis::other);
-  if (vague) std::swap(suspects, again);
-  add(suspects, std::move(again));
+  if (vague) std::swap(suspects, puts.again);
+  add(suspects, std::move(puts.again));
   return suspects;
 }
 

@@ -25,7 +25,7 @@ namespace refhist {
 struct Suspect {
   NamedFrame frame;        ///< function, file and line of the call that is missing or too many
   std::string what;        ///< "missing put", "extra put", "missing get", "extra get", "late use", "late get"
-  std::string confidence;  ///< "candidate"; "named": NamedSuspect; "confirmed": a second run has shown it
+  std::string confidence;  ///< "candidate"; "named": named_suspect.h; "confirmed": a second run has shown it
   std::string why;         ///< one sentence with the counts
   /// The lines that the call went through which lost the reference; of confirmed ones only.
   std::vector<NamedFrame> way = {};
@@ -186,9 +186,12 @@ class Suspects {
   void add_stores_of_all(ObjectId id, std::vector<Suspect>& suspects);
   /// Where what the put gives back is kept, and nothing taken.
   std::vector<Suspect> missing_gets(const Event& put, const ReferencePairs::Partners& partners);
-  /// Of the object's puts, those of what their function has only borrowed; or those of what it has given back
-  /// before, where a get may be missing instead.
-  void add_borrowed_puts(ObjectId id, bool again, std::vector<Suspect>& suspects);
+  struct BorrowedPuts {
+    std::vector<Suspect> borrowed;
+    std::vector<Suspect> again;  ///< of what was given back before, where a get may be missing instead
+  };
+  /// Of the object's puts, those of what their function has only borrowed.
+  BorrowedPuts borrowed_puts(ObjectId id);
   std::string why_borrowed(const UntakenKeeps::Borrowed& borrowed, EventId id, const Event& put);
   void add_extra_put(const Event& put, const std::string& function, std::vector<Suspect>& suspects);
 

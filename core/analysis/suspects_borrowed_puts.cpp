@@ -27,24 +27,23 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
     const ActivationTrail::Before before = trail_.before(id, frame);
     return before.taken > before.given_back;
   };
+  // What an inlined copy took before is not told apart from what its function did.
+  const auto may_have = [&] { return frame.inlined || has(); };
   const std::string by = short_name(borrowed.by);
-  const std::vector<NamedFrame> frames = owners_.outwards(put);
   switch (borrowed.how) {
     case How::lent:
-      // What an inlined copy took before is not told apart from what its function did.
-      return has() || frame.inlined ? ""
-                                    : fmt::format("{} gives back here what {} has only lent it", name, by);
+      return may_have() ? "" : fmt::format("{} gives back here what {} has only lent it", name, by);
     case How::handed_over:
       return fmt::format("{} gives back here what it has passed to {}, which takes the reference over", name,
                          by);
     case How::again:
-      // What an inlined copy took before is not told apart from what its function did.
-      return has() || frame.inlined
+      return may_have()
                  ? ""
                  : fmt::format(
                        "{} gives the reference back here, and has given it back before on the same path",
                        name);
     case How::from_caller: {
+      const std::vector<NamedFrame> frames = owners_.outwards(put);
       if (frames.size() < 2 || !is_system_path(frames[1].module) || has()) return {};
       const std::string caller =
           frames[1].function.empty() ? file_name(frames[1].module) : short_name(frames[1].function);
@@ -55,9 +54,11 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
   return {};
 }
 
-void Suspects::add_borrowed_puts(ObjectId id, bool again, std::vector<Suspect>& suspects) {
+Suspects::BorrowedPuts Suspects::borrowed_puts(ObjectId id) {
+  using How = UntakenKeeps::Borrowed::How;
+  BorrowedPuts found;
   const Object& object = history_.object(id);
-  if (object.events > kMostEvents) return;
+  if (object.events > kMostEvents) return found;
   std::set<Address> seen;
   for (const auto& [event_id, event] : history_.life_of(id)) {
     if (!gives_back(event)) continue;
@@ -66,14 +67,14 @@ void Suspects::add_borrowed_puts(ObjectId id, bool again, std::vector<Suspect>& 
     if (loaded == nullptr || is_system_path(loaded->module->path()) || !seen.insert(frame.pc).second)
       continue;
     const auto borrowed = keeps_.borrowed(object.family, *loaded, frame.pc - loaded->bias);
-    if (!borrowed || again != (borrowed->how == UntakenKeeps::Borrowed::How::again)) continue;
-    std::string why = why_borrowed(*borrowed, event_id, event);
+    std::string why = borrowed ? why_borrowed(*borrowed, event_id, event) : std::string();
     if (why.empty()) continue;
-    const bool handed = borrowed->how == UntakenKeeps::Borrowed::How::handed_over;
+    const bool handed = borrowed->how == How::handed_over;
     Suspect suspect{in_source(event), "extra put", "candidate", std::move(why)};
-    add(suspects,
+    add(borrowed->how == How::again ? found.again : found.borrowed,
         {std::move(suspect).found_by(handed ? Suspect::Basis::handed_over : Suspect::Basis::borrowed)});
   }
+  return found;
 }
 
 }  // namespace refhist

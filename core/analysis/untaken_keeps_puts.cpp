@@ -67,21 +67,19 @@ bool UntakenKeeps::gives_argument_on_some_ways(FamilyId family, const Function& 
 std::optional<UntakenKeeps::Borrowed> UntakenKeeps::read_borrowed(FamilyId family, const Function& function,
                                                                   Address put) {
   using How = Borrowed::How;
-  using From = KeepWalk::Kept::From;
+  using From = KeepWalk::Origin::From;
   const Module& module = function.loaded->module->code();
   auto walk = walk_of(family, function);
   if (!walk) return std::nullopt;
-  const auto places = walk->given({put});
+  const auto given = walk->given(put);
   steps_ += walk->steps();
-  const auto found = places.find(put);
-  if (found == places.end()) return std::nullopt;
-  const KeepWalk::Given& given = found->second;
-  if (given.handed_over) return Borrowed{How::handed_over, called_before(module, *given.handed_over)};
-  if (given.again) return Borrowed{How::again, {}};
-  if (given.owned || !given.lent) return std::nullopt;
-  if (given.from == From::argument && gives_argument_on_some_ways(family, function, given.argument))
+  if (!given) return std::nullopt;
+  if (given->handed_over) return Borrowed{How::handed_over, called_before(module, *given->handed_over)};
+  if (given->again) return Borrowed{How::again, {}};
+  if (given->owned || !given->lent) return std::nullopt;
+  if (given->from == From::argument && gives_argument_on_some_ways(family, function, given->argument))
     return Borrowed{How::from_caller, {}};
-  const auto called = given.from == From::result ? walk->called_before(given.behind) : std::nullopt;
+  const auto called = given->from == From::result ? walk->called_before(given->behind) : std::nullopt;
   if (!called) return std::nullopt;
   const auto entered = graph_.entered_at(module, *called);
   const bool lent = !entered.empty() && std::all_of(entered.begin(), entered.end(),

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "discover/discover.h"
 #include "discover/hand_counted.h"
+#include "discover/refcount_names.h"
 #include "session/long_work.h"
 #include "sites/inlined_facts.h"
 
@@ -26,19 +27,12 @@ std::vector<std::shared_ptr<const Module>> own_modules(CommandContext& context) 
   return modules;
 }
 
-std::string plain_type(std::string_view type) {
-  for (const std::string_view word : {"struct ", "class ", "union "}) {
-    if (type.starts_with(word)) type.remove_prefix(word.size());
-  }
-  return std::string(type);
-}
-
 /// Of what `discover` proposes, and of what the user tracks.
 std::set<std::string> known_types(const CommandContext& context, const std::vector<Proposal>& proposals) {
   std::set<std::string> types;
-  for (const Proposal& proposal : proposals) types.insert(plain_type(proposal.family.counter.type));
+  for (const Proposal& proposal : proposals) types.insert(without_struct(proposal.family.counter.type));
   for (const TrackedFamily& tracked : context.state.families)
-    types.insert(plain_type(tracked.family.counter.type));
+    types.insert(without_struct(tracked.family.counter.type));
   return types;
 }
 

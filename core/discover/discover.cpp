@@ -103,13 +103,6 @@ std::string module_glob(const std::string& path) {
   return so == std::string::npos ? name : name.substr(0, so + 3) + "*";
 }
 
-std::string without_struct(std::string_view type) {
-  for (const std::string_view word : {"struct ", "class ", "union "}) {
-    if (type.starts_with(word)) type.remove_prefix(word.size());
-  }
-  return std::string(type);
-}
-
 /// "net::Conn::Conn" of the type net::Conn, "Ref<Page>::Ref" of Ref<Page>.
 bool is_constructor_of(std::string_view class_name, std::string_view function) {
   if (class_name.empty() || !function.starts_with(class_name)) return false;

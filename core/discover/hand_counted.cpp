@@ -49,6 +49,8 @@ class HandCountedSearch {
   /// The type that is called so, if it has a counter; found once.
   CountedType* counted(const std::string& type);
   [[nodiscard]] std::optional<CountedType> read(const std::string& type) const;
+  template <class Is>
+  [[nodiscard]] bool any_instruction(const FunctionSymbol& function, Is&& is) const;
   [[nodiscard]] bool may_count(const FunctionSymbol& function) const;
   void look_at(const Function& function);
   /// What a cell of a walk is the counter of; null where that is not told.
@@ -116,21 +118,27 @@ CountedType* HandCountedSearch::counted(const std::string& type) {
   return entry->second.empty() ? nullptr : &types_.at(entry->second);
 }
 
-bool HandCountedSearch::may_count(const FunctionSymbol& function) const {
+template <class Is>
+bool HandCountedSearch::any_instruction(const FunctionSymbol& function, Is&& is) const {
   std::vector<std::uint8_t> bytes(function.size);
   if (!module_.read_code(function.address, bytes.data(), bytes.size())) return false;
   const InstructionDecoder decoder;
   const CodeRange code{function.address, bytes};
   DecodedInstruction instruction;
   for (Address at = code.address; decoder.decode(code, at, instruction); at = instruction.next()) {
-    const ZydisDecodedOperand& target = instruction.operands[0];
-    if (instruction.raw.operand_count_visible == 0 || target.type != ZYDIS_OPERAND_TYPE_MEMORY) continue;
-    const auto displacement = static_cast<std::uint64_t>(target.mem.disp.value);
-    if (std::any_of(types_.begin(), types_.end(),
-                    [&](const auto& type) { return type.second.counter.offset == displacement; }))
-      return true;
+    if (is(instruction)) return true;
   }
   return false;
+}
+
+bool HandCountedSearch::may_count(const FunctionSymbol& function) const {
+  return any_instruction(function, [&](const DecodedInstruction& instruction) {
+    const ZydisDecodedOperand& target = instruction.operands[0];
+    if (instruction.raw.operand_count_visible == 0 || target.type != ZYDIS_OPERAND_TYPE_MEMORY) return false;
+    const auto displacement = static_cast<std::uint64_t>(target.mem.disp.value);
+    return std::any_of(types_.begin(), types_.end(),
+                       [&](const auto& type) { return type.second.counter.offset == displacement; });
+  });
 }
 
 CountedType* HandCountedSearch::owner(const WalkedFunction& walked, const Function& function,
@@ -167,20 +175,14 @@ void HandCountedSearch::look_at(const Function& function) {
 }
 
 bool HandCountedSearch::passes(const FunctionSymbol& function, std::uint64_t size) const {
-  std::vector<std::uint8_t> bytes(function.size);
-  if (!module_.read_code(function.address, bytes.data(), bytes.size())) return false;
-  const InstructionDecoder decoder;
-  const CodeRange code{function.address, bytes};
-  DecodedInstruction instruction;
-  for (Address at = code.address; decoder.decode(code, at, instruction); at = instruction.next()) {
+  return any_instruction(function, [size](const DecodedInstruction& instruction) {
     const auto& operands = instruction.operands;
     const bool argument =
         instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
         (operands[0].reg.value == ZYDIS_REGISTER_EDI || operands[0].reg.value == ZYDIS_REGISTER_ESI) &&
         operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    if (argument && operands[1].imm.value.u == size) return true;
-  }
-  return false;
+    return argument && operands[1].imm.value.u == size;
+  });
 }
 
 // New memory of the type's size, in which one is stored at the counter; in one place of the function alone,

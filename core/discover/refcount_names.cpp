@@ -239,6 +239,13 @@ bool is_creation(const std::string& word) {
 
 }  // namespace
 
+std::string without_struct(std::string_view type) {
+  for (const std::string_view word : {"struct ", "class ", "union "}) {
+    if (type.starts_with(word)) type.remove_prefix(word.size());
+  }
+  return std::string(type);
+}
+
 bool is_count_of_references(std::string_view member) {
   static constexpr std::array<std::string_view, 3> kWords{"nref", "nrefs", "rc"};
   const Words words = name_words(member);

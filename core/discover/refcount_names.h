@@ -29,6 +29,9 @@ struct NamePair {
 /// "dbus_connection_ref" -> dbus connection ref; "ns::HTTPConn::AddRef" -> ns http conn add ref.
 std::vector<std::string> name_words(std::string_view name);
 
+/// "conn" of "struct conn".
+std::string without_struct(std::string_view type);
+
 /// True for the path of a member whose name says that it counts references: "kref.refcount". "users" may be
 /// those of a device that is switched off when there are none.
 bool is_count_of_references(std::string_view member);

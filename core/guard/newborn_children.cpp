@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/folder_entries.h"
+#include "base/open_file.h"
 #include "base/process_file.h"
 #include "base/task_status.h"
 
@@ -22,20 +23,9 @@ constexpr double kNewborn = 1;  // seconds
 
 std::string path_of(pid_t pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
 
-/// One of /proc/PID, for as long as it is looked at.
-class File {
- public:
-  File(pid_t pid, const char* name, int how) : file_(open(path_of(pid, name).c_str(), how | O_CLOEXEC)) {}
-  ~File() {
-    if (file_ >= 0) close(file_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  [[nodiscard]] int number() const { return file_; }
-
- private:
-  int file_;
-};
+int open_of(pid_t pid, const char* name, int how) {
+  return open(path_of(pid, name).c_str(), how | O_CLOEXEC);
+}
 
 /// Since it was born. Endless where nobody knows.
 double age_of(pid_t pid) {
@@ -66,7 +56,7 @@ void NewbornChildren::find() {
 void NewbornChildren::mend(const MendedCode& code) {
   find();
   for (auto& [pid, child] : known_) {
-    const File memory(pid, "mem", O_RDWR);
+    const OpenFile memory(open_of(pid, "mem", O_RDWR));
     child.mended = (memory.number() >= 0 && code.mend_copy(memory.number())) || child.mended;
   }
 }
@@ -76,9 +66,9 @@ void NewbornChildren::mend_fully() {
   for (auto& [pid, child] : known_) {
     if (child.searched) continue;
     child.searched = true;
-    const File memory(pid, "mem", O_RDWR);
-    const File maps(pid, "maps", O_RDONLY);
-    const File pages(pid, "pagemap", O_RDONLY);
+    const OpenFile memory(open_of(pid, "mem", O_RDWR));
+    const OpenFile maps(open_of(pid, "maps", O_RDONLY));
+    const OpenFile pages(open_of(pid, "pagemap", O_RDONLY));
     if (memory.number() < 0 || maps.number() < 0 || pages.number() < 0) continue;
     child.mended = MendedCode(pid, {memory.number(), maps.number(), pages.number()}).mend() || child.mended;
   }

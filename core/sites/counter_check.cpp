@@ -44,38 +44,51 @@ std::optional<Found> find_in(const ProbeSpec& probe, const Module& module) {
   return std::nullopt;
 }
 
-/// The first function of that role in the module that gets the object itself as an argument.
-std::optional<Found> first_of(const Family& family, Role role, const Module& module) {
-  const ObjectShape shape = object_shape(family, std::nullopt, module);
-  for (const ProbeSpec& probe : family.probes) {
-    const bool plain = probe.object.from == ObjectSource::From::argument && !probe.object.indirect &&
-                       probe.object.adjust == 0 && !probe.inside && probe.times_argument == 0;
-    if (probe.role != role || !plain) continue;
-    auto found = find_in(probe, module);
-    if (!found) continue;
-    const ObjectPlace place = object_place(
-        probe, [&] { return signature_of(module, *found); }, demangle(found->function.name), shape);
-    if (place.object.from == ObjectSource::From::result) continue;
-    found->argument = place.object.argument;
-    return found;
-  }
-  return std::nullopt;
-}
+/// A family's functions in one module.
+class FunctionSearch {
+ public:
+  FunctionSearch(const Family& family, const Module& module) : family_(family), module_(module) {}
 
-/// The first function of that role that returns the object.
-std::optional<Found> first_that_returns(const Family& family, Role role, const Module& module) {
-  for (const ProbeSpec& probe : family.probes) {
-    const bool plain = probe.object.adjust == 0 && !probe.object.indirect && !probe.inside;
-    if (probe.role != role || !plain) continue;
-    auto found = find_in(probe, module);
-    if (!found) continue;
-    const ObjectPlace place = object_place(
-        probe, [&] { return signature_of(module, *found); }, demangle(found->function.name),
-        object_shape(family, std::nullopt, module));
-    if (place.object.from == ObjectSource::From::result) return found;
+  /// The first function of that role that gets the object itself as an argument.
+  std::optional<Found> first_of(Role role) {
+    for (const ProbeSpec& probe : family_.probes) {
+      const bool plain =
+          is_plain(probe) && probe.object.from == ObjectSource::From::argument && probe.times_argument == 0;
+      auto found = probe.role == role && plain ? find_in(probe, module_) : std::nullopt;
+      if (!found) continue;
+      const ObjectSource object = object_of(*found);
+      if (object.from == ObjectSource::From::result) continue;
+      found->argument = object.argument;
+      return found;
+    }
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+  /// The first one of that role that returns the object.
+  std::optional<Found> first_that_returns(Role role) {
+    for (const ProbeSpec& probe : family_.probes) {
+      auto found = probe.role == role && is_plain(probe) ? find_in(probe, module_) : std::nullopt;
+      if (found && object_of(*found).from == ObjectSource::From::result) return found;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static bool is_plain(const ProbeSpec& probe) {
+    return !probe.object.indirect && probe.object.adjust == 0 && !probe.inside;
+  }
+
+  // Debug information is read where there is a function, and once.
+  ObjectSource object_of(const Found& found) {
+    if (!shape_) shape_ = object_shape(family_, std::nullopt, module_);
+    const auto signature = [&] { return signature_of(module_, found); };
+    return object_place(*found.probe, signature, demangle(found.function.name), *shape_).object;
+  }
+
+  const Family& family_;
+  const Module& module_;
+  std::optional<ObjectShape> shape_;
+};
 
 /// Does the function count up there, or set 1, in something else than its arguments?
 bool counts_there(const WalkedFunction& walked, std::int64_t offset, std::uint8_t size, bool makes) {
@@ -247,13 +260,14 @@ std::optional<CounterByCode> counter_by_code(const Family& family,
                                              const std::vector<const LoadedModule*>& modules) {
   for (const LoadedModule* module : modules) {
     if (!wants_module(family, *module->module)) continue;
-    const auto put = first_of(family, Role::put, *module->module);
+    FunctionSearch functions(family, *module->module);
+    const auto put = functions.first_of(Role::put);
     if (!put) continue;
-    if (const auto get = first_of(family, Role::get, *module->module))
+    if (const auto get = functions.first_of(Role::get))
       return CounterSearch(family, *module, *get, *put).judge();
     if (family.counter.offset) continue;
     for (const Role role : {Role::init, Role::get}) {
-      const auto other = first_that_returns(family, role, *module->module);
+      const auto other = functions.first_that_returns(role);
       if (!other) continue;
       CounterByCode code = CounterSearch(family, *module, *put, *put).judge_by(*other);
       if (code.found) return code;

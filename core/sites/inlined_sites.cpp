@@ -128,23 +128,6 @@ void InlinedSites::add_copies_of(const ProbeSpec& probe, const std::string& func
 }
 
 void InlinedSites::add_inside(const ProbeSpec& probe, const FunctionSymbol& function) {
-  add_whole(probe, function);
-}
-
-bool InlinedSites::add_lost(const ProbeSpec& probe, const FunctionSymbol& function) {
-  const std::size_t first = sites_.size();
-  add_whole(probe, function);
-  if (sites_.size() != first + 1 || sites_.back().why_not.empty()) return sites_.size() != first;
-  if (sites_.back().clone == CloneKind::whole) {
-    sites_.pop_back();
-    return false;
-  }
-  sites_.back().why_not =
-      "a clone that does not return its object, and no instruction in it sets the counter";
-  return true;
-}
-
-void InlinedSites::add_whole(const ProbeSpec& probe, const FunctionSymbol& function) {
   Site site = make_site(id_, probe, module_);
   site.file_address = function.address;
   site.address = function.address + module_.bias;
@@ -154,6 +137,19 @@ void InlinedSites::add_whole(const ProbeSpec& probe, const FunctionSymbol& funct
   whole.address = function.address;
   whole.ranges = {function.range()};
   add(probe, site, whole, {});
+}
+
+bool InlinedSites::add_lost(const ProbeSpec& probe, const FunctionSymbol& function) {
+  const std::size_t first = sites_.size();
+  add_inside(probe, function);
+  if (sites_.size() != first + 1 || sites_.back().why_not.empty()) return sites_.size() != first;
+  if (sites_.back().clone == CloneKind::whole) {
+    sites_.pop_back();
+    return false;
+  }
+  sites_.back().why_not =
+      "a clone that does not return its object, and no instruction in it sets the counter";
+  return true;
 }
 
 /// Inside of another function of the same role, a copy that changes no counter leaves the change to that one.

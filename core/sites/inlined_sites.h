@@ -37,7 +37,6 @@ class InlinedSites {
   [[nodiscard]] std::vector<Site> take();
 
  private:
-  void add_whole(const ProbeSpec& probe, const FunctionSymbol& function);
   void add_unknown(const ProbeSpec& probe, const std::string& why);
   void add_copies_of(const ProbeSpec& probe, const std::string& function);
   /// `inner`: copies of the same function that lie in this one, as those of conn_put in what it calls at the

@@ -29,10 +29,8 @@ ObjectShape object_shape(const Family& family, const std::optional<MemberPlace>&
 /// its first argument, one that is handed a pointer to the pointer (`conn_unref(struct conn **)`) has it
 /// there, so has a maker that returns a status (`int conn_open(struct conn **)`), and one that deals in a
 /// struct that the objects lie in has it inside of that. One that is handed no object there, but one
-/// elsewhere
-/// (`cache_put(struct cache *, struct entry *)`), has it there, and a get that is handed none returns it.
-/// `signature`: by debug information, where there is
-/// some. `demangled`: its name.
+/// elsewhere (`cache_put(struct cache *, struct entry *)`), has it there, and a get that is handed none
+/// returns it. `signature`: by debug information, where there is some. `demangled`: its name.
 ObjectPlace object_place(const ProbeSpec& probe, const std::function<std::optional<Signature>()>& signature,
                          std::string_view demangled, const ObjectShape& shape);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "x86/decoded_instruction.h"
+#include "x86/memory_copy.h"
 
 namespace refhist {
 
@@ -17,15 +18,6 @@ std::optional<unsigned> MachineState::number_of(ZydisRegister name) {
   if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64) return std::nullopt;
   return static_cast<unsigned>(ZydisRegisterGetId(whole));
 }
-
-namespace {
-/// 0..31 for a vector register or its lower part; nothing for others.
-std::optional<unsigned> vector_number(ZydisRegister name) {
-  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
-  if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_ZMM) return std::nullopt;
-  return static_cast<unsigned>(ZydisRegisterGetId(whole));
-}
-}  // namespace
 
 Value MachineState::vector(ZydisRegister name) const {
   const auto number = vector_number(name);

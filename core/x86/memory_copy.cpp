@@ -16,12 +16,14 @@ bool moves_vector(const DecodedInstruction& instruction) {
 
 }  // namespace
 
-std::optional<unsigned> vector_number(const ZydisDecodedOperand& operand) {
-  if (!is_register(operand)) return std::nullopt;
-  const ZydisRegister reg = operand.reg.value;
-  const ZydisRegisterClass kind = ZydisRegisterGetClass(reg);
+std::optional<unsigned> vector_number(ZydisRegister name) {
+  const ZydisRegisterClass kind = ZydisRegisterGetClass(name);
   const bool vector = kind == ZYDIS_REGCLASS_XMM || kind == ZYDIS_REGCLASS_YMM || kind == ZYDIS_REGCLASS_ZMM;
-  return vector ? std::optional(static_cast<unsigned>(ZydisRegisterGetId(reg))) : std::nullopt;
+  return vector ? std::optional(static_cast<unsigned>(ZydisRegisterGetId(name))) : std::nullopt;
+}
+
+std::optional<unsigned> vector_number(const ZydisDecodedOperand& operand) {
+  return is_register(operand) ? vector_number(operand.reg.value) : std::nullopt;
 }
 
 bool loads_vector(const DecodedInstruction& instruction) {

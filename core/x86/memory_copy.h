@@ -9,6 +9,7 @@
 namespace refhist {
 
 /// The number of a vector register, whatever its width.
+std::optional<unsigned> vector_number(ZydisRegister name);
 std::optional<unsigned> vector_number(const ZydisDecodedOperand& operand);
 /// A move between a vector register and memory.
 bool loads_vector(const DecodedInstruction& instruction);

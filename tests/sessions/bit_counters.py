@@ -1,7 +1,7 @@
 """Counters that are bit-fields: their bits alone are the count, and what changes beside them is none."""
 
 from harness.checks import check, contains, equal
-from harness.shapes import check_findings, objects, verdicts
+from harness.shapes import check_findings, events_of, verdicts
 
 ENTRY = "--init entry_new --get entry_get --put entry_put"
 SYMBOL = "--init symbol_new --get symbol_take --put symbol_leave --count uses"
@@ -15,8 +15,7 @@ def track(d):
 
 
 def counts(d, family, role):
-    return sorted({event["count_after"] for thing in objects(d, "--all") if thing["family"] == family
-                   for event in thing["events"] if event["role"] == role})
+    return sorted({event["count_after"] for event in events_of(d, role, family)})
 
 
 def test_the_bits_alone_are_the_count(d):
@@ -27,8 +26,7 @@ def test_the_bits_alone_are_the_count(d):
     equal({role: counts(d, "entry", role) for role in ("init", "get", "put")},
           {"init": [1], "get": [2], "put": [0, 1]}, "counts of the entries")
     equal(counts(d, "symbol", "get"), [2], "counts of the symbols")
-    unobserved = [event for thing in objects(d, "--all") for event in thing["events"] if event["role"] == "unobserved"]
-    equal(unobserved, [], "changes that were not observed")
+    equal(events_of(d, "unobserved"), [], "changes that were not observed")
 
 
 def test_a_right_program_has_no_finding(d):

@@ -1,7 +1,7 @@
 """A put of what its function has only borrowed is the first suspect. The types tell where functions have their object."""
 
 from harness.checks import contains, equal
-from harness.shapes import check_findings, objects, source_line
+from harness.shapes import check_findings, events_of, source_line
 
 TRACKED = "--name book --init book_new --get book_get --put book_put"
 
@@ -27,9 +27,7 @@ def place(d, way):
 def test_right(d):
     run(d)
     d.expect_exit(0)
-    looked_up = [event for thing in objects(d, "--all") for event in d.object(thing["address"])["events"]
-                 if event["role"] == "get"]
-    equal(len(looked_up), 24, "gets")
+    equal(len(events_of(d, "get")), 24, "gets")
     equal(check_findings(d), (0, []), "exit status and findings")
 
 

@@ -1,7 +1,7 @@
 """Families whose user does not tell with how many references an object is born: the code of what makes it does."""
 
 from harness.checks import check, contains, equal
-from harness.shapes import check_findings, objects, verdicts
+from harness.shapes import check_findings, events_of, verdicts
 
 FAMILIES = {"Tile": "--init Tile::Tile --get Tile::ref --put Tile::unref",
             "device": "--init device_init --get device_get --put device_put",
@@ -18,8 +18,7 @@ def track(d):
 
 
 def births(d, family):
-    return [event["count_after"] for thing in objects(d, "--all") if thing["family"] == family
-            for event in thing["events"] if event["role"] == "init"]
+    return [event["count_after"] for event in events_of(d, "init", family)]
 
 
 def test_the_number_is_found_and_told(d):
@@ -30,8 +29,7 @@ def test_the_number_is_found_and_told(d):
     for name, told in BORN.items():
         contains(status, told, "status")
     equal({name: set(births(d, name)) for name in FAMILIES}, {"Tile": {0}, "device": {0}, "Entry": {2}}, "births")
-    unobserved = [event for thing in objects(d, "--all") for event in thing["events"] if event["role"] == "unobserved"]
-    equal(unobserved, [], "changes that were not observed")
+    equal(events_of(d, "unobserved"), [], "changes that were not observed")
 
 
 def test_a_right_program_has_no_finding(d):

@@ -24,6 +24,11 @@ def expect_use(d, way, text, place, size="64M"):
     return found[0]
 
 
+def expect_told(d, text):
+    for command in ("status", "check --stay"):
+        contains(d.refhist(command), text, command)
+
+
 def test_a_word_that_is_only_read(d):
     expect_use(d, "read", "used after its memory was freed, 4 bytes into it", "color_of")
 
@@ -39,15 +44,13 @@ def test_objects_have_room_beside_what_is_set_up(d):
 def test_no_room_is_told(d):
     start(d, "crowded", "auto")
     d.expect_exit(0)
-    for command in ("status", "check --stay"):
-        contains(d.refhist(command), "quarantine had no room for ", command)
+    expect_told(d, "quarantine had no room for ")
 
 
 def test_its_end_is_told(d):
     start(d, "ended", "auto")
     d.expect_exit(0)
-    for command in ("status", "check --stay"):
-        contains(d.refhist(command), "quarantine has ended: ", command)
+    expect_told(d, "quarantine has ended: ")
 
 
 def test_none_is_told(d):
@@ -56,8 +59,7 @@ def test_none_is_told(d):
     d.track(BADGE)
     d.run("right")
     d.expect_exit(0)
-    for command in ("status", "check --stay"):
-        contains(d.refhist(command), "nothing is in quarantine: free is not recorded inside the program", command)
+    expect_told(d, "nothing is in quarantine: free is not recorded inside the program")
 
 
 def test_all_is_as_asked(d):

@@ -49,6 +49,12 @@ def objects(d, options=""):
     return d.refhist_json(f"objects {options}".strip())["objects"]
 
 
+def events_of(d, role, family=None):
+    """All events of the role; of the objects of one family, where it is said."""
+    return [event for thing in objects(d, "--all") if family in (None, thing["family"])
+            for event in thing["events"] if event["role"] == role]
+
+
 def leaks(d, options=""):
     """Groups of objects that are alike: {"verdict", "objects", "references", "suspects", …}."""
     return d.refhist_json(f"leaks {options}".strip())["leaks"]
