@@ -27,17 +27,16 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
     const ActivationTrail::Before before = trail_.before(id, frame);
     return before.taken > before.given_back;
   };
-  // What an inlined copy took before is not told apart from what its function did.
-  const auto may_have = [&] { return frame.inlined || has(); };
   const std::string by = short_name(borrowed.by);
   switch (borrowed.how) {
     case How::lent:
-      return may_have() ? "" : fmt::format("{} gives back here what {} has only lent it", name, by);
+      return has() ? "" : fmt::format("{} gives back here what {} has only lent it", name, by);
     case How::handed_over:
       return fmt::format("{} gives back here what it has passed to {}, which takes the reference over", name,
                          by);
     case How::again:
-      return may_have()
+      // What an inlined copy took before is not told apart from what its function did.
+      return frame.inlined || has()
                  ? ""
                  : fmt::format(
                        "{} gives the reference back here, and has given it back before on the same path",
