@@ -37,14 +37,16 @@ ObjectId SecondOwners::around(ObjectId block, Address owned) const {
   return offset ? history_.newest_at(family, owned - *offset) : ObjectId();
 }
 
-// A reference is given back before the object is deleted, and the next object there born after that.
+// A reference is given back before the object is deleted, and the next object there born after that. One
+// whose count moved unseen may have ended long before that was noticed.
 bool SecondOwners::at_one_time(ObjectId one, ObjectId other) const {
   const Object& a = history_.object(one);
   const Object& b = history_.object(other);
   const auto ends_before = [](const Object& first, const Object& next) {
     return first.died.valid() && first.died < next.born;
   };
-  return one != other && a.complete && b.complete && a.born.valid() && b.born.valid() && !ends_before(a, b) &&
+  const auto known = [](const Object& object) { return object.complete && !object.moved_unobserved; };
+  return one != other && known(a) && known(b) && a.born.valid() && b.born.valid() && !ends_before(a, b) &&
          !ends_before(b, a);
 }
 

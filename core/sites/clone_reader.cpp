@@ -24,14 +24,15 @@ std::optional<unsigned> object_argument_of_clone(const std::shared_ptr<const Mod
 }
 
 namespace {
-/// What has been given its count in this function, by where it came from.
-std::vector<Value> counted_objects(const FunctionFacts& facts, const ValueTable& values,
-                                   const MemberPlace& counter) {
+/// Where what has been given its count in this function came from.
+std::vector<PlaceId> counted_objects(const FunctionFacts& facts, const ValueTable& values,
+                                     const MemberPlace& counter) {
   const std::vector<std::int64_t> place{static_cast<std::int64_t>(counter.offset)};
-  std::vector<Value> objects;
+  std::vector<PlaceId> objects;
   const auto add = [&](const Value& cell, std::uint8_t size) {
     const bool counts = cell.known() && cell.exact && size == counter.size && values.path(cell) == place;
-    if (counts && !values.is_stack(cell) && !values.is_constant(cell)) objects.push_back(values.root(cell));
+    if (counts && !values.is_stack(cell) && !values.is_constant(cell))
+      objects.push_back(values.root(cell).place);
   };
   for (const ConstantStore& store : facts.stores) add(store.cell, store.size);
   for (const CounterChange& change : facts.changes) add(change.cell, change.size);
@@ -44,13 +45,13 @@ MakerResult maker_result(const std::shared_ptr<const Module>& module, Address ad
   const FunctionIndex index({module});
   ValueTable values;
   const FunctionFacts facts = CodeWalker(index).walk(CodePlace{module.get(), address}, values);
-  const std::vector<Value> objects =
-      counter ? counted_objects(facts, values, *counter) : std::vector<Value>();
+  const std::vector<PlaceId> objects =
+      counter ? counted_objects(facts, values, *counter) : std::vector<PlaceId>();
   const auto any_result = [&](auto&& is) {
     return std::any_of(facts.results.begin(), facts.results.end(), is);
   };
   const auto may_be = [&](const Value& result) {
-    if (!objects.empty()) return std::find(objects.begin(), objects.end(), result) != objects.end();
+    if (!objects.empty()) return std::find(objects.begin(), objects.end(), result.place) != objects.end();
     return result.known() && !values.is_constant(result);
   };
   if (facts.results.empty() || any_result(may_be)) return MakerResult::object;

@@ -92,7 +92,7 @@ class CopyFacts {
     const auto value = instruction.source == CounterInstruction::kNoRegister
                            ? std::optional(instruction.constant)
                            : change.stored;
-    const bool sets = stores && value && (*value == 0 || *value == 1);
+    const bool sets = stores && value;
     if (change.zero_side != 0 || (delta == 0 && !sets) || instruction.base == kStackPointer ||
         instruction.base == CounterInstruction::kNoRegister)
       return;

@@ -166,7 +166,9 @@ void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
   if (alias && alias->base != target) aliases_[target] = alias;
   if (loaded && loaded->base != target) loaded_[target] = loaded;
   if (instruction.raw.mnemonic == ZYDIS_MNEMONIC_MOV && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-    constants_[target] = static_cast<std::int32_t>(operands[1].imm.value.u);
+    constants_[target] = instruction.raw.operand_width == 64
+                             ? operands[1].imm.value.s
+                             : static_cast<std::int32_t>(operands[1].imm.value.u);
 }
 
 void RegisterDistances::follow_above_rax(const DecodedInstruction& instruction) {

@@ -18,7 +18,7 @@ class RegisterDistances {
  public:
   /// Bytes; nothing when the register was not made so, or not the same on every way.
   [[nodiscard]] std::optional<std::int64_t> of(std::uint8_t reg) const { return registers_[reg]; }
-  /// What the register holds, where that is a constant; 32 bits of it.
+  /// What the register holds, where that is a constant: signed, as a counter is.
   [[nodiscard]] std::optional<std::int64_t> constant(std::uint8_t reg) const { return constants_[reg]; }
   /// How much more the register holds than the memory at base + displacement, from where it was loaded.
   [[nodiscard]] std::optional<std::int64_t> more_than(std::uint8_t reg, std::uint8_t base,
