@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as xml
 
 from runner_harness import CONN, SESSIONS, contains, equal, lacks, main, page_data, python
@@ -220,7 +221,14 @@ def test_one_baseline(r):
     lacks(done.stderr, "suppression leak:lose_one", "report")
 
 
-WAITS = "import os, time\nif os.fork() == 0:\n  print('ready', os.getpid(), flush=True)\n  time.sleep(600)\nprint('parent', flush=True)\n"
+WAITS = """
+import os, time
+debugger = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("TracerPid:"))
+if os.fork() == 0:
+    print("ready", os.getpid(), flush=True)
+    time.sleep(600)
+print("parent", debugger, flush=True)
+"""
 
 
 def entry_of(pid, key):
@@ -235,8 +243,10 @@ def entry_of(pid, key):
 def start_waiting(r, *options):
     """A session whose program has ended, and whose child sleeps. Returns it and the child."""
     process = r.start(["--children", "--track", "malloc", "--json", "s.json", *options], python(WAITS))
-    lines = sorted(process.stdout.readline() for _ in range(2))
-    return process, int(lines[1].split()[1])
+    debugger, child = (int(line.split()[1]) for line in sorted(process.stdout.readline() for _ in range(2)))
+    while os.path.exists(f"/proc/{debugger}"):  # it saves the program's history
+        time.sleep(0.02)
+    return process, child
 
 
 def expect_child_cut_short(r, process, child, told):
