@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -64,6 +65,7 @@ std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned
   const std::vector<std::string>& lines = files_.lines_of(file);
   if (line == 0 || line > lines.size() || has_jump(lines[line - 1])) return std::nullopt;
   bool comment = false;
+  bool first = true;
   int left_out = 0;                    // how deep in #if: what has no code there was not compiled
   bool either = false;                 // an #else: one of both was compiled
   std::optional<unsigned> uncompiled;  // the first jump there
@@ -77,6 +79,7 @@ std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned
       either |= directive.starts_with("el");
       continue;
     }
+    if (std::exchange(first, false) && text == "{") continue;  // of the line's own `if`
     if (jumps(text) && (left_out == 0 || compiled.contains(at))) return at;
     // Code that another way has too stands there, under the other one's line.
     const bool none = !compiled.empty() && !compiled.contains(at);

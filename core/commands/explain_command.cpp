@@ -66,8 +66,7 @@ void run_explain(CommandContext& context) {
   scan_if_alive(state, context.port);
   const std::vector<ObjectId> objects = wanted(context);
   if (objects.empty()) fail("there is no leak to explain: refhist leaks lists what there is");
-  const std::vector<Explanation> all =
-      explain(state, objects, [&](const std::vector<std::string>& follow) { second.run(follow); });
+  const std::vector<Explanation> all = explain(state, objects, second);
   if (context.arguments.has("--json")) {
     context.text = explanations_json(state, all);
     return;

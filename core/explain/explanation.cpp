@@ -15,7 +15,10 @@
 #include "base/short_name.h"
 #include "base/source_lines.h"
 #include "base/text.h"
+#include "explain/twin_objects.h"
+#include "reachability/reachability_places.h"
 #include "reports/findings.h"
+#include "store/session_reader.h"
 
 namespace refhist {
 
@@ -75,6 +78,13 @@ std::set<Line> lines_of(const FollowedWay& way, std::size_t steps) {
   std::set<Line> lines;
   for (std::size_t i = 0; i < steps; ++i) lines.insert(line_of(way.steps[i]));
   return lines;
+}
+
+/// How often a way passes the line in so many steps.
+std::size_t times(const FollowedWay& way, std::size_t steps, const Line& line) {
+  const auto end = way.steps.begin() + static_cast<std::ptrdiff_t>(steps);
+  return static_cast<std::size_t>(
+      std::count_if(way.steps.begin(), end, [&](const FollowedStep& step) { return line_of(step) == line; }));
 }
 
 /// The line of a jump without code behind the step; else the step's own.
@@ -226,6 +236,10 @@ void judge(Explanation& explanation) {
                                           lost.steps.end(), std::mem_fn(&FollowedStep::gives_back))) {
     explanation.why_not =
         fmt::format("{}, which took the pointer out of {}, gave a reference back", name, lost.kept_in);
+  } else if (lost.replaced && is_of_unknown_use(lost.kept_in)) {
+    explanation.why_not = fmt::format(
+        "the pointer was in {}, and whether that was still in use when it was overwritten is not known",
+        lost.kept_in);
   } else if (lost.replaced && !assigns(lost.steps[*lost.replaced])) {
     explanation.why_not = fmt::format("the code that overwrote the pointer in {} was inlined into line {}",
                                       lost.kept_in, lost.steps[*lost.replaced].line);
@@ -284,9 +298,13 @@ std::optional<Parting> parting(const FollowedWay& lost, const FollowedWay& kept)
   if (!at) {  // a branch around the put has no line of its own
     std::size_t same = 0;
     while (same < std::min(end, kept_end) && line_of(lost.steps[same]) == line_of(kept.steps[same])) ++same;
-    if (same == 0 || same == std::max(end, kept_end)) return std::nullopt;
+    if (same == 0 || same == std::max(end, kept_end) ||
+        times(kept, kept_end, line_of(lost.steps[same - 1])) > 1)
+      return std::nullopt;
     at = same - 1;
   }
+  // Which turn of a loop has lost it cannot be told.
+  if (times(lost, end, line_of(lost.steps[*at])) > 1) return std::nullopt;
   const unsigned line = line_behind(lost.steps[*at], lost, kept);
   // Where it goes on to the common end, any of several lines may be the one that lost it.
   if (own.size() > 1 && !leaves(lost.steps[*at].file, line)) return std::nullopt;
@@ -336,10 +354,9 @@ Ordered order(LeakFinder& finder, ObjectId object, const LostCall& call, Orders&
   return ordered;
 }
 
-}  // namespace
-
-std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId>& objects,
-                                 const RunAgain& run_again) {
+/// Invalid objects stay unexplained.
+std::vector<Explanation> follow_all(SessionState& state, const std::vector<ObjectId>& objects,
+                                    const SecondRun& second) {
   const ScratchFolder scratch;
   Orders orders(state, scratch.path());
   std::vector<Explanation> all(objects.size());
@@ -347,6 +364,10 @@ std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId
   LeakFinder finder = state.leak_finder();
   for (std::size_t i = 0; i < objects.size(); ++i) {
     all[i].object = objects[i];
+    if (!objects[i].valid()) {
+      all[i].why_not = "another run had no such object: the program is not deterministic";
+      continue;
+    }
     const auto call = finder.lost_call(objects[i]);
     if (!call) {
       all[i].why_not = "it is not known which of its references was lost";
@@ -356,7 +377,7 @@ std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId
     all[i].function = call->function;
     ordered[i] = order(finder, objects[i], *call, orders);
   }
-  if (!orders.words().empty()) run_again(orders.words());
+  if (!orders.words().empty()) second.run(orders.words());
   for (std::size_t i = 0; i < objects.size(); ++i) {
     Explanation& explanation = all[i];
     if (!ordered[i]) continue;
@@ -368,6 +389,36 @@ std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId
     } else {
       judge(explanation);
     }
+  }
+  return all;
+}
+
+/// Where objects lie elsewhere in each run, one that moves none comes first, and the next one follows it.
+std::vector<Explanation> follow_twins(SessionState& state, const std::vector<ObjectId>& objects,
+                                      const SecondRun& second) {
+  const ScratchFolder scratch;
+  const std::string history = scratch.path() + "/again.rh";
+  second.run({}, history);
+  SessionState again;
+  SessionReader(history).open(again);
+  std::vector<Explanation> all = follow_all(again, twins_of(state, objects, again), second);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    Explanation& explanation = all[i];
+    explanation.object = objects[i];
+    if (explanation.taken.valid())
+      explanation.taken = event_in_history(state, objects[i], number_in_history(again, explanation.taken));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId>& objects,
+                                 const SecondRun& second) {
+  std::vector<Explanation> all = second.moves_objects()
+                                     ? follow_twins(state, objects, second.without_quarantine())
+                                     : follow_all(state, objects, second);
+  for (const Explanation& explanation : all) {
     std::erase_if(state.confirmed,
                   [&](const ConfirmedPlace& place) { return place.object == explanation.object; });
     if (explanation.confirmed) state.confirmed.push_back({explanation.object, *explanation.confirmed});

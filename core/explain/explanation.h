@@ -2,11 +2,11 @@
 // beside another call of the same function that did give it back.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "explain/second_run.h"
 #include "session/followed_way.h"
 #include "session/session_state.h"
 
@@ -28,13 +28,10 @@ struct Explanation {
   std::optional<std::size_t> compared = {};  ///< index of one of `kept`
 };
 
-/// Runs the program again with these words for `refhist follow`.
-using RunAgain = std::function<void(const std::vector<std::string>& follow)>;
-
 /// Of each of the objects, which hold a reference too many. What is confirmed, reports tell from now on.
 /// Throws Error when the program could not be run.
 std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId>& objects,
-                                 const RunAgain& run_again);
+                                 const SecondRun& second);
 
 /// One object of each leak that can be followed, the largest leaks first, at most so many.
 std::vector<ObjectId> explainable(SessionState& state, std::size_t most);

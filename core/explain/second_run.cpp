@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +33,10 @@ std::vector<std::string> environment_of(const ProgramIdentity& program) {
   return here;
 }
 
-std::vector<std::string> command_of(const SecondRun& run, const std::vector<std::string>& follow) {
+constexpr std::string_view kQuarantine = "quarantine ";
+
+std::vector<std::string> command_of(const SecondRun& run, const std::vector<std::string>& follow,
+                                    const std::string& save) {
   std::vector<std::string> words{run.runner,
                                  "--debugger",
                                  run.debugger,
@@ -46,6 +50,7 @@ std::vector<std::string> command_of(const SecondRun& run, const std::vector<std:
     words.insert(words.end(), {"--set", replace_all(setting, " ", "=")});
   for (const std::string& order : run.tracked) words.insert(words.end(), {"--track", order});
   for (const std::string& order : follow) words.insert(words.end(), {"--follow", order});
+  if (!save.empty()) words.insert(words.end(), {"--save", save});
   words.insert(words.end(), {"--", run.program.executable});
   if (run.program.arguments.size() > 1)
     words.insert(words.end(), run.program.arguments.begin() + 1, run.program.arguments.end());
@@ -97,17 +102,31 @@ std::string last_message(const std::string& path) {
 
 }  // namespace
 
-void SecondRun::run(const std::vector<std::string>& follow) const {
+void SecondRun::run(const std::vector<std::string>& follow, const std::string& save) const {
   if (program.executable.empty()) fail("the program that ran is not known");
   const ScratchFolder scratch;
   const StartedProcess::Files files{.input = program.input.empty() ? "/dev/null" : program.input,
                                     .output = "/dev/null",
                                     .errors = scratch.path() + "/errors",
                                     .folder = program.folder};
-  StartedProcess process(command_of(*this, follow), environment_of(program), files);
+  StartedProcess process(command_of(*this, follow, save), environment_of(program), files);
   wait_for(process, seconds);
   if (const std::string message = last_message(files.errors); !message.empty())
     fail("the second run failed: {}", message);
+}
+
+bool SecondRun::moves_objects() const {
+  return std::any_of(settings.begin(), settings.end(), [](const std::string& setting) {
+    return setting.starts_with(kQuarantine) && setting.substr(kQuarantine.size()) != "off";
+  });
+}
+
+SecondRun SecondRun::without_quarantine() const {
+  SecondRun without = *this;
+  std::erase_if(without.settings,
+                [](const std::string& setting) { return setting.starts_with(kQuarantine); });
+  without.settings.push_back(std::string(kQuarantine) + "off");
+  return without;
 }
 
 std::string runner_beside(const std::string& families_folder) {

@@ -20,9 +20,12 @@ struct SecondRun {
   ProgramIdentity program;
   double seconds = kExplainSeconds;  ///< until it is given up
 
-  /// With these words for `refhist follow`, one entry each. Throws Error: it could not be started, took too
-  /// long, or failed; Interrupted.
-  void run(const std::vector<std::string>& follow) const;
+  /// With these words for `refhist follow`, one entry each. `save`: its history goes there, unless empty.
+  /// Throws Error: it could not be started, took too long, or failed; Interrupted.
+  void run(const std::vector<std::string>& follow, const std::string& save = {}) const;
+  /// Quarantine takes memory as the clock has it, so that objects lie elsewhere in each run.
+  [[nodiscard]] bool moves_objects() const;
+  [[nodiscard]] SecondRun without_quarantine() const;
 };
 
 /// refhist-run, which lies where the shipped families lead to. Throws Error when it is not there.

@@ -8,6 +8,15 @@
 
 namespace refhist {
 
+namespace {
+constexpr std::string_view kAnonymousMemory = "anonymous memory";
+constexpr std::string_view kHeapMemory = "[heap] memory";
+}  // namespace
+
+bool is_of_unknown_use(std::string_view place) {
+  return place.starts_with(kAnonymousMemory) || place.starts_with(kHeapMemory);
+}
+
 HolderPlaces::HolderPlaces(const ModuleMap& modules, const MemoryLayout& layout, const RootSet& roots,
                            HeapMap& heap)
     : modules_(modules), layout_(layout), heap_(heap) {
@@ -55,8 +64,9 @@ std::string HolderPlaces::data_place(const LoadedModule& loaded, Address address
 
 std::string HolderPlaces::mapping_place(Address address) const {
   const WritableRegion* region = layout_.at(address);
-  if (region == nullptr || region->path.empty()) return fmt::format("anonymous memory at 0x{:x}", address);
-  if (region->path == "[heap]") return fmt::format("[heap] memory at 0x{:x}", address);
+  if (region == nullptr || region->path.empty())
+    return fmt::format("{} at 0x{:x}", kAnonymousMemory, address);
+  if (region->path == "[heap]") return fmt::format("{} at 0x{:x}", kHeapMemory, address);
   return fmt::format("{}+0x{:x}", file_name(region->path), address - region->range.begin);
 }
 

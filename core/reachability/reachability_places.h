@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heap/heap_map.h"
@@ -11,6 +12,10 @@
 #include "symbols/module_map.h"
 
 namespace refhist {
+
+/// The place, as HolderPlaces names it, is in no block, variable or file that is known: whatever was there
+/// may be out of use.
+bool is_of_unknown_use(std::string_view place);
 
 class HolderPlaces {
  public:

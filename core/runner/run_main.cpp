@@ -136,9 +136,7 @@ std::string explain_leaks(Histories& histories, const RunSession& session, const
                          options.explain_seconds};
   try {
     std::string text;
-    for (const Explanation& explanation :
-         explain(state, objects, [&](const std::vector<std::string>& follow) { second.run(follow); }))
-      text += explanation.text(state);
+    for (const Explanation& explanation : explain(state, objects, second)) text += explanation.text(state);
     return text;
   } catch (const Error& failed) {
     return fmt::format("refhist-run: nothing could be explained: {}\n", failed.what());

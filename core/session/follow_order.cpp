@@ -17,11 +17,13 @@ void add(TextHash& sum, const Count& count) {
 
 }  // namespace
 
-std::string history_sum(const SessionState& state, ObjectId object, EventId last) {
+std::string history_sum(const SessionState& state, ObjectId object, EventId last, bool with_memory) {
   TextHash sum;
   state.history.read_back(object, [&](const EventLog::Entry& entry) {
     if (entry.id > last) return;
     const Event& event = entry.event;
+    const bool memory = event.role == Role::alloc || event.role == Role::free;
+    if (memory && !with_memory) return;
     add(sum, static_cast<std::uint64_t>(event.role));
     add(sum, event.before);
     add(sum, event.after);

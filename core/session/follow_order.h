@@ -17,7 +17,8 @@ struct FollowOrder {
 };
 
 /// The same number for the same events of an object up to this one, in whatever run: 16 hex digits.
-std::string history_sum(const SessionState& state, ObjectId object, EventId last);
+/// `with_memory`: those too that allocate and free it, which quarantine brings about in other ways.
+std::string history_sum(const SessionState& state, ObjectId object, EventId last, bool with_memory = true);
 
 /// Where the event stands in its object's history, from 1.
 std::int64_t number_in_history(const SessionState& state, EventId event);

@@ -42,6 +42,12 @@ def test_early_return(d):
     check(any(event["role"] == "put" for step in kept["steps"] for event in step["events"]), f"no put on the way that gave back: {kept}")
 
 
+def test_after_quarantine(d):
+    """It puts objects elsewhere in each run."""
+    d.refhist("set quarantine 64M")
+    confirmed(d, "early")
+
+
 def says_why_not(d, way):
     """Where the memory that the pointer is in cannot be watched."""
     run_to_end(d, way)

@@ -30,6 +30,11 @@ TEST_CASE("a jump that follows on a line is found behind comments and blank line
   CHECK(behind("n++;\nbreak;\n", 1) == 2);
 }
 
+TEST_CASE("the brace of the line's own condition may stand on a line of its own") {
+  CHECK(behind("if (n)\n{\n  continue;\n}\n", 1) == 3);
+  CHECK(behind("if (n)\n{\n#ifdef BUG\n  continue;\n#else\n  put(n);\n#endif\n}\n", 1, {1, 9}) == 4);
+}
+
 TEST_CASE("another statement, a brace or a longer name is no jump") {
   CHECK(!behind("n++;\nm++;\nreturn;\n", 1));
   CHECK(!behind("n++;\n}\nreturn;\n", 1));
