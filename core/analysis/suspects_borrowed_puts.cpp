@@ -36,7 +36,7 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
                          by);
     case How::again:
       // What an inlined copy took before is not told apart from what its function did.
-      return frame.inlined || has()
+      return (frame.inlined && trail_.before(id, frame).taken > 0) || has()
                  ? ""
                  : fmt::format(
                        "{} gives the reference back here, and has given it back before on the same path",
