@@ -23,9 +23,10 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
   using How = UntakenKeeps::Borrowed::How;
   const NamedFrame& frame = owners_.of(put).frame;
   const std::string name = short_name(frame.function);
+  const auto before = [&] { return trail_.before(id, frame); };
   const auto has = [&] {
-    const ActivationTrail::Before before = trail_.before(id, frame);
-    return before.taken > before.given_back;
+    const ActivationTrail::Before events = before();
+    return events.taken > events.given_back;
   };
   const std::string by = short_name(borrowed.by);
   switch (borrowed.how) {
@@ -36,7 +37,7 @@ std::string Suspects::why_borrowed(const UntakenKeeps::Borrowed& borrowed, Event
                          by);
     case How::again:
       // What an inlined copy took before is not told apart from what its function did.
-      return (frame.inlined && trail_.before(id, frame).taken > 0) || has()
+      return (frame.inlined ? before().taken > 0 : has())
                  ? ""
                  : fmt::format(
                        "{} gives the reference back here, and has given it back before on the same path",

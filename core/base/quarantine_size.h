@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace refhist {
 
 /// A variable with which CPython takes each of its blocks from malloc, which makes it slow.
 constexpr const char* kPythonAllocator = "PYTHONMALLOC";
 constexpr const char* kPythonUsesMalloc = "malloc";
+
+/// As `refhist set` takes it: this, and a word that QuarantineSize::parse takes.
+constexpr std::string_view kQuarantineSetting = "quarantine ";
 
 struct QuarantineSize {
   std::uint64_t bytes = 0;         ///< 0: none

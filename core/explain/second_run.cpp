@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "base/quarantine_size.h"
 #include "base/scratch_folder.h"
 #include "base/started_process.h"
 #include "base/text.h"
@@ -32,8 +33,6 @@ std::vector<std::string> environment_of(const ProgramIdentity& program) {
   for (char** entry = environ; *entry != nullptr; ++entry) here.emplace_back(*entry);
   return here;
 }
-
-constexpr std::string_view kQuarantine = "quarantine ";
 
 std::vector<std::string> command_of(const SecondRun& run, const std::vector<std::string>& follow,
                                     const std::string& save) {
@@ -117,15 +116,15 @@ void SecondRun::run(const std::vector<std::string>& follow, const std::string& s
 
 bool SecondRun::moves_objects() const {
   return std::any_of(settings.begin(), settings.end(), [](const std::string& setting) {
-    return setting.starts_with(kQuarantine) && setting.substr(kQuarantine.size()) != "off";
+    return setting.starts_with(kQuarantineSetting) && setting.substr(kQuarantineSetting.size()) != "off";
   });
 }
 
 SecondRun SecondRun::without_quarantine() const {
   SecondRun without = *this;
   std::erase_if(without.settings,
-                [](const std::string& setting) { return setting.starts_with(kQuarantine); });
-  without.settings.push_back(std::string(kQuarantine) + "off");
+                [](const std::string& setting) { return setting.starts_with(kQuarantineSetting); });
+  without.settings.push_back(std::string(kQuarantineSetting) + "off");
   return without;
 }
 

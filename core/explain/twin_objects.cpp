@@ -25,8 +25,7 @@ std::vector<ObjectId> members_of(const SessionState& state, const std::string& f
 /// Of all events that count; empty when some of them have been folded.
 std::string whole_sum(const SessionState& state, ObjectId id) {
   if (state.history.folded_events(id) != nullptr) return {};
-  const auto events = static_cast<std::int64_t>(state.history.object(id).events);
-  return history_sum(state, id, event_in_history(state, id, events), false);
+  return history_sum(state, id, state.history.object(id).last_event, false);
 }
 
 /// Born at the same place, and as many events later with as many references. The order of its events may hang

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/printable.h"
+#include "base/quarantine_size.h"
 #include "base/replaced_file.h"
 #include "base/scratch_folder.h"
 #include "base/text.h"

@@ -53,9 +53,6 @@ struct RunOptions {
   bool version = false;
 };
 
-/// What begins the words of that setting.
-constexpr std::string_view kQuarantineSetting = "quarantine ";
-
 /// Throws UsageError.
 RunOptions parse_run_options(const std::vector<std::string>& words);
 std::string run_help();
