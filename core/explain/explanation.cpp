@@ -140,14 +140,15 @@ void set_confirmed(Explanation& explanation, std::size_t step, unsigned line, st
   explanation.step = step;
 }
 
-/// The pointer was the only one, and was overwritten where it was kept.
+/// The pointer was the only one, and was overwritten where it was kept, or freed with the memory there.
 void confirm_replaced(Explanation& explanation) {
   const FollowedWay& lost = explanation.lost;
   const FollowedStep& step = lost.steps[*lost.replaced];
-  set_confirmed(explanation, *lost.replaced, step.line, "overwritten",
-                fmt::format("in the second run, the reference taken on line {} was kept in {} until {} put "
-                            "something else there, and nothing gave it back",
-                            lost.steps.front().line, lost.kept_in, short_name(step.function)));
+  set_confirmed(explanation, *lost.replaced, step.line, lost.freed ? "missing put" : "overwritten",
+                fmt::format("in the second run, the reference taken on line {} was kept in {} until {} {}, "
+                            "and nothing gave it back",
+                            lost.steps.front().line, lost.kept_in, short_name(step.function),
+                            lost.freed ? "freed that memory" : "put something else there"));
 }
 
 /// The last steps of the way, in the function where it ended, and where they begin.
@@ -240,7 +241,7 @@ void judge(Explanation& explanation) {
     explanation.why_not = fmt::format(
         "the pointer was in {}, and whether that was still in use when it was overwritten is not known",
         lost.kept_in);
-  } else if (lost.replaced && !assigns(lost.steps[*lost.replaced])) {
+  } else if (lost.replaced && !lost.freed && !assigns(lost.steps[*lost.replaced])) {
     explanation.why_not = fmt::format("the code that overwrote the pointer in {} was inlined into line {}",
                                       lost.kept_in, lost.steps[*lost.replaced].line);
   } else if (lost.replaced) {

@@ -11,6 +11,7 @@ struct AddressRange {
   Address begin = 0;
   Address end = 0;
   [[nodiscard]] std::uint64_t size() const { return end - begin; }
+  [[nodiscard]] bool empty() const { return begin == end; }
   [[nodiscard]] bool contains(Address address) const { return address >= begin && address < end; }
 };
 

@@ -79,10 +79,11 @@ class OwnerScan {
 
   void add(Address at, Address value, const HolderPlaces& places, HeapMap* heap) {
     if (object_.contains(at)) return;
-    OwnerWord word{at, value, {}};
+    OwnerWord word{at, value, {}, {}};
     if (heap != nullptr) {
       const std::optional<HeapBlock> block = heap->block_at(at);
       if (!block || !block->live()) return;
+      word.block = {block->begin(), block->end()};
     }
     word.where = places.name(at);
     found_.words.push_back(std::move(word));

@@ -12,9 +12,10 @@
 namespace refhist {
 
 struct OwnerWord {
-  Address at = 0;     ///< 0: a register holds it
-  Address value = 0;  ///< what it points at
-  std::string where;  ///< "conn_table+16 (a.out)", "register rbx of thread 12", "heap block 0x…+0x10"
+  Address at = 0;        ///< 0: a register holds it
+  Address value = 0;     ///< what it points at
+  std::string where;     ///< "conn_table+16 (a.out)", "register rbx of thread 12", "heap block 0x…+0x10"
+  AddressRange block{};  ///< of the heap, that it lies in; empty elsewhere
 };
 
 struct OwnerWords {

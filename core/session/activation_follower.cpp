@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "analysis/helper_frames.h"
 #include "base/error.h"
 #include "base/replaced_file.h"
 #include "base/short_name.h"
+#include "base/system_path.h"
 #include "base/text.h"
 #include "session/reach_scans.h"
-#include "session/watchpoint.h"
+#include "x86/known_functions.h"
 
 namespace refhist {
 
@@ -29,6 +31,21 @@ std::vector<RawFrame> frames_of(Unwinder& unwinder, const ProgramAccess& access,
   };
   unwinder.unwind(registers, read, {limit}, frames);
   return frames;
+}
+
+/// Also the C library's own names for it, which a stack has where its debug information is there.
+bool is_in_free(std::string_view function) {
+  for (const std::string_view prefix : {"__GI_", "__libc_"}) {
+    if (function.starts_with(prefix)) function.remove_prefix(prefix.size());
+  }
+  return freed_argument(function) || function == "cfree" || function == "realloc" || function == "_int_free";
+}
+
+/// xfree(void *memory), and what the C++ library frees memory with.
+bool frees_for_others(const HelperFrames& helpers, const NamedFrame& frame) {
+  if (frame.function.starts_with("std::")) return true;
+  const auto signature = helpers.signature(frame);
+  return signature && !signature->parameters.empty() && signature->parameters.front().type == "void *";
 }
 
 }  // namespace
@@ -78,7 +95,7 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
                            ? event_in_history(state_, following.object, rule.number_of_event)
                            : EventId();
     if (!id.valid()) fail("the event is not in the history");
-    following.told = id;
+    following.told = following.taken = id;
     following.way.object = *rule.object;
     if (!rule.follow->expect.empty() && history_sum(state_, following.object, id) != rule.follow->expect)
       fail("the program is not deterministic: a different history led to this event");
@@ -150,11 +167,10 @@ bool ActivationFollower::step(Following& following, Address pc, bool exact) {
     return name.function == following.order.function;
   });
   if (frame == names.end()) return false;
-  if (frame->line == 0) return true;
   std::vector<FollowedStep>& steps = following.way.steps;
-  if (steps.empty() || steps.back().line != frame->line || steps.back().function != frame->function ||
-      steps.back().file != frame->file)
-    steps.push_back({frame->function, frame->file, frame->line, {}});
+  const bool same = !steps.empty() && steps.back().line == frame->line &&
+                    steps.back().function == frame->function && steps.back().file == frame->file;
+  if (frame->line != 0 && !same) steps.push_back({frame->function, frame->file, frame->line, {}});
   return true;
 }
 
@@ -171,7 +187,7 @@ std::vector<NewHolder> ActivationFollower::new_holders(DebuggerPort& port, const
   for (const OwnerWord& word : words.words) {
     const bool left_behind = word.at < following.cfa && word.at + kRedZone >= following.cfa;
     if (word.at != 0 && !left_behind && !following.known.contains(word.at))
-      holders.push_back({word.at, word.where});
+      holders.push_back({word.at, word.where, word.block});
   }
   return holders;
 }
@@ -184,36 +200,62 @@ void ActivationFollower::add_holders(DebuggerPort& port, const Registers& regist
   // A small structure comes back in both.
   for (const unsigned reg : {kRax, kRdx}) {
     if (following.has_result && extent_of(object).contains(registers[reg]))
-      following.way.holders.push_back({0, "the result"});
+      following.way.holders.push_back({0, "the result", {}});
   }
 }
 
+// A register, or a word of the frame, may be what the inlined function has left behind.
 bool ActivationFollower::left_inlined(const ProgramAccess& access, const Registers& registers,
                                       Following& following) {
   constexpr std::size_t kMostScans = 100;
-  if (!following.inlined || !following.order.pointer || following.scans == kMostScans) return false;
-  const Object& object = state_.history.object(following.object);
-  for (unsigned reg = kRax; reg < kRip; ++reg) {
-    if (extent_of(object).contains(registers[reg])) return false;
-  }
+  if (!following.inlined || following.left || following.scans == kMostScans) return false;
+  const AddressRange extent = extent_of(state_.history.object(following.object));
+  bool around = false;
+  for (unsigned reg = kRax; reg < kRip; ++reg) around |= extent.contains(registers[reg]);
+  if (around && following.has_result) return false;
   ++following.scans;
   bool known = false;
-  if (!new_holders(access.port(), following, known).empty() || !known) return false;
+  std::vector<NewHolder> holders = new_holders(access.port(), following, known);
+  if (!known) return false;
+  const auto in_frame = [&](const NewHolder& holder) {
+    return holder.at >= registers.sp() && holder.at < following.cfa;
+  };
+  around |= std::any_of(holders.begin(), holders.end(), in_frame);
+  std::erase_if(holders, in_frame);
+  if (around && following.has_result) return false;
   following.way.holders_known = true;
-  if (following.entered_again) following.way.why_not = kWhereLeft;
-  end(access.port(), following, FollowedWay::End::returned);
-  return true;
+  if (holders.empty() && around) {
+    following.left = !following.entered_again;
+    return false;
+  }
+  if (holders.empty() && following.entered_again) following.way.why_not = kWhereLeft;
+  following.way.holders = std::move(holders);
+  return follow_holders(access, registers, following);
+}
+
+void ActivationFollower::returned_around(DebuggerPort& port, const Registers& registers,
+                                         Following& following) {
+  const AddressRange extent = extent_of(state_.history.object(following.object));
+  bool known = false;
+  const bool gone = following.left && !extent.contains(registers[kRax]) &&
+                    !extent.contains(registers[kRdx]) && new_holders(port, following, known).empty() && known;
+  if (!gone) following.way.why_not = kWhereLeft;
+  end(port, following, FollowedWay::End::returned);
 }
 
 bool ActivationFollower::returned(const ProgramAccess& access, const Registers& registers,
                                   Following& following) {
   add_events(following);
   if (following.inlined && following.order.pointer && !following.way.replaced) {
-    following.way.why_not = kWhereLeft;
-    end(access.port(), following, FollowedWay::End::returned);
+    returned_around(access.port(), registers, following);
     return true;
   }
   add_holders(access.port(), registers, following);
+  return follow_holders(access, registers, following);
+}
+
+bool ActivationFollower::follow_holders(const ProgramAccess& access, const Registers& registers,
+                                        Following& following) {
   const FollowedWay& way = following.way;
   if (!following.order.pointer || way.gives_back() || way.holders.empty() || !way.holders_known) {
     end(access.port(), following, FollowedWay::End::returned);
@@ -225,7 +267,7 @@ bool ActivationFollower::returned(const ProgramAccess& access, const Registers& 
   disarm(access.port(), following);
   try {
     if (in_memory.empty()) {
-      enter(access, registers, following);
+      enter(access, registers, following, nullptr);
     } else if (!watch(access.port(), following, in_memory)) {
       fail("the pointer is in {}, more than can be watched", plural(in_memory.size(), "place"));
     }
@@ -237,18 +279,42 @@ bool ActivationFollower::returned(const ProgramAccess& access, const Registers& 
   }
 }
 
-void ActivationFollower::enter(const ProgramAccess& access, const Registers& registers,
-                               Following& following) {
+bool ActivationFollower::jumped(const std::vector<RawFrame>& frames, std::size_t outer,
+                                Following& following) {
+  const auto in_module = [&](std::size_t i) {
+    const LoadedModule* loaded = state_.modules.at(frames[i].pc);
+    return loaded == nullptr ? StackFrame() : StackFrame{loaded->id, frames[i].pc - loaded->bias, i == 0};
+  };
+  std::size_t inner = outer;
+  while (inner > 0 && !in_module(--inner).module.valid()) {
+  }
+  if (inner == outer || !in_module(inner).module.valid()) return false;
+  TailCalls& calls = state_.namer.tail_calls();
+  if (!calls.between(in_module(inner), in_module(outer))) return false;
+  const auto jump = calls.only_jump(in_module(inner), in_module(outer));
+  if (!jump)
+    fail("the function that put something else in {} jumped there, and has no frame", following.way.kept_in);
+  const NamedFrame& named = state_.namer.name(*jump).front();
+  if (named.line == 0) fail("the line of {} there is not known", named.function);
+  following.way.function = following.order.function = named.function;
+  following.way.steps.push_back({named.function, named.file, named.line, {}});
+  following.way.end = FollowedWay::End::returned;
+  return true;
+}
+
+void ActivationFollower::enter(const ProgramAccess& access, const Registers& registers, Following& following,
+                               const Skip& skip) {
   const std::vector<RawFrame> frames = frames_of(state_.unwinder, access, registers, UnwindOptions().limit);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const LoadedModule* loaded = state_.modules.at(frames[i].pc);
     if (loaded == nullptr || frames[i].cfa == 0) continue;
     const std::vector<NamedFrame>& names =
         state_.namer.name(StackFrame{loaded->id, frames[i].pc - loaded->bias, false});
-    const auto named = std::find_if(names.begin(), names.end(), [](const NamedFrame& name) {
-      return !name.file.empty() && !name.function.empty();
+    const auto named = std::find_if(names.begin(), names.end(), [&](const NamedFrame& name) {
+      return !name.file.empty() && !name.function.empty() && (!skip || !skip(*loaded, name));
     });
     if (named == names.end()) continue;
+    if (skip && jumped(frames, i, following)) return;
     following.way.function = following.order.function = named->function;
     following.cfa = frames[i].cfa;
     following.return_pc = i + 1 < frames.size() ? frames[i + 1].pc : 0;
@@ -271,31 +337,38 @@ bool ActivationFollower::watch(DebuggerPort& port, Following& following,
   if (holders.size() > kMostWatched) return false;
   const auto taken = [&](Address word) {
     return std::any_of(all_.begin(), all_.end(),
-                       [&](const Following& one) { return one.watched.contains(word); });
+                       [&](const Following& one) { return one.held.watches(word); });
   };
   for (const NewHolder& holder : holders) {
-    if (taken(holder.at & ~Address{7})) fail("{} is already watched", holder.where);
-    const std::string why_not = place_watchpoint(port, state_.process, holder.at & ~Address{7}, 8);
+    if (taken(holder.at & ~Address{7}) || (!holder.block.empty() && taken(holder.block.begin)))
+      fail("{} is already watched", holder.where);
+    const std::string why_not = following.held.watch(port, state_.process, holder);
     if (!why_not.empty()) fail("{} cannot be watched: {}", holder.where, why_not);
-    following.watched.insert(holder.at & ~Address{7});
   }
   following.way.kept_in = holders.front().where;
   return true;
 }
 
 bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address word) {
-  const auto found = std::find_if(all_.begin(), all_.end(),
-                                  [&](const Following& one) { return one.watched.contains(word); });
+  const auto found =
+      std::find_if(all_.begin(), all_.end(), [&](const Following& one) { return one.held.watches(word); });
   if (found == all_.end()) return false;
+  const HeldWords::Word held = *found->held.find(word);
+  const auto registers = access.registers(tid);
+  const bool freed = !held.block.empty() && registers && frees_memory(access, *registers);
+  if (!freed && held.at != word) return true;
   const Object& object = state_.history.object(found->object);
   Address value = 0;
-  const bool same = access.read_word(word, value) && extent_of(object).contains(value);
-  if (same && object.state == ObjectState::live) return true;
-  access.port().remove_watchpoint(word);
-  found->watched.erase(word);
-  if (!found->watched.empty()) return true;
+  const bool same = access.read_word(held.at, value) && extent_of(object).contains(value);
+  if (!freed && same && object.state == ObjectState::live) return true;
+  if (freed) {
+    found->held.remove_in(access.port(), held.block);
+  } else {
+    found->held.remove(access.port(), held.at);
+  }
+  if (!found->held.empty()) return true;
   try {
-    replaced(access, tid, *found);
+    replaced(access, tid, *found, freed ? held.block : AddressRange());
   } catch (const Error& error) {
     found->way.why_not = error.what();
     end(access.port(), *found, FollowedWay::End::unknown);
@@ -304,14 +377,56 @@ bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address 
   return true;
 }
 
+bool ActivationFollower::frees_memory(const ProgramAccess& access, const Registers& registers) const {
+  constexpr std::size_t kMostFrames = 8;
+  for (const RawFrame& frame : frames_of(state_.unwinder, access, registers, kMostFrames)) {
+    const LoadedModule* loaded = state_.modules.at(frame.pc);
+    if (loaded == nullptr) continue;  // our own code before the allocator's
+    const std::vector<NamedFrame>& names =
+        state_.namer.name(StackFrame{loaded->id, frame.pc - loaded->bias, false});
+    if (std::any_of(names.begin(), names.end(),
+                    [](const NamedFrame& name) { return is_in_free(name.function); }))
+      return true;
+    if (!is_system_path(loaded->module->path())) return false;
+  }
+  return false;
+}
+
+ActivationFollower::Hand ActivationFollower::hand_of(const Event& event) const {
+  Hand hand{state_.namer.owner(event).function, {}};
+  const std::vector<StackFrame> frames = state_.history.stacks().frames(event.stack);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::vector<NamedFrame>& names = state_.namer.name(frames[i]);
+    const bool owners = std::any_of(names.begin(), names.end(),
+                                    [&](const NamedFrame& name) { return name.function == hand.owner; });
+    if (!owners) continue;
+    for (++i; i < frames.size(); ++i) hand.callers.push_back(frames[i].pc);
+    return hand;
+  }
+  return {};
+}
+
+// A put by the call that had taken another reference gives that one back.
 bool ActivationFollower::more_puts_since(const Following& following) const {
-  std::int64_t more = 0;
+  std::vector<EventLog::Entry> events;
   state_.history.read_back_while(following.object, [&](const EventLog::Entry& entry) {
-    if (entry.id <= following.told) return false;
-    if (entry.event.role == Role::put) ++more;
-    if ((entry.event.role == Role::get || entry.event.role == Role::try_get) && !entry.event.failed) --more;
+    if (!entry.event.failed) events.push_back(entry);
     return true;
   });
+  std::vector<Hand> taken;
+  std::int64_t more = 0;
+  for (auto entry = events.rbegin(); entry != events.rend(); ++entry) {
+    const Event& event = entry->event;
+    const bool since = entry->id > following.told;
+    const bool takes = event.role == Role::init || event.role == Role::get || event.role == Role::try_get;
+    if (takes && entry->id != following.taken) taken.push_back(hand_of(event));
+    if (takes && since) --more;
+    if (event.role != Role::put) continue;
+    const auto own = std::find(taken.rbegin(), taken.rend(), hand_of(event));
+    const bool is_own = own != taken.rend() && !own->owner.empty();
+    if (is_own) taken.erase(std::next(own).base());
+    if (since && !is_own) ++more;
+  }
   return more > 0;
 }
 
@@ -331,21 +446,32 @@ bool ActivationFollower::was_put_by(const Following& following) const {
 }
 
 // Whoever takes the pointer out may have it in hand and give it back in a moment.
-void ActivationFollower::replaced(const ProgramAccess& access, long tid, Following& following) {
+void ActivationFollower::replaced(const ProgramAccess& access, long tid, Following& following,
+                                  AddressRange freed) {
   if (state_.history.object(following.object).state != ObjectState::live) fail("the object has ended");
   bool known = false;
   std::vector<NewHolder> holders = new_holders(access.port(), following, known);
-  std::erase_if(holders, [](const NewHolder& holder) { return holder.where.starts_with("stack"); });
+  std::erase_if(holders, [&](const NewHolder& holder) {
+    return holder.where.starts_with("stack") || freed.contains(holder.at);
+  });
   if (!holders.empty() && watch(access.port(), following, holders)) return;
   const auto registers = access.registers(tid);
   if (!registers) fail("what overwrote the pointer is not known");
   following.tid = tid;
-  enter(access, *registers, following);
+  const HelperFrames helpers(state_.modules);
+  enter(access, *registers, following, [&](const LoadedModule& loaded, const NamedFrame& frame) {
+    return is_system_path(loaded.module->path()) || (!freed.empty() && frees_for_others(helpers, frame));
+  });
   if (was_put_by(following)) fail("{} gave it back", short_name(following.order.function));
   if (more_puts_since(following))
     fail("a reference was given back while the pointer was in {}", following.way.kept_in);
   following.told = state_.history.object(following.object).last_event;
   following.way.replaced = following.way.steps.empty() ? 0 : following.way.steps.size() - 1;
+  following.way.freed = !freed.empty();
+  following.way.holders_known = known;
+  following.way.holders.clear();
+  if (following.way.end == FollowedWay::End::returned)
+    end(access.port(), following, FollowedWay::End::returned);
 }
 
 void ActivationFollower::add_events(Following& following) const {
@@ -376,8 +502,14 @@ bool ActivationFollower::arrived(const ProgramAccess& access, const Registers& r
     end(access.port(), following, FollowedWay::End::unwound);
     return true;
   }
+  if (following.left) return false;
   const bool inside = step(following, pc, true);
-  if (!inside && left_inlined(access, registers, following)) return true;
+  if (!inside && following.order.pointer && left_inlined(access, registers, following)) return true;
+  if (!inside && !following.order.pointer && following.inlined && following.way.gives_back()) {
+    if (following.entered_again) following.way.why_not = kWhereLeft;
+    end(access.port(), following, FollowedWay::End::returned);
+    return true;
+  }
   following.entered_again |= inside && following.outside;
   following.outside |= !inside;
   if (following.way.steps.size() < kMostSteps) return false;
@@ -408,8 +540,7 @@ void ActivationFollower::disarm(DebuggerPort& port, Following& following) {
 
 void ActivationFollower::end(DebuggerPort& port, Following& following, FollowedWay::End how) {
   disarm(port, following);
-  for (const Address word : following.watched) port.remove_watchpoint(word);
-  following.watched.clear();
+  following.held.clear(port);
   following.way.end = how;
   tell(port, following);
 }
@@ -445,9 +576,9 @@ void ActivationFollower::stop(DebuggerPort& port, const std::string& why) {
 
 void ActivationFollower::process_gone(DebuggerPort& port) {
   for (Following& following : all_) {
-    following.way.end = FollowedWay::End::running;
+    following.way.end = following.left ? FollowedWay::End::returned : FollowedWay::End::running;
     try {
-      if (following.watched.empty()) add_events(following);
+      if (following.held.empty()) add_events(following);
     } catch (const Error& error) {
       following.way.why_not = error.what();
     }

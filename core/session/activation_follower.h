@@ -2,6 +2,7 @@
 // thread and one frame of the stack, until that returns. `refhist follow`.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "reachability/owner_words.h"
 #include "session/follow_order.h"
 #include "session/followed_way.h"
+#include "session/held_words.h"
 #include "session/session_state.h"
 
 namespace refhist {
@@ -36,7 +38,8 @@ class ActivationFollower {
   struct Following {
     FollowOrder order;
     ObjectId object;
-    EventId told;  ///< the last event of the object that the way has
+    EventId taken;  ///< that the rule waited for
+    EventId told;   ///< the last event of the object that the way has
     long tid = 0;
     Address cfa = 0;
     Address return_pc = 0;
@@ -51,8 +54,11 @@ class ActivationFollower {
     std::size_t scans = 0;    ///< of memory, while it was outside of the inlined function
     bool outside = false;     ///< it was there, and something had the pointer
     bool entered_again = false;
-    std::string outermost;      ///< the function that all of the frame's were inlined into
-    std::set<Address> watched;  ///< words in memory that have it, once nobody's frame does
+    /// The inlined function was left, hands nothing out, and nothing but registers of the function around it
+    /// has the pointer: its way is over, and what becomes of the pointer is still watched.
+    bool left = false;
+    std::string outermost;  ///< the function that all of the frame's were inlined into
+    HeldWords held;         ///< words in memory that have it, once nobody's frame does
     FollowedWay way;
   };
   /// A frame of the event's stack, in the program.
@@ -77,17 +83,36 @@ class ActivationFollower {
   void add_holders(DebuggerPort& port, const Registers& registers, Following& following);
   /// The function has returned: true when that was the end.
   bool returned(const ProgramAccess& access, const Registers& registers, Following& following);
-  /// Follows the innermost frame that has lines. The thread has just executed the instruction before.
-  void enter(const ProgramAccess& access, const Registers& registers, Following& following);
+  /// What has the pointer now is followed; nothing: it is the end, and true.
+  bool follow_holders(const ProgramAccess& access, const Registers& registers, Following& following);
+  using Skip = std::function<bool(const LoadedModule& loaded, const NamedFrame& frame)>;
+  /// Follows the innermost frame that has lines, but for those to skip. The thread has just executed the
+  /// instruction before.
+  void enter(const ProgramAccess& access, const Registers& registers, Following& following, const Skip& skip);
+  /// Between the frame and the one inside of it a function has jumped away: its line of that is all of the
+  /// way that is left. Throws Error when it is not known which one.
+  bool jumped(const std::vector<RawFrame>& frames, std::size_t outer, Following& following);
   /// False when it has no place that can be watched.
   bool watch(DebuggerPort& port, Following& following, const std::vector<NewHolder>& holders);
-  void replaced(const ProgramAccess& access, long tid, Following& following);
-  /// Since `told`, more references to it were given back than taken.
+  /// `freed`: the memory that had the pointer, when that was freed; else something else was put there.
+  void replaced(const ProgramAccess& access, long tid, Following& following, AddressRange freed);
+  /// The thread is in the allocator, where it frees memory.
+  [[nodiscard]] bool frees_memory(const ProgramAccess& access, const Registers& registers) const;
+  /// Who took or gave back, and from where that was called.
+  struct Hand {
+    std::string owner;
+    std::vector<Address> callers;
+    bool operator==(const Hand&) const = default;
+  };
+  [[nodiscard]] Hand hand_of(const Event& event) const;
+  /// Since `told`, more references to it were given back than taken, but for those that are another's.
   [[nodiscard]] bool more_puts_since(const Following& following) const;
   /// The object's last event is a put by the function, just before.
   [[nodiscard]] bool was_put_by(const Following& following) const;
-  /// An inlined function was left, and nothing has the pointer any more.
+  /// The thread is outside of an inlined function: true when that was the end.
   bool left_inlined(const ProgramAccess& access, const Registers& registers, Following& following);
+  /// What it was inlined into has returned, too.
+  void returned_around(DebuggerPort& port, const Registers& registers, Following& following);
   void disarm(DebuggerPort& port, Following& following);
   void add_events(Following& following) const;
   /// Which events of the object the way has seen, for who compares two runs.

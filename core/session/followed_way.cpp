@@ -70,6 +70,7 @@ std::string FollowedWay::json() const {
                  {"why_not", why_not},
                  {"kept_in", kept_in},
                  {"replaced", replaced ? Json(*replaced) : Json(nullptr)},
+                 {"freed", freed},
                  {"holders_known", holders_known},
                  {"events", events},
                  {"sum", sum},
@@ -89,6 +90,7 @@ FollowedWay FollowedWay::of_json(const std::string& text) {
     if (found != kEnds.end()) way.end = static_cast<End>(found - kEnds.begin());
     way.kept_in = json.at("kept_in").get<std::string>();
     if (const Json& step = json.at("replaced"); !step.is_null()) way.replaced = step.get<std::size_t>();
+    way.freed = json.at("freed").get<bool>();
     way.holders_known = json.at("holders_known").get<bool>();
     way.events = json.at("events").get<std::int64_t>();
     way.sum = json.at("sum").get<std::string>();

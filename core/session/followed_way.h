@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "heap/reachability_ranges.h"
 #include "history/event.h"
 
 namespace refhist {
@@ -26,8 +27,9 @@ struct FollowedStep {
 
 /// A word that points at the object when the call returns, and did not at the event.
 struct NewHolder {
-  Address at = 0;     ///< 0: the register of the result
-  std::string where;  ///< OwnerWord::where
+  Address at = 0;        ///< 0: the register of the result
+  std::string where;     ///< OwnerWord::where
+  AddressRange block{};  ///< OwnerWord::block
 };
 
 struct FollowedWay {
@@ -38,7 +40,8 @@ struct FollowedWay {
   End end = End::unknown;  ///< unwound: left by longjmp or an exception
   std::vector<NewHolder> holders;
   std::string kept_in;                  ///< OwnerWord::where, of the last place in memory that it was kept in
-  std::optional<std::size_t> replaced;  ///< the step that put something else there
+  std::optional<std::size_t> replaced;  ///< the step that put something else there, or freed it
+  bool freed = false;                   ///< it freed it
   bool holders_known = false;           ///< the memory was looked at, all of it
   std::int64_t events = 0;              ///< of the object's, up to the last one of the way; 0: not known
   std::string sum;                      ///< history_sum of those

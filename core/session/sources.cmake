@@ -10,6 +10,7 @@ target_sources(refhist_core PRIVATE
   session/family_resolver.cpp
   session/follow_order.cpp
   session/followed_way.cpp
+  session/held_words.cpp
   session/history_folder.cpp
   session/hit_handler.cpp
   session/hit_handler_kernel.cpp

@@ -44,6 +44,32 @@ __attribute__((noinline)) static int handle(struct item *from) {
   return value;
 }
 
+// The same, inlined into its caller, whose registers have the pointer all along.
+__attribute__((always_inline)) static inline int handle_here(struct item *from) {
+  struct item *item = item_get(from);
+  int value = parse(item);
+  if (value == 3) {
+    fputs("bad\n", stderr);
+    return -1; /* LOST inlined */
+  }
+  value += item->id;
+  item_put(item);
+  return value;
+}
+
+// Memory that is freed with the pointer in it. The next one lies there as soon as it is made.
+__attribute__((noinline)) static struct peer *peer_new(struct item *item) {
+  struct peer *peer = calloc(1, 128);
+  peer += 2;
+  peer->reply = item_get(item);
+  return peer;
+}
+
+__attribute__((noinline)) static void peer_free(struct peer *peer, int keep) {
+  if (!keep) item_put(peer->reply);
+  free(peer - 2); /* LOST freed */
+}
+
 // A pointer in memory that is overwritten.
 __attribute__((noinline)) static void peer_reply(struct peer *peer, struct item *item) {
   peer->kind++;
@@ -122,6 +148,17 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 4; i++) items[i] = item_new(i);
   if (strcmp(way, "early") == 0) {
     for (int i = 0; i < 4; i++) handle(items[i]);
+  } else if (strcmp(way, "inlined") == 0) {
+    int sum = 0;
+    for (int i = 0; i < 4; i++) sum += handle_here(items[i]);
+    printf("%d\n", sum);
+  } else if (strcmp(way, "freed") == 0) {
+    for (int i = 0; i < 4; i++) {
+      struct item *item = item_new(i);
+      struct peer *holder = peer_new(item);
+      item_put(item);
+      peer_free(holder, i == 1);
+    }
   } else if (strcmp(way, "slot") == 0) {
     for (int i = 0; i < 4; i++) {
       peer_reply(peer, items[i]);

@@ -64,6 +64,19 @@ def test_overwritten(d):
     contains(told["confirmed"]["why"], "put something else there", "reason")
 
 
+def test_freed_with_the_pointer_in_it(d):
+    if not watchpoints_trigger():
+        says_why_not(d, "freed")
+        return
+    told = confirmed(d, "freed")
+    contains(told["confirmed"]["why"], "until peer_free freed that memory", "reason")
+
+
+def test_inlined(d):
+    told = confirmed(d, "inlined")
+    equal(told["function"], "handle_here", "function")
+
+
 def test_round_of_a_loop(d):
     confirmed(d, "round")
 

@@ -68,10 +68,12 @@ TEST_CASE("a way is the same when it has been written and read") {
   written.object = 0x5555;
   written.kept_in = "heap block 0x1+0x8";
   written.replaced = 1;
+  written.freed = true;
   written.holders = {{0, "the result"}};
   const FollowedWay read = FollowedWay::of_json(written.json());
   CHECK(read.json() == written.json());
   CHECK(read.gives_back());
+  CHECK(read.freed);
   CHECK_THROWS_AS(FollowedWay::of_json("{}"), Error);
   CHECK_THROWS_AS(FollowedWay::of_json("no"), Error);
 }
