@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/text.h"
+#include "discover/refcount_names.h"
 #include "families/function_pattern.h"
 #include "sites/inlined_sites.h"
 #include "sites/object_place.h"
@@ -75,11 +76,19 @@ std::string agreed_type(const SessionState& state, const std::set<std::string>& 
 }
 
 /// By the first function that tells; by globs, which may match functions of several types, only where all of
-/// them agree. Returns why nothing is known; empty where nothing is to be said of that.
+/// them agree. A type that is a glob is one of those that the functions take. Returns why nothing is known;
+/// empty where nothing is to be said of that.
 std::string infer_counter_type(const SessionState& state, Family& family) {
-  if (family.counter.path.empty() || !family.counter.type.empty()) return {};
+  const std::string given = family.counter.type;
+  if (family.counter.path.empty() || (!given.empty() && !is_glob(given))) return {};
+  const std::string pointee(trim(std::string_view(given).substr(0, given.find_last_not_of("* ") + 1)));
+  if (!given.empty() && !is_glob(pointee) &&
+      member_place(state.modules.loaded(), pointee, family.counter.path)) {
+    family.counter.type = pointee;  // that of a pointer was given
+    return {};
+  }
   std::set<std::string> types;
-  bool globs = false;
+  bool globs = !given.empty();
   // What makes an object may return a larger struct that it lies in.
   std::vector<ProbeSpec> probes = family.probes;
   std::stable_partition(probes.begin(), probes.end(), [](const ProbeSpec& probe) {
@@ -92,9 +101,14 @@ std::string infer_counter_type(const SessionState& state, Family& family) {
       if (globs || types.empty()) types.merge(types_of(*module->module, probe));
     }
   }
+  if (!given.empty())
+    std::erase_if(types, [&](const std::string& type) {
+      return !glob_match(given, type) && !glob_match(given, without_struct(type));
+    });
   std::string note;
   if (globs && types.size() > 1) {
-    family.counter.type = agreed_type(state, types, family.counter.path, note);
+    const std::string agreed = agreed_type(state, types, family.counter.path, note);
+    if (!agreed.empty() || given.empty()) family.counter.type = agreed;
   } else if (!types.empty()) {
     family.counter.type = *types.begin();
   }

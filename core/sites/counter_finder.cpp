@@ -50,6 +50,27 @@ bool CounterFinder::does_it_alone(const CounterInstruction& change, Role role) c
   return change.kind == CounterInstruction::Kind::add && change.step() == direction(role);
 }
 
+bool CounterFinder::is_all_of_get(const CounterInstruction& change, const FileRange& copy, Role role) const {
+  if (role != Role::get || change.length != copy.end - copy.begin) return false;
+  const bool known = change.kind == CounterInstruction::Kind::store && !change.opaque &&
+                     change.source == CounterInstruction::kNoRegister && change.constant > 0 &&
+                     change.size == counter_.size && counter_.bits == 0;
+  return known || does_it_alone(change, role);
+}
+
+// Of a loop that was unrolled, debug information may tell of one turn alone where the object is.
+bool CounterFinder::is_like(const CounterInstruction& change, const InlinedCopy& copy,
+                            const std::map<Address, CounterInstruction>& told) {
+  const auto part = std::find_if(copy.ranges.begin(), copy.ranges.end(),
+                                 [&](const FileRange& range) { return range.contains(change.address); });
+  return std::any_of(told.begin(), told.end(), [&](const auto& one) {
+    const CounterInstruction& other = one.second;
+    return part != copy.ranges.end() && !part->contains(other.address) && other.kind == change.kind &&
+           other.size == change.size && other.step() == change.step() &&
+           other.displacement == change.displacement;
+  });
+}
+
 std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Role role,
                                                     const ObjectSource& object,
                                                     const std::vector<FileRange>& inner) {
@@ -58,6 +79,7 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
   std::map<Address, MemoryChange> tests;
   std::vector<CounterInstruction> untold;  // of which nothing tells what memory they change
   bool one_each = true;                    // in each part of the copy: the parts do the same on several ways
+  bool nothing_else = true;                // of the counter's size is changed in any of them
   const std::vector<ParameterValue>& values = values_of(copy, object);
   for (const FileRange& range : copy.ranges) {
     const std::size_t before = untold.size();
@@ -66,9 +88,12 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
       CounterInstruction& instruction = kept.instruction;
       // A copy may begin behind what it compares.
       if (!range.contains(instruction.address) && !range.contains(change.zero_side)) continue;
-      if (!fits(instruction, role) || lies_in(inner, instruction.address)) continue;
+      if (lies_in(inner, instruction.address)) continue;
+      const bool alone = does_it_alone(instruction, role) || is_all_of_get(instruction, range, role);
+      nothing_else &= alone || instruction.size != counter_.size;
+      if (!fits(instruction, role)) continue;
       const auto within = counter_in(change, values);
-      if (!within && does_it_alone(instruction, role)) untold.push_back(instruction);
+      if (!within && alone) untold.push_back(instruction);
       if (!within) continue;
       instruction.within = *within;
       if (instruction.kind == CounterInstruction::Kind::last) {
@@ -82,8 +107,12 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
   if (found.empty()) found = std::move(low_parts);
   // The function changes the counter, and its copy changes nothing else that may be it. Elsewhere than at the
   // object's beginning, the operand's displacement would tell.
-  if (counter_.offset == 0 && found.empty() && tests.empty() && one_each && !values.empty()) {
-    for (const CounterInstruction& change : untold) found.emplace(change.address, change);
+  const bool none = found.empty() && tests.empty() && (!values.empty() || nothing_else);
+  if (counter_.offset == 0 && one_each) {
+    const std::map<Address, CounterInstruction> told = found;
+    for (const CounterInstruction& change : untold) {
+      if (none || is_like(change, copy, told)) found.emplace(change.address, change);
+    }
   }
   if (found.empty() && tests.empty()) add_calls(copy, role, values, found);
   // A copy whose object nobody looks at again may store nothing at all. At the object's beginning, nothing
@@ -110,7 +139,7 @@ void CounterFinder::add_calls(const InlinedCopy& copy, Role role, const std::vec
     for (const DirectCall& call : changes_.calls_around(range)) {
       const auto change = range.contains(call.address) ? helpers_.change_by(call) : std::nullopt;
       if (!change || !fits(*change, role) || change->step() != direction(role)) continue;
-      const auto within = counter_in({*change, call.distance, std::nullopt, std::nullopt, 0}, object);
+      const auto within = counter_in({*change, call.distance, std::nullopt, std::nullopt}, object);
       if (!within) continue;
       found.emplace(call.address, *change).first->second.within = *within;
     }
@@ -142,8 +171,31 @@ void CounterFinder::add_tests(const InlinedCopy& copy, const std::map<Address, M
 
 std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change,
                                                       const std::vector<ParameterValue>& object) const {
-  const auto within = counter_in(change);
-  return within ? within : counter_in(change.instruction, change.distance, object);
+  if (const auto within = counter_in(change)) return within;
+  if (const auto within = counter_in(change.instruction, change.distance, object)) return within;
+  for (const ParameterValue& value : object) {
+    if (const auto within = counter_behind_slot(change, value)) return within;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint8_t> CounterFinder::counter_behind_slot(const MemoryChange& change,
+                                                               const ParameterValue& value) const {
+  const CounterInstruction& instruction = change.instruction;
+  if (!value.slot || !change.base || instruction.index != CounterInstruction::kNoRegister ||
+      !value.range.contains(instruction.address))
+    return std::nullopt;
+  std::int64_t slot = *value.slot;
+  unsigned reg = value.reg.value_or(0);
+  if (!value.reg) {
+    const UnwindRule* rule = module_.unwind_rule(instruction.address);
+    if (rule == nullptr || rule->cfa_by_expression) return std::nullopt;
+    reg = rule->cfa_register;
+    slot += rule->cfa_offset;
+  }
+  if (change.base->base != reg || change.base->displacement != slot) return std::nullopt;
+  const auto offset = static_cast<std::int64_t>(counter_.offset);
+  return at_distance(instruction, value.offset - change.base->added + offset - instruction.displacement);
 }
 
 std::optional<std::uint8_t> CounterFinder::counter_in(const MemoryChange& change) const {
@@ -171,7 +223,7 @@ std::optional<std::uint8_t> CounterFinder::counter_in(const CounterInstruction& 
     auto base = from_base(instruction, value);
     // Another register was made from the object's address: as far from the one that it was made from as the
     // debug information says that the object is.
-    const bool as_far = distance && *distance != 0 && *distance == value.offset && value.reg &&
+    const bool as_far = distance && *distance != 0 && *distance == value.offset && value.reg && !value.slot &&
                         value.range.contains(instruction.address);
     if (!base && as_far) base = 0;
     const auto within =
@@ -185,7 +237,7 @@ std::optional<std::int64_t> CounterFinder::from_base(const CounterInstruction& i
                                                      const ParameterValue& value) const {
   const bool absolute = instruction.base == CounterInstruction::kNoRegister;
   const bool now = instruction.address >= value.range.begin && instruction.address < value.range.end;
-  if (absolute == value.reg.has_value()) return std::nullopt;
+  if (value.slot || absolute == value.reg.has_value()) return std::nullopt;
   if (absolute) return now ? std::optional(value.offset) : std::nullopt;
   if (now && *value.reg == instruction.base) return value.offset;
   if (value.range.begin <= instruction.address) return std::nullopt;

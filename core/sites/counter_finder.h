@@ -47,6 +47,10 @@ class CounterFinder {
   [[nodiscard]] std::optional<std::uint8_t> counter_in(const CounterInstruction& instruction,
                                                        const std::optional<std::int64_t>& distance,
                                                        const std::vector<ParameterValue>& object) const;
+  /// The same where debug information says that the object's address is in a word of the frame, and the base
+  /// register was loaded from there.
+  [[nodiscard]] std::optional<std::uint8_t> counter_behind_slot(const MemoryChange& change,
+                                                                const ParameterValue& value) const;
   /// How far the value lies from what the operand's base register holds; nothing when that is not told.
   [[nodiscard]] std::optional<std::int64_t> from_base(const CounterInstruction& instruction,
                                                       const ParameterValue& value) const;
@@ -57,6 +61,11 @@ class CounterFinder {
   [[nodiscard]] bool leads_to_put(const DecodedInstruction& instruction) const;
   /// It is all that such a function does to its counter.
   [[nodiscard]] bool does_it_alone(const CounterInstruction& change, Role role) const;
+  /// It does what one in another part of the copy does, which is known to change the counter.
+  [[nodiscard]] static bool is_like(const CounterInstruction& change, const InlinedCopy& copy,
+                                    const std::map<Address, CounterInstruction>& told);
+  /// A copy of a get is that and nothing else. Two gets in a row may have become one that stores a number.
+  [[nodiscard]] bool is_all_of_get(const CounterInstruction& change, const FileRange& copy, Role role) const;
   /// The instruction may change a counter as one of that role does.
   [[nodiscard]] bool fits(const CounterInstruction& change, Role role) const;
   [[nodiscard]] bool is_variable(Address counter) const;

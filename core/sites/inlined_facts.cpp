@@ -47,7 +47,8 @@ std::set<std::int64_t> distances(const MemoryChange& change, const InlinedCopy& 
                                instruction.displacement + change.distance.value_or(0)};
   if (copy.parameters.empty()) return found;
   for (const ParameterValue& value : copy.parameters.front()) {
-    if (value.range.contains(instruction.address) && value.reg == std::optional<unsigned>(instruction.base))
+    if (!value.slot && value.range.contains(instruction.address) &&
+        value.reg == std::optional<unsigned>(instruction.base))
       found.insert(instruction.displacement - value.offset);
   }
   return found;

@@ -56,9 +56,12 @@ void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const Regis
   if (!change) return;
   change->told_step = told_step(*change, distances);
   const bool absolute = change->base == CounterInstruction::kNoRegister;
-  changes_.insert_or_assign(instruction.address,
-                            MemoryChange{*change, absolute ? std::nullopt : distances.of(change->base),
-                                         exchanged_step(*change, distances), stored(*change, distances), 0});
+  MemoryChange found{*change, std::nullopt, exchanged_step(*change, distances), stored(*change, distances)};
+  if (!absolute) {
+    found.distance = distances.of(change->base);
+    found.base = distances.loaded(change->base);
+  }
+  changes_.insert_or_assign(instruction.address, found);
 }
 
 // A way on which no more is known than on an earlier one takes back what that has told.
@@ -77,9 +80,12 @@ void MemoryChanges::Walk::add_test(const DecodedInstruction& jump) {
   }
   const std::uint8_t base = found->instruction.base;
   const bool absolute = base == CounterInstruction::kNoRegister;
-  changes_.insert_or_assign(found->instruction.address,
-                            MemoryChange{found->instruction, absolute ? std::nullopt : at->distances.of(base),
-                                         std::nullopt, std::nullopt, found->zero_side});
+  MemoryChange test{found->instruction, std::nullopt, std::nullopt, std::nullopt, found->zero_side};
+  if (!absolute) {
+    test.distance = at->distances.of(base);
+    test.base = at->distances.loaded(base);
+  }
+  changes_.insert_or_assign(found->instruction.address, test);
 }
 
 // What holds is copied for those alone that a jump may look back at.

@@ -19,6 +19,8 @@ struct MemoryChange {
   std::optional<std::int64_t> exchanged_step;  ///< of a compare_exchange that succeeds, where that is told
   std::optional<std::int64_t> stored;  ///< of a `store` from a register, what that holds where it is told
   Address zero_side = 0;  ///< of a `last`, which changes nothing itself: where it goes on when it is one
+  /// What its base register holds, as RegisterDistances::loaded says.
+  std::optional<RegisterDistances::Loaded> base{};
 };
 
 struct DirectCall {

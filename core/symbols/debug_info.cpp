@@ -96,7 +96,8 @@ std::vector<InlinedCopy> DebugInfo::inlined_copies(std::string_view name) {
       copy.ranges = die_ranges(entry.copy);
       copy.into = opened().sources.function_name(entry.parent);
       SourceFinder::set_call_place(entry.copy, copy.file, copy.line);
-      copy.parameters = parameter_values(entry.copy);
+      DebugUnit* unit = opened().units.at(*address);
+      copy.parameters = parameter_values(entry.copy, unit == nullptr ? nullptr : unit->function_at(*address));
       copies.push_back(std::move(copy));
     }
   }

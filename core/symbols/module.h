@@ -116,12 +116,14 @@ struct Signature {
   std::vector<Parameter> parameters;
 };
 
-/// What a parameter's value is while code runs: what a register holds, with a number added, or an address in
-/// the file.
+/// What a parameter's value is while code runs: what a register or a word of the frame holds, with a number
+/// added, or an address in the file.
 struct ParameterValue {
   FileRange range;              ///< of the code
   std::optional<unsigned> reg;  ///< DWARF's number; none: `offset` is an address in the file
   std::int64_t offset = 0;
+  /// The word of the frame: so far from what `reg` holds; without one, from the canonical frame address.
+  std::optional<std::int64_t> slot{};
 };
 
 struct InlinedCopy {

@@ -123,13 +123,18 @@ void RegisterDistances::forget_base(std::uint8_t reg) {
   }
 }
 
-// What is stored may be what was loaded; a variable of its own, or one in the frame, is no object's counter.
-void RegisterDistances::forget_loaded(ZydisRegister stored_through) {
+// What is stored may be what was loaded; a variable of its own, or one in the frame, is no object's counter,
+// and neither is another word of the frame.
+void RegisterDistances::forget_loaded(const ZydisDecodedOperand& stored) {
   const auto in_frame = [](std::uint8_t base) { return base == kRsp || base == kRbp; };
-  const bool variable =
-      stored_through == ZYDIS_REGISTER_RIP || in_frame(CounterInstruction::register_number(stored_through));
+  const std::uint8_t through = CounterInstruction::register_number(stored.mem.base);
+  const bool variable = stored.mem.base == ZYDIS_REGISTER_RIP || in_frame(through);
+  const bool one_word = in_frame(through) && stored.mem.index == ZYDIS_REGISTER_NONE && stored.size <= 64;
   for (std::optional<Loaded>& value : loaded_) {
-    if (value && (!variable || in_frame(value->base))) value.reset();
+    if (!value || (variable && !in_frame(value->base))) continue;
+    const std::int64_t apart = value->displacement - stored.mem.disp.value;
+    if (one_word && value->base == through && (apart >= 8 || apart <= -8)) continue;
+    value.reset();
   }
 }
 
@@ -148,7 +153,7 @@ void RegisterDistances::follow_values(const DecodedInstruction& instruction) {
     const bool written = (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     const std::uint8_t number =
         is_register(operands[i]) ? CounterInstruction::register_number(operands[i].reg.value) : kNone;
-    if (written && operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) forget_loaded(operands[i].mem.base);
+    if (written && operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) forget_loaded(operands[i]);
     if (!written || number == kNone) continue;
     constants_[number].reset();
     loaded_[number].reset();

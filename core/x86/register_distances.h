@@ -58,7 +58,7 @@ class RegisterDistances {
   /// The same memory, told by the register that the others were made from.
   [[nodiscard]] Loaded loaded_from(std::uint8_t base, std::int64_t displacement) const;
   void follow_values(const DecodedInstruction& instruction);
-  void forget_loaded(ZydisRegister stored_through);
+  void forget_loaded(const ZydisDecodedOperand& stored);
   void follow_above_rax(const DecodedInstruction& instruction);
   [[nodiscard]] std::optional<Loaded> loaded_by(const DecodedInstruction& instruction) const;
 
