@@ -467,7 +467,9 @@ bool AgentBackend::watches_any() const {
 void AgentBackend::describe_again() {
   std::vector<FamilyId> watched;
   FreedWords& freed = agent_->replay->freed_words();
-  freed.choose(context_.families);
+  std::set<FamilyId> counting;
+  for (const auto& [id, armed] : armed_) counting.insert(context_.sites.get(id).family);
+  freed.choose(context_.families, counting);
   for (const auto& [id, armed] : armed_) {
     const Site& site = context_.sites.get(id);
     const TrackedFamily& tracked = context_.families[site.family.index()];

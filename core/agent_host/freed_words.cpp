@@ -9,15 +9,17 @@ namespace {
 constexpr std::uint64_t kBytesOfWord = 8;  // bytes
 }
 
-void FreedWords::choose(const std::vector<TrackedFamily>& families) {
+void FreedWords::choose(const std::vector<TrackedFamily>& families, const std::set<FamilyId>& armed) {
   std::map<std::uint16_t, std::size_t> times;
-  for (const TrackedFamily& tracked : families) {
+  for (const FamilyId id : armed) {
+    const TrackedFamily& tracked = families[id.index()];
     const std::uint64_t word = tracked.counter ? tracked.counter->offset / kBytesOfWord : UINT16_MAX;
     if (!tracked.untracked && !tracked.family.allocator && word < UINT16_MAX)
       ++times[static_cast<std::uint16_t>(word + 1)];
   }
   // After those: what a control block points at.
-  for (const TrackedFamily& tracked : families) {
+  for (const FamilyId id : armed) {
+    const TrackedFamily& tracked = families[id.index()];
     const auto& offset = tracked.family.managed_offset;
     if (!tracked.untracked && offset && *offset / kBytesOfWord < UINT16_MAX - 1)
       times.try_emplace(static_cast<std::uint16_t>(*offset / kBytesOfWord + 1), 0);

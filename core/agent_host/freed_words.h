@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "agent/agent_abi.h"
@@ -14,10 +15,10 @@ namespace refhist {
 
 class FreedWords {
  public:
-  /// Where most counters of these families lie, and then the pointers of control blocks
+  /// Where most counters of the families in `armed` lie, and then the pointers of control blocks
   /// (Family::managed_offset), in objects that begin with their block. What was chosen once stays: there may
   /// be records.
-  void choose(const std::vector<TrackedFamily>& families);
+  void choose(const std::vector<TrackedFamily>& families, const std::set<FamilyId>& armed);
   /// As Site::freed_words has them.
   [[nodiscard]] const std::array<std::uint16_t, 2>& numbers() const { return numbers_; }
   /// The bytes of a counter that lies so far behind the begin of the freed block; nothing when they are not

@@ -21,7 +21,7 @@ std::string QuarantineSize::text() const {
 }
 
 std::optional<QuarantineSize> QuarantineSize::parse(const std::string& text) {
-  if (text == "off") return QuarantineSize{};
+  if (text == "off" || text == "0") return QuarantineSize{};
   if (text == "auto") return QuarantineSize{kMost, kMostBlocks, kMostTime};
   const auto bytes = parse_bytes(text);
   if (!bytes || *bytes < kLeast || *bytes > kMost) return std::nullopt;

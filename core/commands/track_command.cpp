@@ -190,6 +190,17 @@ std::string kernel_text(const CommandContext& context) {
   for (const std::string& note : context.state.kernel->notes(context.port)) text += "  " + note + "\n";
   return text;
 }
+/// Another file, or a command before, has tracked the same shipped family.
+bool is_there(const SessionState& state, const std::vector<Family>& families, const Family& family) {
+  const auto same = [&](const Family& other) {
+    return other.name == family.name && other.origin == family.origin;
+  };
+  return std::any_of(families.begin(), families.end(), same) ||
+         std::any_of(state.families.begin(), state.families.end(), [&](const TrackedFamily& tracked) {
+           return !tracked.untracked && same(tracked.family);
+         });
+}
+
 }  // namespace
 
 void run_track(CommandContext& context) {
@@ -207,7 +218,10 @@ void run_track(CommandContext& context) {
     automatic = automatic || word == kAuto;
     slabs = slabs || names_slab_caches(word);
     if (word == kAuto || names_slab_caches(word)) continue;
-    for (Family& family : context.state.shipped().find(word)) families.push_back(std::move(family));
+    std::vector<Family> found = context.state.shipped().find(word);
+    const auto there = [&](const Family& family) { return is_there(context.state, families, family); };
+    if (!std::all_of(found.begin(), found.end(), there)) std::erase_if(found, there);
+    for (Family& family : found) families.push_back(std::move(family));
   }
   const auto is_recording = [&](const char* option) { return arguments.has(option); };
   const auto recording = {"--stacks", "--exclude", "--backend", "--keep", "--memory"};

@@ -109,6 +109,7 @@ struct Family {
   std::vector<std::string> deleters;   ///< types (globs) of control blocks that delete what they point at
   std::vector<std::string> listed_by;  ///< functions (globs): memory that they allocate points at objects
                                        ///< without holding them
+  std::vector<std::string> also_of;    ///< other shipped files whose types derive from this one
   DynamicType dynamic_type = DynamicType::virtual_table;
   std::string origin;  ///< file the family came from, or "command line"
 

@@ -50,7 +50,10 @@ std::vector<Family> FamilyCatalog::find(std::string_view word) const {
     return !found.empty();
   };
   if (collect([&](std::size_t i) { return families_[i].name == word; })) return found;
-  if (collect([&](std::size_t i) { return groups_[i] == word; })) return found;
+  const auto derive = [&](const Family& family) {
+    return std::find(family.also_of.begin(), family.also_of.end(), word) != family.also_of.end();
+  };
+  if (collect([&](std::size_t i) { return groups_[i] == word || derive(families_[i]); })) return found;
   if (is_glob(word) && collect([&](std::size_t i) { return glob_match(word, families_[i].name); })) {
     return found;
   }

@@ -15,8 +15,8 @@ class FamilyCatalog {
   /// Error.
   explicit FamilyCatalog(const std::string& folder);
 
-  /// Families named `word`: a family ("GObject"), a file without its ending ("glib": all its families), or a
-  /// glob of families ("g*"). Throws Error with the nearest name.
+  /// Families named `word`: a family ("GObject"), a file without its ending ("glib": all its families, and
+  /// those that theirs derive from), or a glob of families ("g*"). Throws Error with the nearest name.
   [[nodiscard]] std::vector<Family> find(std::string_view word) const;
   [[nodiscard]] std::vector<std::string> names() const;  ///< families and files, sorted
   [[nodiscard]] const std::vector<Family>& families() const { return families_; }

@@ -52,7 +52,7 @@ const std::vector<std::string>& family_keys() {
       "count_shift", "count_scale",    "count_bias", "born",    "except",   "alloc",        "init",
       "get",         "try_get",        "put",        "free",    "realloc",  "pool_create",  "pool_destroy",
       "allocator",   "fold",           "managed",    "part_of", "immortal", "revives",      "dynamic_type",
-      "listed_by",   "managed_offset", "deleters"};
+      "listed_by",   "managed_offset", "deleters",   "also_of"};
   return keys;
 }
 
@@ -155,6 +155,7 @@ class Reader {
       result.managed_offset = static_cast<std::uint64_t>(integer(*node, "managed_offset", 0, INT32_MAX));
     result.deleters = strings(table, "deleters");
     result.listed_by = strings(table, "listed_by");
+    result.also_of = strings(table, "also_of");
     if (const toml::node* node = table.get("dynamic_type")) result.dynamic_type = dynamic_type(*node);
     if (const toml::node* node = table.get("born")) {
       result.born = integer(*node, "born", 0, INT32_MAX);

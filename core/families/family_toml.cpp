@@ -95,6 +95,7 @@ std::string to_toml(const Family& family) {
   }
   if (!family.part_of.empty()) text += fmt::format("part_of = {}\n", toml_string(family.part_of));
   if (!family.fold.empty()) text += fmt::format("fold = {}\n", toml_array(family.fold));
+  if (!family.also_of.empty()) text += fmt::format("also_of = {}\n", toml_array(family.also_of));
   if (!family.listed_by.empty()) text += fmt::format("listed_by = {}\n", toml_array(family.listed_by));
   if (!family.managed.empty()) text += fmt::format("managed = {}\n", toml_array(family.managed));
   if (family.managed_offset) text += fmt::format("managed_offset = {}\n", *family.managed_offset);

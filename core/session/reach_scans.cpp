@@ -148,11 +148,22 @@ std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port)
 
 void look_at_managed(SessionState& state, DebuggerPort& port) {
   if (!state.alive || state.kernel || port.process().state == ProcessState::running) return;
-  state.managed.look(ProgramAccess(port, state.process, state.tracer_here));
+  const ProgramAccess access(port, state.process, state.tracer_here);
+  state.managed.look(access);
+  SecondOwners& owners = state.recorder.second_owners();
+  const auto offset_in = [&](const Object& object) {
+    return state.families[object.family.index()].family.managed_offset;
+  };
+  // One that has deleted its object may be kept by weak references, and still says which one that was.
+  // Whoever is live and points there was there before those that came to lie at the address after that.
+  for (const auto& [id, object] : state.history.objects()) {
+    const bool kept = object.state == ObjectState::dead && !object.freed && !object.superseded;
+    const auto offset = kept ? offset_in(object) : std::nullopt;
+    Address owned = 0;
+    if (offset && access.read_word(object.address + *offset, owned)) owners.note(id, owned);
+  }
   for (const auto& [id, managed] : state.managed.known()) {
-    const FamilyId family = state.history.object(id).family;
-    if (state.families[family.index()].family.managed_offset)
-      state.recorder.second_owners().note(id, managed.address);
+    if (offset_in(state.history.object(id))) owners.note(id, managed.address);
   }
 }
 

@@ -1,5 +1,5 @@
 // A shared_ptr made from a plain pointer to what another one owns already, and what only looks like it.
-//   second_owner dies | stays | inplace | right
+//   second_owner dies | stays | weak | inplace | right
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -69,6 +69,12 @@ int main(int argc, char** argv) {
   open_sessions();
   if (how == 'd') look_once((*kept)[1].get());
   if (how == 's') add_again((*kept)[1].get());
+  if (how == 'w') {  // the first one has deleted it, and stays for the sake of a weak reference
+    static std::weak_ptr<Session> watched = (*kept)[1];
+    add_again((*kept)[1].get());
+    (*kept)[1].reset();
+    total = total + (watched.expired() ? 1 : 0);
+  }
   if (how == 'i') {
     kept->push_back(std::make_shared<Session>(9));
     add_again(kept->back().get());

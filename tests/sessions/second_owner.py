@@ -35,6 +35,11 @@ def test_both_still_there(d):
     the_second(d, "add_again", "second owner")
 
 
+def test_the_first_has_deleted_it(d):
+    run(d, "weak")
+    the_second(d, "add_again", "second owner")
+
+
 def test_of_one_made_in_place(d):
     run(d, "inplace")
     the_second(d, "add_again", "second owner")

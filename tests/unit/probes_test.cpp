@@ -334,6 +334,12 @@ TEST_CASE("the catalog finds families by name, by file and by glob") {
         }).find("no family is named 'con' (did you mean conn?)") == 0);
   CHECK(error_of([&] { static_cast<void>(catalog.find("z*")); }).find("no family is named 'z*'") == 0);
 
+  folder.write("other.toml",
+               "schema = 1\n[[family]]\nname = \"object\"\nget = [\"object_get\"]\nalso_of = [\"net\"]\n");
+  const FamilyCatalog derived(folder.path());
+  CHECK(derived.find("net").size() == 3);
+  CHECK(derived.find("other").size() == 1);
+
   folder.write("other.toml", "schema = 1\n[[family]]\nname = \"conn\"\nget = [\"c\"]\n");
   CHECK(error_of([&] { FamilyCatalog again(folder.path()); }).find("family 'conn' is already in") !=
         std::string::npos);
