@@ -407,6 +407,7 @@ LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>
     if (!good.contains(at)) way.own.push_back(at);
     way.passed_on |= passes_on(step);
     way.stored |= stores(step);
+    if (moves(step)) way.moved = at;
     if (step.leaves) way.leave = at;
     way.again |= step.takes_again;
   }

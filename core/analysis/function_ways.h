@@ -37,6 +37,7 @@ struct LostWay {
   std::vector<Address> own;      ///< instructions that no way with a put passes, in order of address
   bool passed_on = false;        ///< the reference is passed to a call on the way
   bool stored = false;           ///< or kept in memory
+  std::optional<Address> moved;  ///< or put in another variable of the function's, by this instruction
   std::optional<Address> leave;  ///< where it leaves the function; where it does
   bool again = false;            ///< it leads to the call that takes the next reference
 };
@@ -141,6 +142,10 @@ class FunctionWays {
   /// From behind the call that returns to `at`, or the instruction there, the function leaves without a pass
   /// through one of these.
   [[nodiscard]] bool leaves_without(Address at, const std::set<Address>& stores) const;
+  [[nodiscard]] bool moves(const Step& step) const {
+    const bool has_home = !step.home.registers.empty() || !step.home.stack.empty();
+    return has_home && is_reference(step.replaced_by) && !is_reference(step.replaced);
+  }
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
   /// The last register or stack slot that had the reference gets another value.
   [[nodiscard]] bool lets_go(const Waiting& before, const DecodedInstruction& instruction,

@@ -539,7 +539,10 @@ std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own,
                         clean.count_text())
           : fmt::format("{} objects went the same way without it, and {} of them live", most, most_living);
   const NamedFrame put = put_unlike(id, extra, most_living * 2 > most ? born.living : born.released);
-  return Suspect{put, "extra put", "candidate", basis}.found_by(Suspect::Basis::too_many);
+  Suspect suspect{put, "extra put", "candidate", basis};
+  // Whoever gives back what others leave to it, and did so twice, may have been left one that nobody had
+  // taken.
+  return own.put.at(extra) == 1 ? std::move(suspect).found_by(Suspect::Basis::too_many) : suspect;
 }
 
 std::map<Address, std::pair<int, NamedFrame>> LeakFinder::puts_of(ObjectId id, const std::string& function) {

@@ -196,10 +196,11 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
                 fmt::format("{} took two references here, one after the other, and one of them was not "
                             "given back",
                             short_name(lost.function))};
-    both.push_back(std::move(two).found_by(Suspect::Basis::twice));
+    if (taken_twice == Twice::by_two_calls_of_line) two = std::move(two).found_by(Suspect::Basis::twice);
+    both.push_back(std::move(two));
   }
   // The same call takes the second one in a later turn of a loop: the way back to it is the likelier place.
-  if (taken_twice == Twice::by_two_calls) add(suspects, std::move(both));
+  if (taken_twice != Twice::by_one_call) add(suspects, std::move(both));
   if (const auto depth = held_at(lost)) {
     // Whoever had it in hand is the likelier one.
     std::vector<Suspect> held;
@@ -261,7 +262,8 @@ Suspects::Twice Suspects::twice(const LostReference& lost) {
   if (!lost.id.valid() || lost.taken.role == Role::init) return Twice::no;
   Twice found = Twice::no;
   const auto compare = [&](const Event& event) {
-    const Twice both = found == Twice::by_two_calls ? Twice::no : alike(event, lost.taken);
+    const bool told = found == Twice::by_two_calls || found == Twice::by_two_calls_of_line;
+    const Twice both = told ? Twice::no : alike(event, lost.taken);
     if (both != Twice::no) found = both;
   };
   std::optional<Event> before;  // of the object's events, beside it
@@ -290,7 +292,8 @@ Suspects::Twice Suspects::alike(const Event& event, const Event& taken) {
   const SlotNames::Name& other = event_pairs_.kept_in(taken);
   const bool apart = !one.holder.empty() && !other.holder.empty() && !one.same_place(other);
   if (!alike || apart) return Twice::no;
-  return !a.empty() && a.front().pc == b.front().pc ? Twice::by_one_call : Twice::by_two_calls;
+  if (!a.empty() && a.front().pc == b.front().pc) return Twice::by_one_call;
+  return !a.empty() && a.front().line == b.front().line ? Twice::by_two_calls_of_line : Twice::by_two_calls;
 }
 
 // The function at this depth, as one that has the reference.
@@ -500,6 +503,13 @@ void Suspects::add_with_ways(const std::vector<WaysOut::Place>& ways, std::vecto
   for (const bool no_line : {false, true}) {
     for (const WaysOut::Place& way : ways) {
       if (way.no_line != no_line) continue;
+      if (way.moved) {
+        add(suspects, {{way.frame, "overwritten", "candidate",
+                        fmt::format("{} puts the reference in another variable here, which may have one from "
+                                    "an earlier turn of the loop",
+                                    short_name(way.frame.function))}});
+        continue;
+      }
       Suspect out{
           way.frame, "missing put", "candidate",
           fmt::format("this exit path of {} gives nothing back; others do", short_name(way.frame.function))};

@@ -143,7 +143,7 @@ class Suspects {
   std::optional<std::size_t> held_at(const LostReference& lost);
   bool keeps_elsewhere(const LostReference& lost);
   std::optional<std::size_t> handed_to(const LostReference& lost);
-  enum class Twice { no, by_two_calls, by_one_call };
+  enum class Twice { no, by_two_calls, by_two_calls_of_line, by_one_call };
   [[nodiscard]] Twice twice(const LostReference& lost);
   [[nodiscard]] Twice alike(const Event& event, const Event& taken);
   /// Of functions that have it first, and should hand it on to the one at `depth`.

@@ -181,6 +181,12 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
       place.pc = here.loaded->bias + at;
     }
   }
+  const unsigned moved = way.moved && way.again ? line_of(*way.moved, frame, here) : 0;
+  if (moved != 0) {
+    place.line = moved;
+    place.pc = here.loaded->bias + *way.moved;
+    return {std::move(place), way.passed_on, false, false, way.stored, false, true};
+  }
   const bool own_line = place.line != 0 && !is_common;
   if (place.line == 0) {
     place.line = line_of(way.branch, frame, here);

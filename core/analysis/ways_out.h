@@ -32,6 +32,7 @@ class WaysOut {
     bool in_hand = false;   ///< a call had returned the reference before
     bool stored = false;    ///< LostWay::stored
     bool own_line = false;  ///< no way with a put has the line
+    bool moved = false;     ///< to another variable, in this line, before it leads to the next reference
   };
   /// Of the call that the frame makes itself.
   Held held(const NamedFrame& frame, CallDoes does) { return kept_of(frame, does).held; }

@@ -106,6 +106,24 @@ APART static int count_pages(int wrong) {
   return sum;
 }
 
+// What is found is kept in a variable, and what that had before is forgotten.
+APART static struct page *latest_dirty(int wrong) {
+  struct page *best = NULL;
+  int most = -1;
+  for (int i = 0; i < MOST; ++i) {
+    struct page *p = page_find(i);
+    if (p == NULL) continue;
+    if (p->number % 9 != 4 || p->number < most) {
+      page_put(p);
+      continue;
+    }
+    if (best != NULL && !(wrong && p->number == 13)) page_put(best); /* lost: best */
+    best = p;                                                        /* lost: best */
+    most = p->number;                                                /* lost: best */
+  }
+  return best;
+}
+
 static inline int release_page(struct page *p, int wrong) {
   if (p->dirty) ++written;
   if (wrong && p->number == 6) {
@@ -152,6 +170,8 @@ int main(int argc, char **argv) {
     leave_page(i, strcmp(way, "only") == 0);
     keep_or_put(page_get(pages[i]));
   }
+  struct page *best = latest_dirty(strcmp(way, "best") == 0);
+  if (best != NULL) page_put(best);
   written += sum_pages(strcmp(way, "loop") == 0);
   written += count_pages(strcmp(way, "picked") == 0);
   for (int i = 0; i < MOST; ++i) {

@@ -65,6 +65,11 @@ def test_a_branch_around_the_put(d):
     blamed(d, "only", "candidate")
 
 
+def test_another_variable_gets_it(d):
+    first = lost(d, "best")[0]
+    check(first["confidence"] == "candidate" or "lost: best" in source_line(first), f"named at: {source_line(first)}")
+
+
 def test_a_function_that_keeps_it_leaves_right(d):
     for suspect in lost(d, "kept"):
         lacks(suspect["function"], "keep_or_put" if WAY in suspect["why"] else "\n", "the ways out")
