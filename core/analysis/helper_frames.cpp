@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "discover/refcount_names.h"
 #include "families/function_pattern.h"
 #include "sites/handed_counter.h"
 
@@ -118,12 +119,13 @@ bool HelperFrames::counts_member(std::string_view counted, const NamedFrame& fra
 
 // request_put(request), of a struct that the counted one lies in.
 bool HelperFrames::looks_like_count_of_member(std::string_view counted, const NamedFrame& frame) const {
-  static constexpr std::array<std::string_view, 10> kEnds{
-      "_get", "_put", "_ref", "_unref", "_hold", "_drop", "_release", "_retain", "_incref", "_decref"};
-  const std::string name = function_part(frame.function);
-  const bool counts = std::any_of(kEnds.begin(), kEnds.end(), [&](std::string_view end) {
-    return std::string_view(name).ends_with(end);
-  });
+  static constexpr std::array<std::string_view, 10> kWords{"get",  "put",     "ref",    "unref",  "hold",
+                                                           "drop", "release", "retain", "incref", "decref"};
+  const std::vector<std::string> words = name_words(plain(function_part(frame.function)));
+  const auto is_verb = [](const std::string& word) {
+    return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  };
+  const bool counts = !words.empty() && (is_verb(words.front()) || is_verb(words.back()));
   const auto function = counts ? signature(frame) : std::nullopt;
   if (!function || function->parameters.size() != 1) return false;
   std::string_view type = trim(function->parameters.front().type);

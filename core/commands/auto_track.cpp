@@ -37,7 +37,7 @@ std::set<std::string> known_types(const CommandContext& context, const std::vect
 }
 
 std::vector<Proposal> own_families(CommandContext& context) {
-  LongWork work(context.port, context.state.tell_every_step, LongWork::For::command);
+  LongWork work(context.port, context.state.telling(), LongWork::For::command);
   const Interruption listening([&](const Interruption::Text& doing) { return work.go_on(doing); });
   DiscoverOptions options;
   options.progress = [&](std::string_view module) {

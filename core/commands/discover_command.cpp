@@ -114,7 +114,7 @@ void run_discover(CommandContext& context) {
   DiscoverOptions options;
   if (!context.arguments.words().empty()) options.pattern = context.arguments.words().front();
   bool interrupted = false;
-  LongWork work(context.port, context.state.tell_every_step, LongWork::For::command);
+  LongWork work(context.port, context.state.telling(), LongWork::For::command);
   options.progress = [&](std::string_view module) {
     return !(interrupted = !work.go_on([&] { return fmt::format("searching {}", module); }));
   };

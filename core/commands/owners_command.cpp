@@ -86,7 +86,7 @@ Json word_json(SessionState& state, const StackPlaces& stacks, const OwnerWord& 
 OwnerWords find_words(CommandContext& context, const Object& object) {
   SessionState& state = context.state;
   ReachOptions options = reach_options(state);
-  LongWork work(context.port, state.tell_every_step, LongWork::For::command);
+  LongWork work(context.port, state.telling(), LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(
         [&] { return fmt::format("looking for owners: {} of {} MiB", done >> 20, total >> 20); });

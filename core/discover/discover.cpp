@@ -202,9 +202,12 @@ std::optional<CounterEvidence> ModuleSearch::counter_by_types(const NamePair& na
 std::optional<ProvenPair> ModuleSearch::prove(const NamePair& names) {
   const bool sure = names.certainty == Certainty::sure;
   auto counter = find_counter(walked(names.get), walked(names.put), sure);
-  if (!counter && names.certainty == Certainty::likely) counter = counter_by_types(names);
+  if (!counter && (names.certainty == Certainty::likely || names.certainty == Certainty::copies))
+    counter = counter_by_types(names);
   if (!counter) return std::nullopt;
-  if (names.certainty == Certainty::copies && may_return_new_object(walked(names.get))) return std::nullopt;
+  // What an inlined copy returns is not known; that it counts up in what it is given is.
+  const bool makes_new = !candidates_[names.get].inlined && may_return_new_object(walked(names.get));
+  if (names.certainty == Certainty::copies && makes_new) return std::nullopt;
   ProvenPair pair{names, *counter, ""};
   CounterSpec place;
   set_place(*counter, place);

@@ -74,7 +74,7 @@ struct Verb {
   Certainty certainty;
 };
 
-constexpr std::array<Verb, 30> kVerbs{{
+constexpr std::array<Verb, 34> kVerbs{{
     {"ref", "unref|deref|un ref|rele|release|drop|free|destroy", Certainty::sure},
     {"reference", "unreference|dereference|destroy|release|free|unref", Certainty::sure},
     {"add reference", "remove reference|del reference|drop reference|sub reference|release", Certainty::sure},
@@ -94,18 +94,22 @@ constexpr std::array<Verb, 30> kVerbs{{
     {"incr", "decr", Certainty::counts},
     {"increment", "decrement", Certainty::counts},
     {"get", "put|drop|release", Certainty::likely},
-    {"acquire", "release|drop", Certainty::likely},
+    {"acquire", "release|drop|free|put", Certainty::likely},
     {"grab", "drop|release|ungrab|put", Certainty::likely},
     {"hold", "release|unhold|drop|rele|put", Certainty::likely},
     {"keep", "drop|release|put|unkeep", Certainty::likely},
-    {"use", "unuse|release", Certainty::likely},
-    {"pin", "unpin", Certainty::likely},
+    {"use", "unuse|release|drop|done", Certainty::likely},
+    {"pin", "unpin|release", Certainty::likely},
     {"take", "drop|put|release|give", Certainty::likely},
-    {"share", "unshare|release|free", Certainty::likely},
-    {"dup", "free|unref|release|destroy", Certainty::copies},
-    {"copy", "free|unref|release|destroy", Certainty::copies},
-    {"clone", "free|unref|release|destroy", Certainty::copies},
-    {"attach", "detach", Certainty::likely},
+    {"share", "unshare|release|free|drop|close|put", Certainty::likely},
+    {"claim", "release|unclaim|drop", Certainty::likely},
+    {"borrow", "return|release", Certainty::likely},
+    {"open", "close|release|put", Certainty::likely},
+    {"attach", "detach|release", Certainty::likely},
+    {"join", "leave", Certainty::likely},
+    {"dup", "free|unref|release|destroy|close|put|drop|dispose|delete", Certainty::copies},
+    {"copy", "free|unref|release|destroy|close|put|drop|dispose|delete", Certainty::copies},
+    {"clone", "free|unref|release|destroy|close|put|drop|dispose|delete", Certainty::copies},
 }};
 
 bool starts_with(const Words& words, const Words& start) {
@@ -247,8 +251,10 @@ std::string without_struct(std::string_view type) {
 }
 
 bool is_count_of_references(std::string_view member) {
-  static constexpr std::array<std::string_view, 3> kWords{"nref", "nrefs", "rc"};
+  static constexpr std::array<std::string_view, 4> kWords{"nref", "nrefs", "rc", "usecount"};
   const Words words = name_words(member);
+  static const Words kUseCount{"use", "count"};
+  if (std::search(words.begin(), words.end(), kUseCount.begin(), kUseCount.end()) != words.end()) return true;
   return speaks_of_references(words) || std::any_of(words.begin(), words.end(), [](const std::string& word) {
            return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
          });

@@ -75,7 +75,7 @@ class Session::Impl {
  private:
   /// Long loops in the core tell the user what they do and hear Ctrl-C as long as the result lives.
   Interruption listen(DebuggerPort& port, LongWork::For purpose) {
-    return Interruption([work = LongWork(port, state_.tell_every_step, purpose)](
+    return Interruption([work = LongWork(port, state_.telling(), purpose)](
                             const Interruption::Text& doing) mutable { return work.go_on(doing); });
   }
   void run_command(DebuggerPort& port, std::string_view line, CommandResult& result);
@@ -145,6 +145,7 @@ void Session::Impl::run_command(DebuggerPort& port, std::string_view line, Comma
     rest = space == std::string_view::npos ? std::string_view() : rest.substr(space);
   }
   const Arguments arguments(split_words(rest), command->options, command->verb);
+  state_.answers_in_json = arguments.has("--json");
   const Interruption listening = listen(port, LongWork::For::command);
   CommandContext context{state_, tracker_, port, arguments, watches_, {}, -1};
   if (ends_following(*command, arguments))
@@ -175,6 +176,7 @@ CommandResult Session::Impl::execute(DebuggerPort& port, std::string_view line) 
     result.ok = false;
     result.text = error.what();
   }
+  state_.answers_in_json = false;
   // What others have named (a program, a file) must mean nothing to the terminal that shows it.
   result.text = printable(result.text);
   return result;

@@ -559,7 +559,23 @@ bool Ledger::freed_by(EventId put, const Execution& execution) const {
   const std::vector<StackFrame> at_free = history_.stacks().frames(execution.stack);
   if (at_put.size() < 2) return false;
   const auto end = at_free.begin() + static_cast<std::ptrdiff_t>(std::min(kInner, at_free.size()));
-  return std::find(at_free.begin(), end, at_put[1]) != end;
+  return std::find(at_free.begin(), end, at_put[1]) != end && !gone_on_since(put, at_put.size());
+}
+
+// Of a put that was inlined, the stack does not tell that it is over: the next event that the thread has no
+// deeper than there does.
+bool Ledger::gone_on_since(EventId put, std::size_t depth) const {
+  constexpr std::uint64_t kMost = 1000;  // events
+  const Event event = history_.event(put);
+  const std::uint64_t end = history_.event_count();
+  for (std::uint64_t at = put.value + 1; at < end; ++at) {
+    if (at - put.value > kMost) return true;
+    if (!history_.log().contains(EventId(at))) continue;
+    const Event later = history_.event(EventId(at));
+    const bool same = later.thread == event.thread && later.stack.valid() && later.role != Role::free;
+    if (same && history_.stacks().frames(later.stack).size() <= depth) return true;
+  }
+  return false;
 }
 
 // The thread has gone on in that call, or deeper, and has not returned to where it was made.

@@ -150,6 +150,8 @@ class Ledger {
   [[nodiscard]] EventId taken_from_zero(ObjectId id, const Execution& execution) const;
   [[nodiscard]] std::optional<Finding> judge_revived(ObjectId id, const Execution& execution) const;
   [[nodiscard]] bool freed_by(EventId put, const Execution& execution) const;
+  /// The thread has had another event since, no deeper in its calls than `depth` frames.
+  [[nodiscard]] bool gone_on_since(EventId put, std::size_t depth) const;
   [[nodiscard]] bool stands_in(EventId put, const Execution& execution) const;
   void withdraw_below_zero(ObjectId id, const Execution& execution);
   [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Execution& execution) const;

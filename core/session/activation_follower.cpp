@@ -413,21 +413,28 @@ bool ActivationFollower::more_puts_since(const Following& following) const {
     if (!entry.event.failed) events.push_back(entry);
     return true;
   });
-  std::vector<Hand> taken;
+  struct Taken {
+    Hand hand;
+    bool since = false;
+  };
+  std::vector<Taken> taken;
   std::int64_t more = 0;
   for (auto entry = events.rbegin(); entry != events.rend(); ++entry) {
     const Event& event = entry->event;
     const bool since = entry->id > following.told;
     const bool takes = event.role == Role::init || event.role == Role::get || event.role == Role::try_get;
-    if (takes && entry->id != following.taken) taken.push_back(hand_of(event));
-    if (takes && since) --more;
+    if (takes && entry->id != following.taken) taken.push_back({hand_of(event), since});
     if (event.role != Role::put) continue;
-    const auto own = std::find(taken.rbegin(), taken.rend(), hand_of(event));
-    const bool is_own = own != taken.rend() && !own->owner.empty();
-    if (is_own) taken.erase(std::next(own).base());
-    if (since && !is_own) ++more;
+    const Hand hand = hand_of(event);
+    const auto own =
+        std::find_if(taken.rbegin(), taken.rend(), [&](const Taken& one) { return one.hand == hand; });
+    if (own != taken.rend() && !hand.owner.empty()) {
+      taken.erase(std::next(own).base());
+    } else if (since) {
+      ++more;
+    }
   }
-  return more > 0;
+  return more > std::count_if(taken.begin(), taken.end(), [](const Taken& one) { return one.since; });
 }
 
 bool ActivationFollower::was_put_by(const Following& following) const {

@@ -6,7 +6,8 @@ namespace refhist {
 
 bool LongWork::go_on(const std::function<std::string()>& what) {
   const auto now = std::chrono::steady_clock::now();
-  if (every_step_ || now - told_ > std::chrono::seconds(2)) {
+  const bool due = telling_ == Telling::every_step || now - told_ > std::chrono::seconds(2);
+  if (due && telling_ != Telling::nothing) {
     const char* hint = purpose_ == For::command ? " (Ctrl-C stops it)" : "";
     port_.print(fmt::format("refhist: {}{}\n", what(), hint));
     told_ = now;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -9,21 +10,24 @@
 
 namespace refhist {
 
+/// When long work says what it does. Beside JSON it says nothing: whoever reads that gets all that is
+/// printed.
+enum class Telling : std::uint8_t { seldom, every_step, nothing };
+
 class LongWork {
  public:
   /// Work that a command was given for can be stopped in every debugger; elsewhere Ctrl-C may go to the
   /// program.
   enum class For { command, program };
-  /// `every_step`: print each step, not only one every two seconds.
-  LongWork(DebuggerPort& port, bool every_step, For purpose)
-      : port_(port), every_step_(every_step), purpose_(purpose) {}
+  LongWork(DebuggerPort& port, Telling telling, For purpose)
+      : port_(port), telling_(telling), purpose_(purpose) {}
 
   /// To be called often: prints what is being done. False once the user has pressed Ctrl-C.
   bool go_on(const std::function<std::string()>& what);
 
  private:
   DebuggerPort& port_;
-  bool every_step_;
+  Telling telling_;
   For purpose_;
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
 };

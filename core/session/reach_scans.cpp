@@ -194,7 +194,7 @@ void scan_now(SessionState& state, DebuggerPort& port, bool at_exit, long exitin
     return family != state.history.object(given).family &&
            ends.give_back(family, state.history.object(given).family);
   };
-  LongWork work(port, state.tell_every_step, at_exit ? LongWork::For::program : LongWork::For::command);
+  LongWork work(port, state.telling(), at_exit ? LongWork::For::program : LongWork::For::command);
   options.progress = [&](std::size_t done, std::size_t total) {
     return work.go_on(
         [&] { return fmt::format("scanning for what is reachable: {} of {} MiB", done >> 20, total >> 20); });

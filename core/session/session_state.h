@@ -18,6 +18,7 @@
 #include "history/history.h"
 #include "kernel/kernel.h"
 #include "port/debugger_port.h"
+#include "session/long_work.h"
 #include "session/quarantine.h"
 #include "session/stop_rules.h"
 #include "sites/breakpoints.h"
@@ -119,6 +120,11 @@ struct SessionState {
   std::uint64_t saved_events = 0;  ///< of the history, when it was saved last
   bool scan_at_crash = false;      ///< and save when the process has ended, instead of at the crash
   bool tell_every_step = false;    ///< long work tells each of its steps
+  bool answers_in_json = false;    ///< the command that runs does
+  [[nodiscard]] Telling telling() const {
+    if (answers_in_json) return Telling::nothing;
+    return tell_every_step ? Telling::every_step : Telling::seldom;
+  }
   unsigned runs = 0;
   ProcessEnd end;
   ReachScan scan;

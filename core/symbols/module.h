@@ -228,8 +228,8 @@ class Module {
   [[nodiscard]] virtual std::optional<std::uint64_t> type_size(std::string_view type) const = 0;
   /// By debug information, the struct or class is nothing but a pointer, as those of smart pointers are.
   [[nodiscard]] virtual bool wraps_pointer(std::string_view /*type*/) const { return false; }
-  /// By debug information, the struct or class has a member that is a struct or class of that name, without
-  /// "struct".
+  /// By debug information, the struct or class has a member or a base that is a struct or class of that name,
+  /// without "struct", or one that has it.
   [[nodiscard]] virtual bool embeds(std::string_view /*type*/, std::string_view /*member*/) const {
     return false;
   }

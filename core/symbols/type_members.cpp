@@ -429,16 +429,24 @@ bool TypeMembers::wraps_pointer(std::string_view type) const {
 }
 
 bool TypeMembers::embeds(std::string_view type, std::string_view member) const {
-  bool found = false;
   for (const Dwarf_Die& candidate : find(type)) {
     const auto definition = struct_of(candidate);
-    if (!definition) continue;
-    for_each_child(*definition, [&](const Dwarf_Die& child) {
-      if (die_tag(child) != DW_TAG_member || is_static_member(child)) return;
-      const auto held = struct_of(die_type(child));
-      found |= held && die_name(*held) == member;
-    });
+    if (definition && has_inside(*definition, member, 0)) return true;
   }
+  return false;
+}
+
+bool TypeMembers::has_inside(const Dwarf_Die& definition, std::string_view member, int depth) const {
+  constexpr int kDeepest = 4;  // a counter in a base of a member of a base
+  bool found = false;
+  for_each_child(definition, [&](const Dwarf_Die& child) {
+    const bool base = die_tag(child) == DW_TAG_inheritance;
+    if (found || (!base && (die_tag(child) != DW_TAG_member || is_static_member(child)))) return;
+    const auto held = struct_of(die_type(child));
+    if (!held) return;
+    found = die_name(*held) == member || names_.full_name(*held) == member ||
+            (depth < kDeepest && has_inside(*held, member, depth + 1));
+  });
   return found;
 }
 

@@ -31,6 +31,7 @@ class TypeMembers {
 
  private:
   [[nodiscard]] std::vector<Dwarf_Die> find(std::string_view type) const;
+  [[nodiscard]] bool has_inside(const Dwarf_Die& definition, std::string_view member, int depth) const;
 
   const NameIndex& names_;
 };

@@ -106,3 +106,12 @@ def test_every_part_is_told(d):
     text = d.run("1")
     contains(text, "arming conn in", "what is told while the program starts")
     d.expect_stop(function="checkpoint")
+
+
+def test_beside_json_nothing_is_told(d):
+    d.track_conn()
+    d.break_at("checkpoint")
+    stop_with(d, 64)
+    d.refhist("set progress every-step")
+    d.refhist_json("leaks")  # GDB's scripts get all that is printed
+    d.refhist("set progress seldom")
