@@ -377,6 +377,24 @@ bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address 
   return true;
 }
 
+// What frees the holder may leave the references in it to its caller.
+std::set<std::string> ActivationFollower::giving_back(const Following& following) const {
+  const FamilyId family = state_.history.object(following.object).family;
+  std::set<std::string> functions;
+  for (const EventOrigin& origin : state_.history.log().origins()) {
+    if (!origin.site.valid() || !origin.stack.valid()) continue;
+    const Site& site = state_.sites.get(origin.site);
+    if (site.role != Role::put || site.family != family) continue;
+    Event put;
+    put.object = following.object;
+    put.role = Role::put;
+    put.site = origin.site;
+    put.stack = origin.stack;
+    functions.insert(state_.namer.owner(put).function);
+  }
+  return functions;
+}
+
 bool ActivationFollower::frees_memory(const ProgramAccess& access, const Registers& registers) const {
   constexpr std::size_t kMostFrames = 8;
   for (const RawFrame& frame : frames_of(state_.unwinder, access, registers, kMostFrames)) {
@@ -466,8 +484,10 @@ void ActivationFollower::replaced(const ProgramAccess& access, long tid, Followi
   if (!registers) fail("what overwrote the pointer is not known");
   following.tid = tid;
   const HelperFrames helpers(state_.modules);
+  const std::set<std::string> giving = freed.empty() ? std::set<std::string>() : giving_back(following);
   enter(access, *registers, following, [&](const LoadedModule& loaded, const NamedFrame& frame) {
-    return is_system_path(loaded.module->path()) || (!freed.empty() && frees_for_others(helpers, frame));
+    if (is_system_path(loaded.module->path())) return true;
+    return !freed.empty() && (frees_for_others(helpers, frame) || !giving.contains(frame.function));
   });
   if (was_put_by(following)) fail("{} gave it back", short_name(following.order.function));
   if (more_puts_since(following))

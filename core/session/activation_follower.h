@@ -96,6 +96,8 @@ class ActivationFollower {
   bool watch(DebuggerPort& port, Following& following, const std::vector<NewHolder>& holders);
   /// `freed`: the memory that had the pointer, when that was freed; else something else was put there.
   void replaced(const ProgramAccess& access, long tid, Following& following, AddressRange freed);
+  /// The owners of puts of the family.
+  [[nodiscard]] std::set<std::string> giving_back(const Following& following) const;
   /// The thread is in the allocator, where it frees memory.
   [[nodiscard]] bool frees_memory(const ProgramAccess& access, const Registers& registers) const;
   /// Who took or gave back, and from where that was called.
