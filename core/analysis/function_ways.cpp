@@ -519,7 +519,7 @@ std::optional<Address> FunctionWays::overwritten_in_loop() const {
     const Step& step = steps_.at(at);
     waiting.pop_back();
     if (step.gives || stores(step) || passes_on(step)) continue;
-    const bool first = !home && !(step.home.stack.empty() && step.home.registers.empty());
+    const bool first = !home && !step.home.empty();
     if (first && is_reference(step.replaced_by)) {
       variable = step.home;
       home = at;

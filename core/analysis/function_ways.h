@@ -143,8 +143,7 @@ class FunctionWays {
   /// through one of these.
   [[nodiscard]] bool leaves_without(Address at, const std::set<Address>& stores) const;
   [[nodiscard]] bool moves(const Step& step) const {
-    const bool has_home = !step.home.registers.empty() || !step.home.stack.empty();
-    return has_home && is_reference(step.replaced_by) && !is_reference(step.replaced);
+    return !step.home.empty() && is_reference(step.replaced_by) && !is_reference(step.replaced);
   }
   [[nodiscard]] bool stores(const Step& step) const { return !step.gives && is_reference(step.stored); }
   /// The last register or stack slot that had the reference gets another value.

@@ -33,6 +33,18 @@ std::vector<RawFrame> frames_of(Unwinder& unwinder, const ProgramAccess& access,
   return frames;
 }
 
+/// How deep in a stack the function's frame is, its own or what it was inlined into.
+std::optional<std::size_t> depth_of(FrameNamer& namer, const std::vector<StackFrame>& frames,
+                                    const std::string& function) {
+  const auto found = std::find_if(frames.begin(), frames.end(), [&](const StackFrame& frame) {
+    const std::vector<NamedFrame>& names = namer.name(frame);
+    return std::any_of(names.begin(), names.end(),
+                       [&](const NamedFrame& name) { return name.function == function; });
+  });
+  if (found == frames.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - frames.begin());
+}
+
 /// Also the C library's own names for it, which a stack has where its debug information is there.
 bool is_in_free(std::string_view function) {
   for (const std::string_view prefix : {"__GI_", "__libc_"}) {
@@ -413,15 +425,10 @@ bool ActivationFollower::frees_memory(const ProgramAccess& access, const Registe
 ActivationFollower::Hand ActivationFollower::hand_of(const Event& event) const {
   Hand hand{state_.namer.owner(event).function, {}};
   const std::vector<StackFrame> frames = state_.history.stacks().frames(event.stack);
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const std::vector<NamedFrame>& names = state_.namer.name(frames[i]);
-    const bool owners = std::any_of(names.begin(), names.end(),
-                                    [&](const NamedFrame& name) { return name.function == hand.owner; });
-    if (!owners) continue;
-    for (++i; i < frames.size(); ++i) hand.callers.push_back(frames[i].pc);
-    return hand;
-  }
-  return {};
+  const auto depth = depth_of(state_.namer, frames, hand.owner);
+  if (!depth) return {};
+  for (std::size_t i = *depth + 1; i < frames.size(); ++i) hand.callers.push_back(frames[i].pc);
+  return hand;
 }
 
 // A put by the call that had taken another reference gives that one back.
@@ -460,14 +467,9 @@ bool ActivationFollower::was_put_by(const Following& following) const {
   if (last <= following.told) return false;
   const Event event = state_.history.event(last);
   if (event.role != Role::put || state_.history.thread(event.thread).tid != following.tid) return false;
-  const std::string owner = state_.namer.owner(event).function;
-  for (const StackFrame& frame : state_.history.stacks().frames(event.stack)) {
-    const std::vector<NamedFrame>& names = state_.namer.name(frame);
-    const bool owners = std::any_of(names.begin(), names.end(),
-                                    [&](const NamedFrame& name) { return name.function == owner; });
-    if (owners) return names.back().function == following.outermost;
-  }
-  return false;
+  const std::vector<StackFrame> frames = state_.history.stacks().frames(event.stack);
+  const auto depth = depth_of(state_.namer, frames, state_.namer.owner(event).function);
+  return depth && state_.namer.name(frames[*depth]).back().function == following.outermost;
 }
 
 // Whoever takes the pointer out may have it in hand and give it back in a moment.

@@ -150,6 +150,10 @@ void look_at_managed(SessionState& state, DebuggerPort& port) {
   if (!state.alive || state.kernel || port.process().state == ProcessState::running) return;
   const ProgramAccess access(port, state.process, state.tracer_here);
   state.managed.look(access);
+  const bool owns = std::any_of(state.families.begin(), state.families.end(), [](const auto& tracked) {
+    return tracked.family.managed_offset.has_value();
+  });
+  if (!owns) return;  // there may be millions of objects
   SecondOwners& owners = state.recorder.second_owners();
   const auto offset_in = [&](const Object& object) {
     return state.families[object.family.index()].family.managed_offset;

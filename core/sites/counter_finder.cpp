@@ -109,10 +109,8 @@ std::vector<CounterInstruction> CounterFinder::find(const InlinedCopy& copy, Rol
   // object's beginning, the operand's displacement would tell.
   const bool none = found.empty() && tests.empty() && (!values.empty() || nothing_else);
   if (counter_.offset == 0 && one_each) {
-    const std::map<Address, CounterInstruction> told = found;
-    for (const CounterInstruction& change : untold) {
-      if (none || is_like(change, copy, told)) found.emplace(change.address, change);
-    }
+    std::erase_if(untold, [&](const auto& change) { return !none && !is_like(change, copy, found); });
+    for (const CounterInstruction& change : untold) found.emplace(change.address, change);
   }
   if (found.empty() && tests.empty()) add_calls(copy, role, values, found);
   // A copy whose object nobody looks at again may store nothing at all. At the object's beginning, nothing

@@ -37,6 +37,14 @@ std::optional<std::int64_t> exchanged_step(const CounterInstruction& change,
   return above ? above : distances.more_than(change.source, change.base, change.displacement);
 }
 
+/// What is known of its base register; of an operand without one there is nothing.
+void note_base(MemoryChange& change, const RegisterDistances& distances) {
+  const std::uint8_t base = change.instruction.base;
+  if (base == CounterInstruction::kNoRegister) return;
+  change.distance = distances.of(base);
+  change.base = distances.loaded(base);
+}
+
 }  // namespace
 
 void MemoryChanges::Walk::arrive(Address at, const RegisterDistances& distances) {
@@ -55,12 +63,8 @@ void MemoryChanges::Walk::add(const DecodedInstruction& instruction, const Regis
   auto change = CounterInstruction::of(instruction);
   if (!change) return;
   change->told_step = told_step(*change, distances);
-  const bool absolute = change->base == CounterInstruction::kNoRegister;
   MemoryChange found{*change, std::nullopt, exchanged_step(*change, distances), stored(*change, distances)};
-  if (!absolute) {
-    found.distance = distances.of(change->base);
-    found.base = distances.loaded(change->base);
-  }
+  note_base(found, distances);
   changes_.insert_or_assign(instruction.address, found);
 }
 
@@ -78,13 +82,8 @@ void MemoryChanges::Walk::add_test(const DecodedInstruction& jump) {
     if (known != changes_.end() && known->second.zero_side != 0) changes_.erase(known);
     return;
   }
-  const std::uint8_t base = found->instruction.base;
-  const bool absolute = base == CounterInstruction::kNoRegister;
   MemoryChange test{found->instruction, std::nullopt, std::nullopt, std::nullopt, found->zero_side};
-  if (!absolute) {
-    test.distance = at->distances.of(base);
-    test.base = at->distances.loaded(base);
-  }
+  note_base(test, at->distances);
   changes_.insert_or_assign(found->instruction.address, test);
 }
 

@@ -17,6 +17,7 @@ namespace refhist {
 struct ValuePlaces {
   std::vector<unsigned> registers;  ///< DWARF's numbers
   std::vector<std::int64_t> stack;  ///< from where the stack pointer was when the function was entered
+  [[nodiscard]] bool empty() const { return registers.empty() && stack.empty(); }
 };
 
 class MachineState {
