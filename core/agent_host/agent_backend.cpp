@@ -267,7 +267,8 @@ std::string AgentBackend::try_arm(DebuggerPort& port, SiteId id, const AgentWatc
                     site.object.from == ObjectSource::From::argument && agent_->passes_unwinder &&
                     planned.patch->sp_delta == 0;
   const bool no_stack_arguments =
-      (watches || ends) && stack_arguments(port, known, request.function, 0) == StackArguments::no;
+      site.arguments != 0 ||
+      ((watches || ends) && stack_arguments(port, known, request.function, 0) == StackArguments::no);
   if (watches && !no_stack_arguments) return "its result is needed and it may have arguments on the stack";
   described.tells_end = ends && no_stack_arguments ? 1 : 0;
   CodePiece* piece = piece_near(module->begin, module->end);

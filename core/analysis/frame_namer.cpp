@@ -150,7 +150,12 @@ std::size_t FrameNamer::first_of_program(const std::vector<StackFrame>& frames) 
   return found == frames.end() ? 0 : static_cast<std::size_t>(found - frames.begin());
 }
 
-std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackFrame>& frames) const {
+bool FrameNamer::runs_others(const Site& site, const StackFrame& frame) {
+  const Family& family = families_[site.family.index()].family;
+  return !family.runs.empty() && family.runs_in(name(frame).back().function);
+}
+
+std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackFrame>& frames) {
   // A change that a watchpoint has seen was made by this very function.
   if (!event.site.valid()) return event.role == Role::use ? first_of_program(frames) : 0;
   const ModuleId defined_in = event.site.valid() ? sites_.get(event.site).module : ModuleId();
@@ -158,7 +163,7 @@ std::size_t FrameNamer::owner_index(const Event& event, const std::vector<StackF
   const bool library =
       module != nullptr && module->module->interpreter().empty() && module->module->position_independent();
   for (std::size_t i = 1; library && i < frames.size(); ++i) {
-    if (frames[i].module != defined_in) return i;
+    if (frames[i].module != defined_in || runs_others(sites_.get(event.site), frames[i])) return i;
   }
   return frames.size() > 1 ? 1 : 0;
 }

@@ -109,7 +109,9 @@ class FrameNamer {
   [[nodiscard]] std::size_t owner_behind_call(const Event& event, const std::vector<StackFrame>& frames);
   /// The innermost that is not in a library of the system; 0 when all are.
   [[nodiscard]] std::size_t first_of_program(const std::vector<StackFrame>& frames) const;
-  [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames) const;
+  [[nodiscard]] std::size_t owner_index(const Event& event, const std::vector<StackFrame>& frames);
+  /// An interpreter's, below which nothing is its caller's doing.
+  [[nodiscard]] bool runs_others(const Site& site, const StackFrame& frame);
 
   struct Hash {
     std::size_t operator()(const StackFrame& frame) const noexcept {

@@ -728,7 +728,8 @@ void LeakFinder::add_groups(Born& place, const ReachByObject& reach, const std::
     const bool counted = looked_at && found->second.counted;
     if (counted && found->second.counter == 0) continue;  // it was put unseen, to its end
     const bool unseen = counted ? found->second.counter.has_value() : history_.lost();
-    const bool intact = counted && !unseen && !place.place->frame.file.empty() && is_intact(id);
+    const bool telling = !place.place->frame.file.empty() || counts_unseen(object);
+    const bool intact = counted && !unseen && telling && is_intact(id);
     // Consequences of other leaks stand apart from cycles and from what only lost untracked blocks hold.
     const bool consequence = looked_at && (found->second.held_by_leak || held.contains(id));
     alike[{profile(id),
@@ -748,7 +749,8 @@ void LeakFinder::add_groups(Born& place, const ReachByObject& reach, const std::
     if (group.reach_known) group.reach = static_cast<Reach>(reached);
     group.born = place.place->frame;
     group.born_by = place.place->by;
-    group.held = group.reach_known && group.reach == Reach::reachable &&
+    // An interpreter keeps what it likes of what it has made at one place.
+    group.held = !counts_unseen(first) && group.reach_known && group.reach == Reach::reachable &&
                  clean.all >= kReleasedForHeld * place.outstanding.size();
     group.consequence = consequence;
     name_suspects(group, own, clean);

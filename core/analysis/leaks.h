@@ -138,6 +138,9 @@ class LeakFinder {
   [[nodiscard]] bool lives_by_another(const Object& object) const;
   /// How many objects of its family ended unseen, where its own end may be one more.
   [[nodiscard]] std::size_t unseen_ends_like(const Object& object) const;
+  [[nodiscard]] bool counts_unseen(const Object& object) const {
+    return families_[object.family.index()].family.counts_unseen;
+  }
   [[nodiscard]] bool is_intact(ObjectId id);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   void add_unusual_puts(FamilyId family, const Profile& own, const Siblings& clean,

@@ -105,7 +105,7 @@ void Recorder::forget_process() {
   allocations_.clear();
   block_sizes_ = {};
   pools_.clear();
-  excluded_cache_.clear();
+  callers_.forget();
   late_changes_.forget();
   second_owners_.forget();
 }
@@ -161,24 +161,6 @@ StackId Recorder::intern(std::span<const RawFrame> frames, bool truncated) {
                                       : StackFrame{ModuleId(), pc, frame.exact});
   }
   return history_.stacks().intern(stack, truncated);
-}
-
-bool Recorder::excluded(Address return_pc) {
-  if (options_.excluded.empty()) return false;
-  const auto [entry, added] = excluded_cache_.try_emplace(return_pc, false);
-  if (!added) return entry->second;
-  const LoadedModule* module = modules_.at(return_pc - 1);
-  if (module == nullptr) return false;
-  std::vector<std::string> names{file_name(module->module->path())};
-  for (const SourceFrame& frame : module->module->source_frames(return_pc - 1 - module->bias)) {
-    names.push_back(frame.function);
-  }
-  entry->second =
-      std::any_of(options_.excluded.begin(), options_.excluded.end(), [&](const std::string& glob) {
-        return std::any_of(names.begin(), names.end(),
-                           [&](const std::string& name) { return glob_match(glob, name); });
-      });
-  return entry->second;
 }
 
 bool Recorder::part_of_outer_call(const ThreadCalls& thread, const Call& call) const {
@@ -382,9 +364,10 @@ void Recorder::on_entry(const ProgramView& access, long tid, const Registers& re
   if (site.counter) return on_counter_site(access, tid, registers, site_id, recorded, arm_return);
   Call call{site_id, 0, registers.sp(), 0, std::nullopt};
   if (!access.read_word(call.sp, call.return_pc)) call.return_pc = 0;
-  if (excluded(call.return_pc)) {
+  if (callers_.excluded(call.return_pc)) {
     return leave_out(access, site, registers);
   }
+  if (callers_.is_inner(families_[site.family.index()], site, call.return_pc)) return;
   ThreadCalls& thread = calls_.thread(tid);
   if (site.object.from == ObjectSource::From::argument) {
     call.object = registers.argument(site.object.argument) + static_cast<Address>(site.object.adjust);
@@ -521,7 +504,7 @@ void Recorder::change_count(const ProgramView& access, long tid, const Registers
       role != Role::init && stores_blindly(instruction) && !continues_count(around, site.family, call, delta);
   if (joined) role = Role::init;
   if (joined && after < std::min<std::int64_t>(tracked.family.born, 1)) return;
-  if (excluded(call.return_pc)) {
+  if (callers_.excluded(call.return_pc)) {
     ++excluded_calls_;
     if (role != Role::init) ledger_.adjust(site.family, call.object, delta);
     return;

@@ -14,6 +14,7 @@
 #include "events/allocations.h"
 #include "events/block_sizes.h"
 #include "events/call_tracker.h"
+#include "events/caller_filter.h"
 #include "events/late_changes.h"
 #include "events/program_view.h"
 #include "events/second_owners.h"
@@ -145,7 +146,7 @@ class Recorder {
   void set_allocator_tracked(bool tracked) { allocator_tracked_ = tracked; }
   [[nodiscard]] const Allocations& allocations() const { return allocations_; }
   [[nodiscard]] BlockSizes& block_sizes() { return block_sizes_; }
-  void modules_changed() { excluded_cache_.clear(); }
+  void modules_changed() { callers_.forget(); }
   void restart_clock() { start_ = std::chrono::steady_clock::now(); }
   [[nodiscard]] std::uint64_t truncated_stacks() const { return truncated_; }
   [[nodiscard]] std::uint64_t excluded_calls() const { return excluded_calls_; }
@@ -196,7 +197,6 @@ class Recorder {
                            std::vector<Recorded>& recorded);
   void move_objects(const ProgramContext& around, const PendingCall& call, const Block& from, Address to);
   Execution arrival_for(ProgramContext& around, ObjectId object, SiteId site, StackId stack);
-  [[nodiscard]] bool excluded(Address return_pc);
   void leave_out(const ProgramView& access, const Site& site, const Registers& registers);
   [[nodiscard]] bool part_of_outer_call(const ThreadCalls& thread, const Call& call) const;
   /// The allocator family that its memory came from or went back to; invalid when none is known.
@@ -235,7 +235,7 @@ class Recorder {
   std::unordered_map<Address, std::vector<ObjectId>> pools_;
   RecordingOptions options_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::unordered_map<Address, bool> excluded_cache_;  // by return pc
+  CallerFilter callers_{modules_, options_.excluded};
   std::uint64_t truncated_ = 0;
   std::uint64_t excluded_calls_ = 0;
 };

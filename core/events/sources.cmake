@@ -2,6 +2,7 @@ target_sources(refhist_core PRIVATE
   events/allocations.cpp
   events/block_sizes.cpp
   events/call_tracker.cpp
+  events/caller_filter.cpp
   events/late_changes.cpp
   events/program_access.cpp
   events/recorder.cpp

@@ -115,12 +115,18 @@ bool Family::has_role(Role role) const {
   return std::any_of(probes.begin(), probes.end(), [role](const ProbeSpec& p) { return p.role == role; });
 }
 
-bool Family::folds(std::string_view function) const {
-  if (fold.empty()) return false;
+namespace {
+bool is_any_of(std::string_view function, const std::vector<std::string>& globs) {
+  if (globs.empty()) return false;
   const std::string name = function_part(function);
-  return std::any_of(fold.begin(), fold.end(),
-                     [&](const std::string& glob) { return glob_match(glob, name); });
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& pattern) { return glob_match(pattern, name); });
 }
+}  // namespace
+
+bool Family::folds(std::string_view function) const { return is_any_of(function, fold); }
+
+bool Family::runs_in(std::string_view function) const { return is_any_of(function, runs); }
 
 bool Family::is_probed(std::string_view linkage, std::string_view demangled, std::optional<Role> role) const {
   return std::any_of(probes.begin(), probes.end(), [&](const ProbeSpec& probe) {

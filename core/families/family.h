@@ -61,6 +61,7 @@ struct ProbeSpec {
   std::uint8_t pool_argument = 0;   ///< for alloc/init in a pool: which argument is the pool; 0 none
   std::uint8_t size_argument = 0;   ///< for alloc: which argument is the size; 0 none
   std::uint8_t times_argument = 0;  ///< for alloc: which argument multiplies the size (calloc); 0 none
+  std::uint8_t arguments = 0;       ///< how many it has, where none of them is on the stack; 0 not known
   bool may_exist = false;           ///< init: no birth when it has more references than a new object
   bool inside = false;              ///< the instructions that change the counter are events, not the call
   std::string origin;               ///< "json-c.toml:12" or "command line"
@@ -99,9 +100,11 @@ struct Family {
   std::vector<std::string> except;  ///< function patterns that the globs of `probes` leave out
   CounterSpec counter;
   bool allocator = false;         ///< its functions hand out plain memory, no counted objects: malloc, mmap
+  bool counts_unseen = false;     ///< code that cannot be followed changes its counters, too
   bool revives = false;           ///< a get may find zero: the object was kept for another use
   std::int64_t born = 1;          ///< references that an init creates
   bool born_given = false;        ///< false: whoever has made the family does not say it, and the code may
+  std::vector<std::string> runs;  ///< functions (globs) that run other code, whose doing it is then
   std::vector<std::string> fold;  ///< functions (globs) between the user's and the probes: of no interest
   std::string part_of;            ///< family: while its object at the same address lives, this one's does too
   std::vector<std::string> managed;  ///< member paths to the user's object, "*" in front: a pointer to it
@@ -121,6 +124,8 @@ struct Family {
   [[nodiscard]] bool cuts_blocks() const { return allocator && name != "malloc" && name != "operator-new"; }
   [[nodiscard]] bool has_role(Role role) const;
   [[nodiscard]] bool folds(std::string_view function) const;
+  /// The function is one of `runs`.
+  [[nodiscard]] bool runs_in(std::string_view function) const;
   /// A probe names the function, of that role where one is given; `except` is not looked at.
   [[nodiscard]] bool is_probed(std::string_view linkage, std::string_view demangled,
                                std::optional<Role> role = std::nullopt) const;

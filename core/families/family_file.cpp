@@ -55,17 +55,18 @@ const std::vector<std::string>& file_keys() {
 
 const std::vector<std::string>& family_keys() {
   static const std::vector<std::string> keys{
-      "name",        "description",    "modules",    "type",    "count",    "count_offset", "count_size",
-      "count_shift", "count_scale",    "count_bias", "born",    "except",   "alloc",        "init",
-      "get",         "try_get",        "put",        "free",    "realloc",  "pool_create",  "pool_destroy",
-      "allocator",   "fold",           "managed",    "part_of", "immortal", "revives",      "dynamic_type",
-      "listed_by",   "managed_offset", "deleters",   "also_of"};
+      "name",       "description", "modules",       "type",         "count",     "count_offset",
+      "count_size", "count_shift", "count_scale",   "count_bias",   "born",      "except",
+      "alloc",      "init",        "get",           "try_get",      "put",       "free",
+      "realloc",    "pool_create", "pool_destroy",  "allocator",    "fold",      "managed",
+      "part_of",    "immortal",    "revives",       "dynamic_type", "listed_by", "managed_offset",
+      "deleters",   "also_of",     "counts_unseen", "runs"};
   return keys;
 }
 
 const std::vector<std::string>& probe_keys() {
-  static const std::vector<std::string> keys{"function", "object", "success", "pool",
-                                             "size",     "times",  "event",   "may_exist"};
+  static const std::vector<std::string> keys{"function", "object", "success",   "pool",     "size",
+                                             "times",    "event",  "may_exist", "arguments"};
   return keys;
 }
 
@@ -154,9 +155,12 @@ class Reader {
     if (const toml::node* node = table.get("description")) result.description = string(*node, "description");
     result.modules = strings(table, "modules");
     result.except = strings(table, "except");
+    if (const toml::node* node = table.get("counts_unseen"))
+      result.counts_unseen = boolean(*node, "counts_unseen");
     if (const toml::node* node = table.get("revives")) result.revives = boolean(*node, "revives");
     if (const toml::node* node = table.get("part_of")) result.part_of = string(*node, "part_of");
     result.fold = strings(table, "fold");
+    result.runs = strings(table, "runs");
     result.managed = strings(table, "managed");
     if (const toml::node* node = table.get("managed_offset"))
       result.managed_offset = static_cast<std::uint64_t>(integer(*node, "managed_offset", 0, INT32_MAX));
@@ -270,6 +274,7 @@ class Reader {
     if (const toml::node* node = table.get("may_exist")) spec.may_exist = may_exist(*node, spec.role);
     if (const toml::node* node = table.get("pool")) spec.pool_argument = argument(*node, "pool");
     if (const toml::node* node = table.get("times")) spec.times_argument = argument(*node, "times");
+    if (const toml::node* node = table.get("arguments")) spec.arguments = argument(*node, "arguments");
     if (const toml::node* node = table.get("size")) spec.size_argument = argument(*node, "size");
   }
 

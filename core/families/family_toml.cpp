@@ -51,6 +51,7 @@ std::string element(const ProbeSpec& probe) {
   if (probe.pool_argument != 0) keys.push_back(fmt::format("pool = {}", probe.pool_argument));
   if (probe.size_argument != 0) keys.push_back(fmt::format("size = {}", probe.size_argument));
   if (probe.times_argument != 0) keys.push_back(fmt::format("times = {}", probe.times_argument));
+  if (probe.arguments != 0) keys.push_back(fmt::format("arguments = {}", probe.arguments));
   if (probe.inside) keys.emplace_back("event = \"change\"");
   if (probe.may_exist) keys.emplace_back("may_exist = true");
   if (keys.size() == 1) return toml_string(probe.function);
@@ -88,12 +89,14 @@ std::string to_toml(const Family& family) {
   if (family.allocator) text += "allocator = true\n";
   text += counter_lines(family.counter);
   if (family.born != 1) text += fmt::format("born = {}\n", family.born);
+  if (family.counts_unseen) text += "counts_unseen = true\n";
   if (family.revives) text += "revives = true\n";
   for (const Role role : {Role::alloc, Role::init, Role::get, Role::try_get, Role::put, Role::free,
                           Role::realloc, Role::pool_create, Role::pool_destroy}) {
     text += role_line(family, role);
   }
   if (!family.part_of.empty()) text += fmt::format("part_of = {}\n", toml_string(family.part_of));
+  if (!family.runs.empty()) text += fmt::format("runs = {}\n", toml_array(family.runs));
   if (!family.fold.empty()) text += fmt::format("fold = {}\n", toml_array(family.fold));
   if (!family.also_of.empty()) text += fmt::format("also_of = {}\n", toml_array(family.also_of));
   if (!family.listed_by.empty()) text += fmt::format("listed_by = {}\n", toml_array(family.listed_by));

@@ -7,5 +7,6 @@ target_sources(refhist_core PRIVATE
   heap/heap_map.cpp
   heap/heap_mapped.cpp
   heap/heap_walker.cpp
+  heap/python_pools.cpp
   heap/reachability_memory.cpp
   heap/reachability_ranges.cpp)

@@ -242,7 +242,7 @@ void Ledger::reconcile(ObjectId id, const Execution& execution, std::int64_t mem
   event.after_source = CountSource::read;
   history_.add_event(event);
   history_.object(id).ledger = memory;
-  history_.object(id).moved_unobserved = true;
+  history_.object(id).moved_unobserved = !execution.traits.counts_unseen;
   history_.note_unseen(execution.family);
 }
 
@@ -294,6 +294,10 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& executio
   const bool own_thread_puts = !last_put_runs && memory && *memory >= 1 && stands_in(object.died, execution);
   if (own_thread_puts || (last_put_runs && (counted || fits()))) {
     during_death = true;
+    return std::nullopt;
+  }
+  if (execution.traits.counts_unseen) {  // and makes other objects at the address
+    reborn = true;
     return std::nullopt;
   }
   if (execution.before == 0 && !is_put(execution.role) && outlives_zero(id, execution, last_put_runs)) {
@@ -431,6 +435,10 @@ Outcome Ledger::change(const Execution& execution) {
     if (!reborn && base) withdraw_moved(id);
     if (reborn)
       history_.set_note(id, finding ? finding->why : "it was born unseen where another object had ended");
+  } else if (execution.at_return && execution.traits.counts_unseen) {
+    // Whatever made the reference, inside of the call, has handed it over.
+    if (execution.after == delta) history_.object(id).ledger = 0;
+    if (execution.after && *execution.after > delta) reconcile(id, execution, *execution.after - delta);
   } else if (execution.at_return) {
     if (execution.after) {
       const Object& object = history_.object(id);
@@ -533,7 +541,7 @@ std::optional<Finding> Ledger::judge_release(ObjectId id, const Execution& execu
   if (!execution.before && execution.traits.blind) return std::nullopt;
   // The compiler drops the last stores to a counter whose memory goes next, and whoever counts unseen may do
   // so once more.
-  if (object.moved_unobserved) return std::nullopt;
+  if (object.moved_unobserved || execution.traits.counts_unseen) return std::nullopt;
   if (execution.around != nullptr && execution.around->may_miss_puts(execution.family, execution.stack))
     return std::nullopt;
   const std::int64_t references = object.ledger;

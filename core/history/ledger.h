@@ -22,6 +22,7 @@ struct FamilyTraits {
   bool blind = false;  ///< copies of its functions exist that are not armed
   bool has_init = false;
   std::int64_t born = 1;
+  bool counts_unseen = false;        ///< code that cannot be followed changes the counters, too
   bool revives = false;              ///< a get may find zero while the memory is not given back
   bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
   Count saturated = {};              ///< a counter that reads this is full, and may stay so; none: not known

@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "heap/heap_image.h"
 #include "heap/heap_walker.h"
+#include "heap/python_pools.h"
 #include "heap/reachability_memory.h"
 #include "reachability/kernel_pointers.h"
 #include "reachability/lost_memory.h"
@@ -65,6 +67,7 @@ class ReachabilityScan {
     result_.heap_walked = heap.why_not.empty();
     result_.heap_why_not = heap.why_not;
     const std::vector<Address> unknown = cut_blocks(heap.map);
+    add_pools(layout, heap.map);
     const auto anonymous = subtract(layout.ranges(Backing::anonymous), heap.map.used());
     const RootSet roots(layout, heap.map, find_thread_blocks(memory_, anonymous), threads(),
                         kernel_pointers(process_.info()));
@@ -74,6 +77,16 @@ class ReachabilityScan {
     LostMemory lost(blocks_, heap.map, cells, image, options_.end_gives_back);
     lost.run();
     tell(cells, lost, HolderPlaces(modules_, layout, roots, heap.map));
+  }
+
+  void add_pools(const MemoryLayout& layout, HeapMap& heap) {
+    std::vector<Address> objects;
+    for (const TrackedBlock& block : blocks_) {
+      if (block.python) objects.push_back(block.begin);
+    }
+    if (objects.empty()) return;
+    std::sort(objects.begin(), objects.end());
+    add_python_pools(memory_, heap, objects, subtract(layout.ranges(Backing::anonymous), heap.used()));
   }
 
   static std::vector<AddressRange> readable(const std::vector<MemoryRegion>& regions) {

@@ -43,6 +43,7 @@ struct TrackedBlock {
   bool control_block = false;   ///< a smart pointer's: whoever holds a reference points at its beginning
   Address managed = 0;          ///< the object that a control block manages; 0: none, or not known
   std::int64_t references = 0;  ///< that it still has; 0: not known
+  bool python = false;          ///< CPython's: in a pool, perhaps, and with the collector's links in front
   bool listed = false;          ///< a pointer at its beginning from ReachOptions::lists does not hold it
 };
 

@@ -93,7 +93,9 @@ void ReachabilityMarker::point(Address target, Address holder, std::uint32_t reg
   if ((target - span->begin) % 16 == 8 && span->starts.test(next) && span->has_header(next)) return;
   if (special) {
     TrackedCell* cell = cells_.at(target);
-    if (cell != nullptr && (is_next_header(*cell, target) || is_entry(*cell, target, holder))) return;
+    if (cell != nullptr &&
+        (is_next_header(*cell, target) || is_entry(*cell, target, holder) || cells_.is_link(*cell, target)))
+      return;
     if (cell != nullptr) reach_cell(*cell, holder, register_root);
   }
   // Whoever holds an object in a slab holds the slab: its other objects are not reached by that.

@@ -58,6 +58,12 @@ class TrackedCells {
     const TrackedBlock& block = blocks_[member_at(cell, address)];
     return block.listed && block.begin == address;
   }
+  /// There lies what links the object with all others that CPython's garbage collector knows.
+  [[nodiscard]] bool is_link(const TrackedCell& cell, Address address) const {
+    const TrackedBlock& block = blocks_[members_[cell.first]];
+    constexpr Address kGcHead = 16;  // bytes of a PyGC_Head
+    return block.python && address < block.begin && block.begin - address <= kGcHead;
+  }
 
  private:
   struct Group {

@@ -131,8 +131,21 @@ std::string why_not_judged(const SessionState& state) {
 /// A library, or an interpreter, has made the object inside of itself and counts it unseen: nobody can do
 /// anything about that without its source.
 bool is_inner_doubt(const SessionState& state, const LeakGroup& group) {
-  return group.verdict == Verdict::undecidable && !state.history.lost() && group.born.file.empty() &&
-         is_system_path(group.born.module);
+  if (group.verdict != Verdict::undecidable || state.history.lost()) return false;
+  return state.families[group.family.index()].family.counts_unseen ||
+         (group.born.file.empty() && is_system_path(group.born.module));
+}
+
+/// An interpreter has lost what no code of the program's has touched, as far as that was seen.
+bool is_inner_leak(SessionState& state, const LeakGroup& group) {
+  if (!state.families[group.family.index()].family.counts_unseen || group.verdict != Verdict::leak)
+    return false;
+  const auto inner = [](const NamedFrame& frame) {
+    return frame.file.empty() && is_system_path(frame.module);
+  };
+  return inner(group.born) &&
+         std::all_of(group.references.begin(), group.references.end(),
+                     [&](EventId event) { return inner(state.namer.owner(state.history.event(event))); });
 }
 
 void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& all) {
@@ -141,7 +154,7 @@ void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& al
     const bool reachable = group.reach_known && group.reach == Reach::reachable;
     const bool held = is_held(state, group) && !filter.reachable;
     if (group.consequence || (reachable && !filter.reachable && !held)) continue;
-    if (is_inner_doubt(state, group) && !filter.reachable) continue;
+    if ((is_inner_doubt(state, group) || is_inner_leak(state, group)) && !filter.reachable) continue;
     ReportedFinding finding;
     finding.verdict = held ? Verdict::held : group.verdict;
     finding.object = group.objects.front();

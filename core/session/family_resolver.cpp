@@ -205,6 +205,7 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   // Who begins at zero may stand at zero again, kept for another use: until its memory is given back, a get
   // is no mistake. Nor where no birth is known: it may be one.
   tracked.traits.revives = tracked.family.revives || tracked.family.born <= 0 || !tracked.traits.has_init;
+  tracked.traits.counts_unseen = tracked.family.counts_unseen;
   tracked.traits.saturated =
       tracked.counter ? full_counter(*tracked.counter, tracked.family.counter) : Count();
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;

@@ -47,6 +47,16 @@ class HolderOrigins {
   std::map<StackId, std::string> places_;
 };
 
+/// Code that cannot be followed moves the counts of the family, and the object's own is as good as any: its
+/// type can still be read, so that its memory is nothing else.
+bool counts_unseen(SessionState& state, ObjectId id, std::int64_t count) {
+  constexpr std::int64_t kMost = 10'000;  // references: free memory reads as a pointer's half
+  if (count < 1 || count > kMost) return false;
+  if (!state.families[state.history.object(id).family.index()].family.counts_unseen) return false;
+  const auto known = state.managed.of(id);
+  return known && !known->type.empty();
+}
+
 void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& result, ReachScan& scan) {
   const ProgramAccess access(port, state.process, state.tracer_here);
   HolderOrigins origins(state);
@@ -60,7 +70,12 @@ void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& resul
     if (!reached.freed) {
       const Recorder::CounterLook look = state.recorder.look_at_counter(access, reached.object);
       kept.counted = look.count.has_value();
-      if (!look.explained) kept.counter = look.count;
+      if (look.explained || !look.count) continue;
+      if (counts_unseen(state, reached.object, *look.count)) {
+        state.history.object(reached.object).ledger = *look.count;
+      } else {
+        kept.counter = look.count;
+      }
       continue;
     }
     state.history.object(reached.object).state = ObjectState::unknown;
@@ -98,6 +113,7 @@ TrackedBlock tracked_block(const SessionState& state, ObjectId id, const Object&
   TrackedBlock block{id, object.address, object.size};
   if (object.base_known) block.references = object.ledger;
   const TrackedFamily& family = state.families[object.family.index()];
+  block.python = family.family.dynamic_type == DynamicType::python;
   block.listed = !family.family.listed_by.empty();
   block.control_block = family.family.has_control_blocks();
   const auto managed = state.managed.known().find(id);

@@ -33,7 +33,8 @@ bool CounterFinder::fits(const CounterInstruction& change, Role role) const {
   // another pointer or number.
   const bool known = role == Role::init || change.source == CounterInstruction::kNoRegister;
   const bool whole = stores && known ? change.size >= counter_.size : change.size == counter_.size;
-  if (role != Role::init && counter_.bits == 0 && change.steps_low_part(counter_.size)) return true;
+  const bool steps = change.steps_low_part(counter_.size) || change.steps_wider(counter_.size);
+  if (role != Role::init && counter_.bits == 0 && steps) return true;
   return whole && (role == Role::init ? stores : !change.opaque);
 }
 
@@ -42,7 +43,8 @@ bool CounterFinder::does_it_alone(const CounterInstruction& change, Role role) c
   const bool plain = spec.scale == 1 && spec.shift == 0 && spec.bias == 0 && counter_.bits == 0;
   const bool through_register =
       change.base != CounterInstruction::kNoRegister && change.index == CounterInstruction::kNoRegister;
-  if (!plain || !through_register || change.size != counter_.size) return false;
+  const bool wider = role != Role::init && change.steps_wider(counter_.size);
+  if (!plain || !through_register || (change.size != counter_.size && !wider)) return false;
   if (role == Role::init)
     return change.kind == CounterInstruction::Kind::store && !change.opaque &&
            change.source == CounterInstruction::kNoRegister && change.constant == family_.born &&
@@ -248,7 +250,10 @@ std::optional<std::int64_t> CounterFinder::from_base(const CounterInstruction& i
 std::optional<std::uint8_t> CounterFinder::at_distance(const CounterInstruction& instruction,
                                                        std::int64_t distance) const {
   const bool low_part = distance == 0 && instruction.steps_low_part(counter_.size);
-  const bool inside = low_part || (distance >= 0 && distance + counter_.size <= instruction.size);
+  // What steps a wider number carries into its high part, but does not count there.
+  const bool high_part = distance != 0 && instruction.steps_wider(counter_.size);
+  const bool inside =
+      low_part || (!high_part && distance >= 0 && distance + counter_.size <= instruction.size);
   return inside ? std::optional(static_cast<std::uint8_t>(distance)) : std::nullopt;
 }
 

@@ -41,6 +41,7 @@ Site make_site(FamilyId id, const ProbeSpec& probe, const LoadedModule& module) 
   site.pool_argument = probe.pool_argument;
   site.size_argument = probe.size_argument;
   site.times_argument = probe.times_argument;
+  site.arguments = probe.arguments;
   site.module = module.id;
   return site;
 }

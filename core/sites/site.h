@@ -18,7 +18,8 @@ struct Site {
   ObjectSource object;
   CallCondition only;
   Success success = Success::always;
-  bool may_exist = false;  ///< as ProbeSpec's
+  bool may_exist = false;      ///< as ProbeSpec's
+  std::uint8_t arguments = 0;  ///< as ProbeSpec's
   std::uint8_t pool_argument = 0;
   std::uint8_t size_argument = 0;
   std::uint8_t times_argument = 0;

@@ -8,9 +8,10 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 8;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 9;             ///< PRAGMA user_version
 inline constexpr int kOldestFileVersion = 4;       ///< that is read: it has `events_were_lost` 1 for any loss
 inline constexpr int kVersionOfCycles = 6;         ///< has `cycle_members` and `cycle_steps`
+inline constexpr int kVersionOfRunners = 9;        ///< families have `counts_unseen` and `runs`
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
 inline constexpr std::size_t kBetweenQuestions =
     4096;  ///< rows read or written before one asks whether to go on
@@ -35,7 +36,8 @@ inline constexpr std::array<Table, 31> kTables{{
     {"families",
      "id INTEGER PRIMARY KEY, name TEXT, origin TEXT, type TEXT, counter_path TEXT, counter_read INTEGER, "
      "counter_note TEXT, births_note TEXT, allocator INTEGER, by_default INTEGER, shown INTEGER, "
-     "born INTEGER, fold TEXT, part_of TEXT, managed TEXT, null_calls INTEGER, unborn_calls INTEGER"},
+     "born INTEGER, fold TEXT, part_of TEXT, managed TEXT, null_calls INTEGER, unborn_calls INTEGER, "
+     "counts_unseen INTEGER, runs TEXT"},
     {"sites",
      "id INTEGER PRIMARY KEY, family INTEGER, role INTEGER, module INTEGER, function TEXT, "
      "file_address INTEGER, address INTEGER, clone INTEGER, inlined INTEGER, inlined_into TEXT, "

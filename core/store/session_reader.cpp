@@ -195,9 +195,11 @@ void SessionReader::read_modules() {
 }
 
 void SessionReader::read_families() {
+  const std::string runners = version_ >= kVersionOfRunners ? "counts_unseen, runs" : "0, NULL";
   each("families",
        "name, origin, type, counter_path, counter_read, counter_note, births_note, allocator, by_default, "
-       "shown, born, fold, part_of, managed, null_calls, unborn_calls",
+       "shown, born, fold, part_of, managed, null_calls, unborn_calls, " +
+           runners,
        [&](std::size_t, const Statement& row) {
          TrackedFamily tracked;
          Family& family = tracked.family;
@@ -218,6 +220,8 @@ void SessionReader::read_families() {
          family.managed = lines_of(row.lines(13));
          tracked.null_puts = static_cast<std::uint64_t>(row.number(14));
          tracked.unborn_calls = static_cast<std::uint64_t>(row.number(15));
+         family.counts_unseen = row.flag(16);
+         family.runs = lines_of(row.lines(17));
          families_.push_back(std::move(tracked));
        });
 }

@@ -134,7 +134,7 @@ void SessionWriter::write_families(Database& file) {
                  tracked.counter.has_value(), tracked.counter_note, tracked.births_note, family.allocator,
                  tracked.by_default, static_cast<std::uint32_t>(shown(tracked)), family.born,
                  join(family.fold, "\n"), family.part_of, join(family.managed, "\n"), tracked.null_puts,
-                 tracked.unborn_calls);
+                 tracked.unborn_calls, family.counts_unseen, join(family.runs, "\n"));
   }
 }
 

@@ -108,6 +108,10 @@ bool CounterInstruction::steps_low_part(std::uint32_t counter_size) const {
   return size < counter_size && kind != Kind::compare_exchange && step() != 0;
 }
 
+bool CounterInstruction::steps_wider(std::uint32_t counter_size) const {
+  return size > counter_size && kind != Kind::compare_exchange && kind != Kind::last && step() != 0;
+}
+
 std::uint8_t CounterInstruction::span(std::uint32_t counter_size) const {
   const std::uint32_t all = steps_low_part(counter_size) ? counter_size : size;
   return static_cast<std::uint8_t>(std::min<std::uint32_t>(all, sizeof(std::uint64_t)));

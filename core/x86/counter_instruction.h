@@ -39,6 +39,9 @@ struct CounterInstruction {
 
   /// It changes the low part of a wider counter by one each time, as CPython's Py_INCREF does since 3.12.
   [[nodiscard]] bool steps_low_part(std::uint32_t counter_size) const;
+  /// It changes a wider number whose low part the counter is by one each time: CPython's Py_INCREF
+  /// before 3.12.
+  [[nodiscard]] bool steps_wider(std::uint32_t counter_size) const;
   /// How many bytes from the operand on hold what it changes and the counter: at most eight.
   [[nodiscard]] std::uint8_t span(std::uint32_t counter_size) const;
   /// The part of the operand's bytes that is the counter.

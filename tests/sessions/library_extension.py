@@ -22,6 +22,18 @@ def test_every_event_of_the_module(d):
     equal([site["why_not"] for site in sites], [""] * 3, "why not armed")
 
 
+def test_the_shipped_family_follows_the_module(d):
+    d.track("PyObject")
+    d.run("-I", "-S", os.path.join(d.case.folder, "libraries", "python_extension.py"), os.path.join(d.case.build, "tests", "sessions"))
+    d.expect_exit()
+    things = [int(line.split()[1], 16) for line in d.output().splitlines() if line.startswith("object")]
+    # The interpreter makes tens of thousands of objects: each of these is asked for.
+    events = [event for thing in things for event in d.refhist_json(f"{thing:#x}")["objects"][-1]["events"]]
+    own = [event["role"] for event in events if event["site"] in ("Py_INCREF", "Py_DECREF")]
+    equal((own.count("get"), own.count("put")), (d.printed("gets"), d.printed("puts")), "gets and puts")
+    equal(check_findings(d)[1], [], "findings")
+
+
 def test_who_holds_the_object_that_was_kept(d):
     run(d)
     told = {int(words[1], 16): int(words[2]) for words in map(str.split, d.output().splitlines()) if words and words[0] == "object"}
@@ -49,7 +61,7 @@ def test_an_error_path_that_loses_its_object(d):
     d.run("-I", "-S", os.path.join(d.case.folder, "libraries", "python_lost.py"), os.path.join(d.case.build, "tests", "sessions"))
     d.expect_exit(0)
     lost = d.printed("lost")
-    leak = only([finding for finding in check_findings(d)[1] if finding["verdict"] == "leak"], "leaks")
-    # The memory of some is in use again: whoever frees it in the interpreter is not seen.
-    check(lost / 2 <= leak["alike"] <= lost, f"{leak['alike']} of {lost} are told")
+    leak = only(check_findings(d)[1], "findings")
+    # The interpreter's memory is told block by block: nothing but a stale pointer on the stack holds one.
+    check(lost - 1 <= leak["alike"] <= lost, f"{leak['alike']} of {lost} are told")
     equal((leak["object"]["dynamic_type"], leak["suspects"][0]["function"]), ("session_extension.Posting", "post"), "type, suspect")
