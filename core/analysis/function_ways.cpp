@@ -399,12 +399,63 @@ bool FunctionWays::fits(Address branch, const std::set<Address>& way) const {
   return way.contains(last_) || reached({last_}, Ending::put).contains(branch);
 }
 
+bool FunctionWays::hands_over(Address at) const {
+  if (!passes_on(steps_.at(at))) return false;
+  DecodedInstruction instruction;
+  const bool known = read_instruction(*code_.module, at, instruction) && instruction.is_call();
+  const auto target = known ? instruction.branch_target() : std::nullopt;
+  return target && !borrowers_.contains(*target);
+}
+
+std::set<Address> FunctionWays::in_hand_throughout(Address first) const {
+  std::map<Address, std::vector<Address>> before;
+  std::set<Address> seen{first};
+  std::vector<Address> waiting{first};
+  std::vector<Address> ends;
+  while (!waiting.empty()) {
+    const Address at = waiting.back();
+    waiting.pop_back();
+    const Step& step = steps_.at(at);
+    if (step.gives || hands_over(at)) continue;
+    if (step.leaves || step.takes_again) ends.push_back(at);
+    if (step.takes_again) continue;
+    for (const Address next : step.next) {
+      if (next == step.none) continue;
+      before[next].push_back(at);
+      if (seen.insert(next).second) waiting.push_back(next);
+    }
+  }
+  std::set<Address> found(ends.begin(), ends.end());
+  while (!ends.empty()) {
+    const Address at = ends.back();
+    ends.pop_back();
+    for (const Address earlier : before[at]) {
+      if (found.insert(earlier).second) ends.push_back(earlier);
+    }
+  }
+  return found;
+}
+
 LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>& good) const {
   LostWay way;
   way.branch = branch;
-  for (const Address at : reached({first}, Ending::put)) {
+  std::set<Address> all = reached({first}, Ending::put);
+  std::set<Address> shared = good;
+  if (std::any_of(all.begin(), all.end(), [&](Address at) { return hands_over(at); })) {
+    std::set<Address> behind;
+    for (const Address at : all) {
+      if (hands_over(at)) behind.insert(steps_.at(at).next.begin(), steps_.at(at).next.end());
+    }
+    std::set<Address> in_hand = in_hand_throughout(first);
+    way.handed_over = in_hand.empty();
+    if (!way.handed_over) {
+      all = std::move(in_hand);
+      shared.merge(reached(std::move(behind), Ending::none));
+    }
+  }
+  for (const Address at : all) {
     const Step& step = steps_.at(at);
-    if (!good.contains(at)) way.own.push_back(at);
+    if (!shared.contains(at)) way.own.push_back(at);
     way.passed_on |= passes_on(step);
     way.stored |= stores(step);
     if (moves(step)) way.moved = at;
@@ -441,6 +492,13 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
   good_ = good;
   good_.insert(gives.begin(), gives.end());
   const std::set<Address> not_kept = reached({code_.from}, Ending::put_or_store);
+  borrowers_.clear();
+  for (const Address at : gives) {
+    DecodedInstruction call;
+    const bool passes =
+        passes_on(steps_.at(at)) && read_instruction(*code_.module, at, call) && call.is_call();
+    if (const auto target = passes ? call.branch_target() : std::nullopt) borrowers_.insert(*target);
+  }
   std::vector<LostWay> ways;
   for (const Address at : gives) {
     const Step& step = steps_.at(at);

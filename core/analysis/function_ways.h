@@ -36,6 +36,7 @@ struct LostWay {
   Address branch = 0;            ///< the last instruction from which a put could still be reached
   std::vector<Address> own;      ///< instructions that no way with a put passes, in order of address
   bool passed_on = false;        ///< the reference is passed to a call on the way
+  bool handed_over = false;      ///< to a function that no way with a put passes it to
   bool stored = false;           ///< or kept in memory
   std::optional<Address> moved;  ///< or put in another variable of the function's, by this instruction
   std::optional<Address> leave;  ///< where it leaves the function; where it does
@@ -179,6 +180,11 @@ class FunctionWays {
   /// All puts that can be reached from there are made again and again: the branch is how often.
   [[nodiscard]] bool guards_loop(Address branch) const;
   [[nodiscard]] LostWay way(Address branch, Address first, const std::set<Address>& good) const;
+  /// Passes it to a function that no way with a put passes it to: that one may keep it.
+  [[nodiscard]] bool hands_over(Address at) const;
+  /// Of the ways that begin at `first` and give nothing back, the instructions of those that hand nothing
+  /// over either; empty when all do.
+  [[nodiscard]] std::set<Address> in_hand_throughout(Address first) const;
 
   Code code_;
   ValueTable values_;
@@ -195,6 +201,7 @@ class FunctionWays {
       bases_;  // Slot::code and ::bases of what was loaded
   std::map<Address, Step> steps_;
   std::vector<Waiting> waiting_;
+  std::set<Address> borrowers_;  // functions that get it before it is given back
   std::size_t puts_ = 0;
   bool again_ = false;  ///< what came next is the call that takes the next reference
   Address last_ = 0;    ///< the last instruction that this call of the function is known to have come to

@@ -675,7 +675,7 @@ std::unordered_set<ObjectId> LeakFinder::only_held(std::vector<Born>& places, co
   return held;
 }
 
-void LeakFinder::name_cycle(LeakGroup& group, const ReachOfObject& reached) {
+void LeakFinder::name_cycle(LeakGroup& group, const ReachOfObject& reached, const Siblings& clean) {
   group.cycle = reached.cycle;
   if (group.cycle.empty()) return;
   const ObjectId id = group.objects.front();
@@ -684,7 +684,13 @@ void LeakFinder::name_cycle(LeakGroup& group, const ReachOfObject& reached) {
   });
   const auto born = last == group.cycle.rend() ? EventId() : history_.object(last->object).born;
   const Profile own = profile(id);
-  const auto closing = suspects_.of_cycle(id, born, own.acquired, own.put);
+  // Released siblings that took the same had the same pointers.
+  const auto is_usual = [&](const std::string& owner) {
+    return clean.count_if([&](const Profile& sibling) {
+      return times(sibling.acquired, owner) >= times(own.acquired, owner);
+    }) != 0;
+  };
+  const auto closing = suspects_.of_cycle(id, born, own.acquired, own.put, is_usual);
   if (!closing) return;
   group.why.clear();
   // No code forgets what a smart pointer gives back.
@@ -756,7 +762,7 @@ void LeakFinder::add_groups(Born& place, const ReachByObject& reach, const std::
     name_suspects(group, own, clean);
     const auto found = reach.find(group.objects.front());
     if (group.reach == Reach::from_leaked && !consequence && found != reach.end())
-      name_cycle(group, found->second);
+      name_cycle(group, found->second, clean);
     if (unseen) {
       group.verdict = Verdict::undecidable;
       group.suspects.clear();

@@ -131,7 +131,7 @@ class LeakFinder {
                   std::vector<LeakGroup>& groups);
   void add_confirmed(LeakGroup& group) const;
   EventId kept_call_of(ObjectId id, const LostCall& lost, const std::string& function);
-  void name_cycle(LeakGroup& group, const ReachOfObject& reached);
+  void name_cycle(LeakGroup& group, const ReachOfObject& reached, const Siblings& clean);
   /// `clean`: those of them that have not been folded.
   Siblings siblings_of(const std::vector<ObjectId>& clean, const Birthplace& place);
   /// Its references are those of an object that lives: Family::part_of.

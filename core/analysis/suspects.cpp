@@ -500,9 +500,9 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
 // line of its branch, which is seldom the one that has to be changed.
 void Suspects::add_with_ways(const std::vector<WaysOut::Place>& ways, std::vector<Suspect> here,
                              std::vector<Suspect>& suspects) {
-  for (const bool no_line : {false, true}) {
+  for (const bool last : {false, true}) {
     for (const WaysOut::Place& way : ways) {
-      if (way.no_line != no_line) continue;
+      if ((way.no_line || way.handed_over) != last) continue;
       if (way.moved) {
         add(suspects, {{way.frame, "overwritten", "candidate",
                         fmt::format("{} puts the reference in another variable here, which may have one from "
@@ -670,9 +670,10 @@ void Suspects::add_first_reference(ObjectId id, std::vector<Suspect>& suspects) 
                   "no put matches the reference that the object had when it was first seen here"}});
 }
 
-// The oldest of those that nothing gave back, taken after the other members were born.
+// The oldest of those that nothing gave back, taken after the other members were born. What a library's
+// objects have of each other need not be references, where released ones had it too.
 std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Counts& taken,
-                                          const Counts& given_back) {
+                                          const Counts& given_back, const IsUsual& is_usual) {
   const Counts unpaired = pairs_.unpaired(pairs_.subject_of(id), taken, given_back).taken;
   const auto left = event_pairs_.unpaired(id);
   const auto is_lost = [&](EventId event) {
@@ -680,19 +681,28 @@ std::optional<Suspect> Suspects::of_cycle(ObjectId id, EventId since, const Coun
   };
   std::optional<Event> best;
   int best_rank = -1;
+  bool all_usual = true;
   history_.read_back(id, [&](const EventLog::Entry& entry) {
     const Event& event = entry.event;
     if (!acquires(event) || event.role == Role::init) return;
+    const std::string& owner = owners_.of(event).place;
     const bool later = !since.valid() || since < entry.id;
+    const bool usual = is_usual(owner);
     const int rank =
-        (later ? 4 : 0) + (is_lost(entry.id) ? 2 : 0) + (unpaired.contains(owners_.of(event).place) ? 1 : 0);
+        (usual ? 0 : 8) + (later ? 4 : 0) + (is_lost(entry.id) ? 2 : 0) + (unpaired.contains(owner) ? 1 : 0);
+    all_usual &= usual;
     if (rank < best_rank) return;
     best = event;
     best_rank = rank;
   });
-  if (!best) return std::nullopt;
+  if (!best || (all_usual && is_library_call(*best))) return std::nullopt;
   return Suspect{in_source(*best), "strong reference", "candidate",
                  "the reference taken here closes the cycle; a weak one would not keep it alive"};
+}
+
+bool Suspects::is_library_call(const Event& event) {
+  const std::vector<NamedFrame> frames = namer_.stack(event.stack);
+  return !frames.empty() && is_system_path(frames.front().module);
 }
 
 bool Suspects::lost_by_holder(ObjectId id) {

@@ -85,8 +85,13 @@ class Suspects {
   std::vector<Suspect> of_surplus(ObjectId id, const Counts& taken, const Counts& given_back);
   /// Of one of which this is known to be the reference that nothing gave back.
   std::vector<Suspect> of_reference(EventId id);
+  /// Of an owner: released objects like it had such references too, so that none of them closes a cycle.
+  using IsUsual = std::function<bool(const std::string& place)>;
   /// Of one that is in a lost cycle: the reference that closes it, taken after `since` where there is one.
-  std::optional<Suspect> of_cycle(ObjectId id, EventId since, const Counts& taken, const Counts& given_back);
+  std::optional<Suspect> of_cycle(ObjectId id, EventId since, const Counts& taken, const Counts& given_back,
+                                  const IsUsual& is_usual);
+  /// The function that was called is one of a library of the system.
+  bool is_library_call(const Event& event);
   /// Whether a reference to it was lost that a function on the stack of its get usually gives back: then no
   /// other object has it.
   bool lost_by_holder(ObjectId id);

@@ -185,7 +185,7 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
   if (moved != 0) {
     place.line = moved;
     place.pc = here.loaded->bias + *way.moved;
-    return {std::move(place), way.passed_on, false, false, way.stored, false, true};
+    return {std::move(place), way.passed_on, false, false, false, way.stored, false, true};
   }
   const bool own_line = place.line != 0 && !is_common;
   if (place.line == 0) {
@@ -194,7 +194,7 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
                                                   lines_around(place.pc - here.loaded->bias, here))) {
     place.line = *jump;
   }
-  return {std::move(place), way.passed_on, way.own.empty() && way.again, false, way.stored, own_line};
+  return {std::move(place), way.passed_on, false, way.own.empty() && way.again, false, way.stored, own_line};
 }
 
 FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
@@ -282,6 +282,7 @@ void WaysOut::add(const std::vector<LostWay>& lost, const FunctionWays& ways, co
   if (lost.size() > ways.puts()) return;  // then it is no exception
   for (const LostWay& way : lost) {
     Place place = place_of(way, ways.good(), frame, here);
+    place.handed_over = way.handed_over;
     place.in_hand = ways.behind_call();
     const bool known = std::any_of(places.begin(), places.end(),
                                    [&](const Place& other) { return other.frame.line == place.frame.line; });

@@ -26,7 +26,8 @@ class WaysOut {
 
   struct Place {
     NamedFrame frame;
-    bool passed_on = false;  ///< LostWay::passed_on
+    bool passed_on = false;    ///< LostWay::passed_on
+    bool handed_over = false;  ///< LostWay::handed_over
     /// It leads to the next reference without code of its own: the line is the branch's.
     bool no_line = false;
     bool in_hand = false;   ///< a call had returned the reference before
