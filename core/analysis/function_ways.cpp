@@ -180,11 +180,34 @@ MachineState FunctionWays::at_begin() {
     frame.offset += kFarAway;
     state.set_reg(kFramePointer, frame);
   }
-  if (code_.taken && !code_.elsewhere) {
+  if (code_.counted != 0) {
+    reference_ = follow_to_count(state);
+  } else if (code_.taken && !code_.elsewhere) {
     if (!code_.loaded) follow_to_call(state);
     reference_ = state.reg(code_.reg);
   }
   return state;
+}
+
+// A smart pointer stores what it is given before it counts.
+Value FunctionWays::follow_to_count(MachineState& state) {
+  std::vector<Value> stored;
+  for (const DecodedInstruction& instruction : straight_way(*code_.module, code_.counted).instructions) {
+    if (instruction.is_call()) {
+      return_from_call(state, instruction.next());
+      continue;
+    }
+    Step step;
+    note_uses(instruction, state, step);
+    if (step.stored.known()) stored.push_back(step.stored);
+    InstructionEffects(values_, facts_, 0).execute(instruction, state);
+  }
+  results_.clear();
+  DecodedInstruction change;
+  const bool known = read_instruction(*code_.module, code_.counted, change);
+  const Value counted = known ? counted_by(change, state) : Value();
+  kept_before_ = counted.known() && std::find(stored.begin(), stored.end(), counted) != stored.end();
+  return counted;
 }
 
 void FunctionWays::return_from_call(MachineState& state, Address behind) {
@@ -223,7 +246,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
   if (out && !target && !step.gives)
     return false;  // a switch's table, or another tail call through a pointer
-  step.takes_again = code_.taken && (call || code_.loaded) && step.end == code_.from;
+  step.takes_again = code_.taken && (call || code_.loaded || code_.counted != 0) && step.end == code_.from;
   if (step.takes_again) step.holding = state.places_of(reference_);
   step.leaves = instruction.is_return() || out;
   if (instruction.is_branch()) {
@@ -475,7 +498,7 @@ bool FunctionWays::guards_loop(Address branch) const {
 }
 
 std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends& ends) {
-  if (!read(gives_back, ends)) return {};
+  if (!read(gives_back, ends) || kept_before_) return {};
   follow_passed();
   const std::set<Address> before_put = reached({code_.from}, Ending::put);
   const std::set<Address> gives = may_give(before_put);
@@ -521,7 +544,7 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
 }
 
 std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const Ends& ends) {
-  if (!read(gives_back, ends)) return {};
+  if (!read(gives_back, ends) || kept_before_) return {};
   follow_passed();
   const std::set<Address> before = reached({code_.from}, Ending::put);
   if (std::any_of(before.begin(), before.end(), [&](Address at) { return stores(steps_.at(at)); })) return {};
@@ -531,7 +554,7 @@ std::vector<Address> FunctionWays::leaves(const GivesBack& gives_back, const End
 }
 
 std::vector<Address> FunctionWays::drops(const GivesBack& gives_back, const Ends& ends) {
-  if (!read(gives_back, ends)) return {};
+  if (!read(gives_back, ends) || kept_before_) return {};
   follow_passed();
   return again_ || !steps_.contains(last_) ? std::vector<Address>() : leaves_in_hand(true);
 }

@@ -55,6 +55,7 @@ class FunctionWays {
     std::vector<Passed> passed;  ///< what this call of the function is known to have passed behind `from`
     bool loaded = false;         ///< the reference was loaded from memory right before `from`
     unsigned reg = 0;            ///< that it is in there, as instructions number them
+    Address counted = 0;  ///< or the instruction there, right before `from`, has changed its counter in place
   };
   using GivesBack = std::function<bool(Address at, Address next, std::optional<Address> call)>;
   /// Of a call by name: what follows is never reached.
@@ -94,7 +95,7 @@ class FunctionWays {
   };
   [[nodiscard]] std::optional<Obtained> obtained() const;
   /// They begin where the reference was the result of a call.
-  [[nodiscard]] bool behind_call() const { return code_.taken && !code_.loaded; }
+  [[nodiscard]] bool behind_call() const { return code_.taken && !code_.loaded && code_.counted == 0; }
   /// Places that give back, of those that were passed.
   [[nodiscard]] std::size_t puts() const { return puts_; }
 
@@ -159,6 +160,8 @@ class FunctionWays {
   /// Without a branch, code that is shared with others gives back behind this place.
   bool gives_soon(Address at, const GivesBack& gives_back) const;
   MachineState at_begin();
+  /// What the counter belongs to that was changed in place, after what runs before that.
+  Value follow_to_count(MachineState& state);
   /// Of the call that returns to `behind`.
   void return_from_call(MachineState& state, Address behind);
   /// From as far before the call that took the reference as is known, to behind it.
@@ -193,6 +196,7 @@ class FunctionWays {
   Slot slot_;
   bool one_reference_ = true;  // every put gives it back
   bool given_back_ = false;    // a put does
+  bool kept_before_ = false;   // it was stored before its counter was changed
   bool names_slot_ = false;    // what Slot::bases are made of is wanted
   std::set<Address> good_;
   CallResults results_;

@@ -345,6 +345,15 @@ void Suspects::add_overwritten_at_once(const LostReference& lost, std::vector<Su
   }
 }
 
+namespace {
+/// A container of a library's stores its elements there: one has no other before it, as far as the code
+/// tells.
+bool is_by_container(const LoadedModule& loaded, Address pc) {
+  const std::vector<SourceFrame> frames = loaded.module->code().source_frames(pc - loaded.bias);
+  return !frames.empty() && is_system_path(frames.front().file);
+}
+}  // namespace
+
 const LoadedModule* Suspects::own_module(const Event& event) {
   const LoadedModule* loaded = module_of(namer_.modules(), owners_.of(event).frame);
   return loaded == nullptr || is_system_path(loaded->module->path()) ? nullptr : loaded;
@@ -358,7 +367,7 @@ void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::
     if (slot.links) continue;
     for (const NamedFrame& place : keeps_.overwrites(family, *loaded, slot)) {
       const bool gives = lost.share(place.function) > 0;  // and clears it then
-      if (lost.on_stack(place.function) != own || gives) continue;
+      if (lost.on_stack(place.function) != own || gives || is_by_container(*loaded, place.pc)) continue;
       add(suspects, {{place, "overwritten", "candidate",
                       fmt::format("{} may have a reference, and gets another pointer here", slot.text)}});
     }
@@ -729,6 +738,10 @@ std::vector<Suspect> Suspects::of_deficit(ObjectId id, const Counts& taken, cons
                     fmt::format("{} takes a reference here, {}", short_name(frame.function), before)}});
   }
   BorrowedPuts puts = borrowed_puts(id);
+  // The one that lay there before may have been put too often: whoever still had it has put this one.
+  const ObjectId before = history_.object(id).earlier;
+  if (puts.borrowed.empty() && before.valid() && history_.object(before).state == ObjectState::dead)
+    puts.borrowed = borrowed_puts(before).borrowed;
   add(suspects, std::move(puts.borrowed));
   add_given(id, suspects);
   const auto add_put = [&](EventId put) {

@@ -51,10 +51,13 @@ void WaysOut::find_puts() {
   if (sites_seen_ == sites_.all().size()) return;
   sites_seen_ = sites_.all().size();
   puts_.clear();
+  counting_gets_.clear();
   for (const Site& site : sites_.all()) {
     const LoadedModule* module = modules_.get(site.module);
     if (site.role == Role::put && module != nullptr)
       puts_[{&module->module->code(), site.file_address}].insert(site.family);
+    if (site.counter && direction(site.role) > 0 && module != nullptr)
+      counting_gets_.insert({&module->module->code(), site.file_address});
   }
 }
 
@@ -198,13 +201,21 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
 }
 
 FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
-  return {&here.loaded->module->code(),
-          here.ranges,
-          in_file(held.taken, *here.loaded),
-          true,
-          here.inlined,
-          held.elsewhere,
-          held.passed};
+  find_puts();
+  FunctionWays::Code code{&here.loaded->module->code(),
+                          here.ranges,
+                          in_file(held.taken, *here.loaded),
+                          true,
+                          here.inlined,
+                          held.elsewhere,
+                          held.passed};
+  DecodedInstruction change;
+  if (counting_gets_.contains({code.module, code.from}) &&
+      read_instruction(*code.module, code.from, change)) {
+    code.counted = code.from;
+    code.from = change.next();
+  }
+  return code;
 }
 
 WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, CallDoes does) {

@@ -81,7 +81,7 @@ class WaysOut {
   void find(FamilyId family, const NamedFrame& frame, const Here& here, const std::vector<NamedFrame>& puts,
             std::vector<Place>& places);
   /// The code behind the call that took it.
-  static FunctionWays::Code code_of(const Holding& held, const Here& here);
+  FunctionWays::Code code_of(const Holding& held, const Here& here);
   /// Unless they are as many as the puts.
   void add(const std::vector<LostWay>& lost, const FunctionWays& ways, const NamedFrame& frame,
            const Here& here, std::vector<Place>& places);
@@ -124,7 +124,8 @@ class WaysOut {
   /// From their beginning, by function, and how many of its puts were known then.
   std::map<std::tuple<FamilyId, std::string, std::size_t>, std::vector<Place>> known_;
   std::map<std::pair<const Module*, Address>, std::set<FamilyId>>
-      puts_;  // functions, and inlined instructions
+      puts_;                                                   // functions, and inlined instructions
+  std::set<std::pair<const Module*, Address>> counting_gets_;  // inlined instructions
   std::size_t sites_seen_ = 0;
 };
 

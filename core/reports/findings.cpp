@@ -202,6 +202,13 @@ std::string unarmed_copies(const SessionState& state, FamilyId family, const Eve
                      copies.size() > kNamed ? " (refhist status --sites)" : "");
 }
 
+/// A library of the system has called its own function for it.
+bool is_made_inside(SessionState& state, const Object& object) {
+  if (!object.born.valid()) return false;
+  const std::vector<NamedFrame> frames = state.namer.stack(state.history.event(object.born).stack);
+  return frames.size() > 1 && frames[1].file.empty() && is_system_path(frames[1].module);
+}
+
 void add_unobserved(SessionState& state, const FindingFilter& filter, FindingList& all) {
   const History& history = state.history;
   for (const auto& [id, object] : history.objects()) {
@@ -215,12 +222,14 @@ void add_unobserved(SessionState& state, const FindingFilter& filter, FindingLis
     });
     if (seen == life.end()) continue;
     const auto& [event, change] = *seen;
+    const std::string copies = unarmed_copies(state, object.family, change);
+    if (copies.empty() && is_made_inside(state, object)) continue;
     ReportedFinding finding;
     finding.verdict = Verdict::unobserved_change;
     finding.object = id;
     finding.event = event;
     finding.why = fmt::format("the count went from {} to {} without a probe{}", change.before.value_or(0),
-                              change.after.value_or(0), unarmed_copies(state, object.family, change));
+                              change.after.value_or(0), copies);
     finding.fingerprint =
         fingerprint_of_doubt(state, Verdict::unobserved_change, object.family, "changed without a probe");
     all.add(std::move(finding));

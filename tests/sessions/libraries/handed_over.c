@@ -66,9 +66,11 @@ static void labels(void) {
   GObject *owner = g_object_new(G_TYPE_OBJECT, NULL);
   struct shelf shelf = {g_ptr_array_new_with_free_func(g_object_unref)};
   GObject *all[COUNT];
+  // Apart from what follows: of one that was made right before, the code says that its maker may hand it
+  // over.
+  for (int i = 0; i < COUNT; i++) all[i] = g_object_new(G_TYPE_OBJECT, NULL);
   for (int i = 0; i < COUNT; i++) {
     GValue value = G_VALUE_INIT;
-    all[i] = g_object_new(G_TYPE_OBJECT, NULL);
     (is_way("destroyed", i) ? tag : tag_shared)(owner, all[i]);
     (is_way("contained", i) ? shelf_first : shelf_add)(&shelf, all[i]);
     (is_way("taken", i) ? label_value : label_shared)(all[i], &value);
