@@ -61,6 +61,10 @@ class FrameNamer {
   bool leaves_pointer(const NamedFrame& frame);
   /// The same for one frame: its function, and what that was inlined into.
   const std::vector<NamedFrame>& name(const StackFrame& frame);
+  /// The event's family has objects that gets and puts leave alone.
+  [[nodiscard]] bool may_be_immortal(const Event& event) const {
+    return family_of(event).counter.immortal_below_zero;
+  }
   /// A family's put has this name.
   [[nodiscard]] bool is_put(const std::string& function) const;
   [[nodiscard]] const ModuleMap& modules() const { return modules_; }

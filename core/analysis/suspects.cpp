@@ -377,7 +377,8 @@ void Suspects::add_overwritten_member(const LostReference& lost, bool own, std::
 // What is given a reference of its own does something with it on each path.
 void Suspects::add_forgotten(const LostReference& lost, std::vector<Suspect>& suspects) {
   const LoadedModule* loaded = own_module(lost.taken);
-  if (loaded == nullptr) return;
+  // Each put of what may be immortal has a path without one.
+  if (loaded == nullptr || namer_.may_be_immortal(lost.taken)) return;
   for (const NamedFrame& place : keeps_.forgotten(history_.object(lost.taken.object).family, *loaded)) {
     add(suspects, {{place, "missing put", "candidate",
                     fmt::format("{} gives back the reference that it is given, or passes it on; this path "
