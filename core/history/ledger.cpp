@@ -612,9 +612,10 @@ void Ledger::withdraw_below_zero(ObjectId id, const Execution& execution) {
 Outcome Ledger::release(const Execution& execution) {
   Outcome outcome;
   ObjectId id = history_.newest_at(execution.family, execution.address);
-  const bool other_object =
-      id.valid() && (history_.object(id).state == ObjectState::unknown ||
-                     (history_.object(id).freed && memory_fate(execution) != MemoryFate::gone));
+  // Its allocator is its own, and may have handed the memory out again unseen.
+  const bool kept = !execution.traits.counts_unseen && memory_fate(execution) == MemoryFate::gone;
+  const bool other_object = id.valid() && (history_.object(id).state == ObjectState::unknown ||
+                                           (history_.object(id).freed && !kept));
   if (!id.valid() || other_object) {
     id = new_object(execution, false);
     Object& object = history_.object(id);
