@@ -1,5 +1,7 @@
 #include "analysis/frame_module.h"
 
+#include "base/system_path.h"
+
 namespace refhist {
 
 namespace {
@@ -24,6 +26,8 @@ const LoadedModule* module_of(const ModuleMap& modules, const NamedFrame& frame)
 const LoadedModule* any_module_of(const ModuleMap& modules, const NamedFrame& frame) {
   return find_module(modules, frame, false);
 }
+
+bool is_inside_library(const NamedFrame& frame) { return frame.file.empty() && is_system_path(frame.module); }
 
 Address offset_in_function(const ModuleMap& modules, const NamedFrame& frame) {
   const LoadedModule* loaded = any_module_of(modules, frame);

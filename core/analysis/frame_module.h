@@ -10,6 +10,8 @@ namespace refhist {
 const LoadedModule* module_of(const ModuleMap& modules, const NamedFrame& frame);
 /// The same, also one without debug information.
 const LoadedModule* any_module_of(const ModuleMap& modules, const NamedFrame& frame);
+/// It is a library's of the system, without source.
+bool is_inside_library(const NamedFrame& frame);
 /// Bytes from where the function that has the frame's instruction begins; 0 when that is not known.
 Address offset_in_function(const ModuleMap& modules, const NamedFrame& frame);
 

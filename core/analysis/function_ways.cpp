@@ -12,6 +12,21 @@ namespace {
 constexpr std::size_t kMostInstructions = 8000;
 constexpr std::size_t kMostBranches = 64;  // that part ways: each is followed by itself
 
+/// The places themselves, and all from which one of them is reached. `before`: what leads right to each.
+std::set<Address> leading_to(std::vector<Address> places,
+                             const std::map<Address, std::vector<Address>>& before) {
+  std::set<Address> found(places.begin(), places.end());
+  while (!places.empty()) {
+    const auto earlier = before.find(places.back());
+    places.pop_back();
+    if (earlier == before.end()) continue;
+    for (const Address at : earlier->second) {
+      if (found.insert(at).second) places.push_back(at);
+    }
+  }
+  return found;
+}
+
 bool ends_here(ZydisMnemonic mnemonic) {
   return mnemonic == ZYDIS_MNEMONIC_UD2 || mnemonic == ZYDIS_MNEMONIC_HLT || mnemonic == ZYDIS_MNEMONIC_INT3;
 }
@@ -191,8 +206,18 @@ MachineState FunctionWays::at_begin() {
 
 // A smart pointer stores what it is given before it counts.
 Value FunctionWays::follow_to_count(MachineState& state) {
+  const std::vector<Value> stored = execute(straight_way(*code_.module, code_.counted).instructions, state);
+  results_.clear();
+  DecodedInstruction change;
+  const bool known = read_instruction(*code_.module, code_.counted, change);
+  const Value counted = known ? counted_by(change, state) : Value();
+  kept_before_ = counted.known() && std::find(stored.begin(), stored.end(), counted) != stored.end();
+  return counted;
+}
+
+std::vector<Value> FunctionWays::execute(const std::vector<DecodedInstruction>& way, MachineState& state) {
   std::vector<Value> stored;
-  for (const DecodedInstruction& instruction : straight_way(*code_.module, code_.counted).instructions) {
+  for (const DecodedInstruction& instruction : way) {
     if (instruction.is_call()) {
       return_from_call(state, instruction.next());
       continue;
@@ -202,12 +227,7 @@ Value FunctionWays::follow_to_count(MachineState& state) {
     if (step.stored.known()) stored.push_back(step.stored);
     InstructionEffects(values_, facts_, 0).execute(instruction, state);
   }
-  results_.clear();
-  DecodedInstruction change;
-  const bool known = read_instruction(*code_.module, code_.counted, change);
-  const Value counted = known ? counted_by(change, state) : Value();
-  kept_before_ = counted.known() && std::find(stored.begin(), stored.end(), counted) != stored.end();
-  return counted;
+  return stored;
 }
 
 void FunctionWays::return_from_call(MachineState& state, Address behind) {
@@ -222,13 +242,7 @@ void FunctionWays::follow_to_call(MachineState& state) {
   std::vector<DecodedInstruction> way = straight_way_through_call(*code_.module, code_.from).instructions;
   if (way.empty()) return;
   way.pop_back();
-  for (const DecodedInstruction& instruction : way) {
-    if (!instruction.is_call()) {
-      InstructionEffects(values_, facts_, 0).execute(instruction, state);
-      continue;
-    }
-    return_from_call(state, instruction.next());
-  }
+  execute(way, state);
   for (const unsigned reg : kEncodedArguments) results_.erase(state.reg(reg).place);
   state.return_from_call(values_.fresh());
 }
@@ -241,6 +255,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   MachineState state = waiting.state;
   const bool call = instruction.is_call();
   const bool jump = instruction.is_jump();
+  if (call) step.called = instruction.branch_target();
   const auto target = call || jump ? instruction.entered() : std::nullopt;
   const bool out = jump && (!instruction.branch_target() || !inside(*instruction.branch_target()));
   step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
@@ -370,24 +385,16 @@ std::set<Address> FunctionWays::reached(std::set<Address> from, Ending ending) c
 
 std::set<Address> FunctionWays::may_give(const std::set<Address>& among) const {
   std::map<Address, std::vector<Address>> before;
-  std::vector<Address> waiting;
+  std::vector<Address> giving;
   for (const Address at : among) {
     const Step& step = steps_.at(at);
     if (step.gives) {
-      waiting.push_back(at);
+      giving.push_back(at);
     } else if (!step.takes_again) {
       for (const Address next : step.next) before[next].push_back(at);
     }
   }
-  std::set<Address> found(waiting.begin(), waiting.end());
-  while (!waiting.empty()) {
-    const Address at = waiting.back();
-    waiting.pop_back();
-    for (const Address earlier : before[at]) {
-      if (found.insert(earlier).second) waiting.push_back(earlier);
-    }
-  }
-  return found;
+  return leading_to(std::move(giving), before);
 }
 
 // A put of another reference shows that what stands there does not give back this one.
@@ -423,11 +430,8 @@ bool FunctionWays::fits(Address branch, const std::set<Address>& way) const {
 }
 
 bool FunctionWays::hands_over(Address at) const {
-  if (!passes_on(steps_.at(at))) return false;
-  DecodedInstruction instruction;
-  const bool known = read_instruction(*code_.module, at, instruction) && instruction.is_call();
-  const auto target = known ? instruction.branch_target() : std::nullopt;
-  return target && !borrowers_.contains(*target);
+  const Step& step = steps_.at(at);
+  return step.called && !borrowers_.contains(*step.called) && passes_on(step);
 }
 
 std::set<Address> FunctionWays::in_hand_throughout(Address first) const {
@@ -448,15 +452,7 @@ std::set<Address> FunctionWays::in_hand_throughout(Address first) const {
       if (seen.insert(next).second) waiting.push_back(next);
     }
   }
-  std::set<Address> found(ends.begin(), ends.end());
-  while (!ends.empty()) {
-    const Address at = ends.back();
-    ends.pop_back();
-    for (const Address earlier : before[at]) {
-      if (found.insert(earlier).second) ends.push_back(earlier);
-    }
-  }
-  return found;
+  return leading_to(std::move(ends), before);
 }
 
 LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>& good) const {
@@ -464,11 +460,14 @@ LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>
   way.branch = branch;
   std::set<Address> all = reached({first}, Ending::put);
   std::set<Address> shared = good;
-  if (std::any_of(all.begin(), all.end(), [&](Address at) { return hands_over(at); })) {
-    std::set<Address> behind;
-    for (const Address at : all) {
-      if (hands_over(at)) behind.insert(steps_.at(at).next.begin(), steps_.at(at).next.end());
-    }
+  std::set<Address> behind;
+  bool some_handed_over = false;
+  for (const Address at : all) {
+    if (!hands_over(at)) continue;
+    some_handed_over = true;
+    behind.insert(steps_.at(at).next.begin(), steps_.at(at).next.end());
+  }
+  if (some_handed_over) {
     std::set<Address> in_hand = in_hand_throughout(first);
     way.handed_over = in_hand.empty();
     if (!way.handed_over) {
@@ -517,10 +516,8 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
   const std::set<Address> not_kept = reached({code_.from}, Ending::put_or_store);
   borrowers_.clear();
   for (const Address at : gives) {
-    DecodedInstruction call;
-    const bool passes =
-        passes_on(steps_.at(at)) && read_instruction(*code_.module, at, call) && call.is_call();
-    if (const auto target = passes ? call.branch_target() : std::nullopt) borrowers_.insert(*target);
+    const Step& step = steps_.at(at);
+    if (step.called && passes_on(step)) borrowers_.insert(*step.called);
   }
   std::vector<LostWay> ways;
   for (const Address at : gives) {
@@ -746,9 +743,7 @@ bool FunctionWays::leaves_without(Address at, const std::set<Address>& stores) c
 
 std::optional<Address> FunctionWays::called_before(Address behind) const {
   for (const auto& [at, step] : steps_) {
-    DecodedInstruction instruction;
-    if (step.end == behind && read_instruction(*code_.module, at, instruction) && instruction.is_call())
-      return instruction.branch_target();
+    if (step.end == behind && step.called) return step.called;
   }
   return std::nullopt;
 }

@@ -103,6 +103,7 @@ class FunctionWays {
   struct Step {
     std::vector<Address> next;
     Address end = 0;
+    std::optional<Address> called;  ///< what a call enters; nothing for one through a pointer
     bool gives = false;
     bool leaves = false;
     bool takes_again = false;     ///< or a put behind it gives back another reference
@@ -164,6 +165,8 @@ class FunctionWays {
   Value follow_to_count(MachineState& state);
   /// Of the call that returns to `behind`.
   void return_from_call(MachineState& state, Address behind);
+  /// Returns what the instructions store to memory other than the stack, where that is known.
+  std::vector<Value> execute(const std::vector<DecodedInstruction>& way, MachineState& state);
   /// From as far before the call that took the reference as is known, to behind it.
   void follow_to_call(MachineState& state);
   [[nodiscard]] bool has_frame_pointer() const;

@@ -592,12 +592,6 @@ std::size_t LeakFinder::unseen_ends_like(const Object& object) const {
   return found == ended_unseen_.end() ? 0 : found->second;
 }
 
-// Where its type can still be read, nobody has used the memory for anything else.
-bool LeakFinder::is_intact(ObjectId id) {
-  const auto known = managed_.of(id);
-  return known && !known->type.empty();
-}
-
 std::string LeakFinder::why_unknown(const Object& object, const Count& counter) const {
   if (!object.base_known)
     return "the count is unknown: the counter cannot be read and the birth was not seen";
@@ -735,7 +729,7 @@ void LeakFinder::add_groups(Born& place, const ReachByObject& reach, const std::
     if (counted && found->second.counter == 0) continue;  // it was put unseen, to its end
     const bool unseen = counted ? found->second.counter.has_value() : history_.lost();
     const bool telling = !place.place->frame.file.empty() || counts_unseen(object);
-    const bool intact = counted && !unseen && telling && is_intact(id);
+    const bool intact = counted && !unseen && telling && managed_.is_intact(id);
     // Consequences of other leaks stand apart from cycles and from what only lost untracked blocks hold.
     const bool consequence = looked_at && (found->second.held_by_leak || held.contains(id));
     alike[{profile(id),

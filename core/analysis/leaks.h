@@ -141,7 +141,6 @@ class LeakFinder {
   [[nodiscard]] bool counts_unseen(const Object& object) const {
     return families_[object.family.index()].family.counts_unseen;
   }
-  [[nodiscard]] bool is_intact(ObjectId id);
   [[nodiscard]] std::string why_unknown(const Object& object, const Count& counter) const;
   void add_unusual_puts(FamilyId family, const Profile& own, const Siblings& clean,
                         std::vector<Suspect>& suspects);

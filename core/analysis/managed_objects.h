@@ -33,6 +33,11 @@ class ManagedObjects {
   /// Of an object that is the user's own: itself, when its dynamic type tells more than its family. Nothing
   /// when it does not.
   std::optional<ManagedObject> of(ObjectId id);
+  /// Its type can still be read: nobody has used the memory for anything else.
+  [[nodiscard]] bool is_intact(ObjectId id) {
+    const auto known = of(id);
+    return known && !known->type.empty();
+  }
   /// Objects that manage what begins at the address, as far as `look` has seen; in order of birth.
   [[nodiscard]] std::vector<ObjectId> managing(Address address) const;
   /// A control block that deletes what it points at, as the functions of its birth tell (Family::deleters).

@@ -248,7 +248,7 @@ std::optional<std::size_t> Suspects::handed_to(const LostReference& lost) {
   const FamilyId family = history_.object(lost.taken.object).family;
   for (std::size_t depth = 0; depth < lost.frames.size(); ++depth) {
     const NamedFrame& frame = lost.frames[depth];
-    const bool between = depth > 0 && frame.file.empty() && is_system_path(frame.module);
+    const bool between = depth > 0 && is_inside_library(frame);
     if (between) continue;  // a library that calls the program, and returns what it gets
     if (frame.function.empty() || frame.file.empty()) return std::nullopt;
     if (!puts_in(frame.function, family).empty()) return depth > 0 ? std::optional(depth) : std::nullopt;

@@ -90,8 +90,6 @@ class Suspects {
   /// Of one that is in a lost cycle: the reference that closes it, taken after `since` where there is one.
   std::optional<Suspect> of_cycle(ObjectId id, EventId since, const Counts& taken, const Counts& given_back,
                                   const IsUsual& is_usual);
-  /// The function that was called is one of a library of the system.
-  bool is_library_call(const Event& event);
   /// Whether a reference to it was lost that a function on the stack of its get usually gives back: then no
   /// other object has it.
   bool lost_by_holder(ObjectId id);
@@ -157,6 +155,8 @@ class Suspects {
   WaysOut::Holding holding(const LostReference& lost, std::size_t depth);
   /// The event's owner is in it; nullptr for the distribution's, and those without debug information.
   const LoadedModule* own_module(const Event& event);
+  /// The function that was called is one of a library of the system.
+  bool is_library_call(const Event& event);
   void add_overwritten(const WaysOut::Holding& held, std::vector<Suspect>& suspects);
   /// Where the member that has the reference gets another one. `own`: in a function that stands on the stack
   /// of what took it, or else in none of those.

@@ -47,7 +47,7 @@ std::vector<WaysOut::Here> WaysOut::copies_of(const NamedFrame& frame) const {
   return all;
 }
 
-void WaysOut::find_puts() {
+void WaysOut::know_sites() {
   if (sites_seen_ == sites_.all().size()) return;
   sites_seen_ = sites_.all().size();
   puts_.clear();
@@ -78,7 +78,7 @@ bool WaysOut::ends_the_program(const Module& module, Address target) {
 
 FunctionWays::GivesBack WaysOut::gives_back(FamilyId family, const Here& here,
                                             const std::vector<NamedFrame>& puts) {
-  find_puts();
+  know_sites();
   const Module& module = here.loaded->module->code();
   auto returns = std::make_shared<std::set<Address>>();
   auto entered = std::make_shared<std::set<Address>>();
@@ -188,7 +188,7 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
   if (moved != 0) {
     place.line = moved;
     place.pc = here.loaded->bias + *way.moved;
-    return {std::move(place), way.passed_on, false, false, false, way.stored, false, true};
+    return {std::move(place), way.passed_on, way.handed_over, false, false, way.stored, false, true};
   }
   const bool own_line = place.line != 0 && !is_common;
   if (place.line == 0) {
@@ -197,11 +197,12 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
                                                   lines_around(place.pc - here.loaded->bias, here))) {
     place.line = *jump;
   }
-  return {std::move(place), way.passed_on, false, way.own.empty() && way.again, false, way.stored, own_line};
+  return {std::move(place), way.passed_on, way.handed_over, way.own.empty() && way.again, false,
+          way.stored,       own_line};
 }
 
 FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
-  find_puts();
+  know_sites();
   FunctionWays::Code code{&here.loaded->module->code(),
                           here.ranges,
                           in_file(held.taken, *here.loaded),
@@ -293,7 +294,6 @@ void WaysOut::add(const std::vector<LostWay>& lost, const FunctionWays& ways, co
   if (lost.size() > ways.puts()) return;  // then it is no exception
   for (const LostWay& way : lost) {
     Place place = place_of(way, ways.good(), frame, here);
-    place.handed_over = way.handed_over;
     place.in_hand = ways.behind_call();
     const bool known = std::any_of(places.begin(), places.end(),
                                    [&](const Place& other) { return other.frame.line == place.frame.line; });

@@ -100,7 +100,7 @@ class WaysOut {
   Address end_of(const std::vector<Address>& instructions, const NamedFrame& frame, const Here& here) const;
   unsigned line_of(Address at, const NamedFrame& frame, const Here& here) const;
   static std::vector<Place> likeliest(std::vector<Place> places);
-  void find_puts();
+  void know_sites();
 
   const ModuleMap& modules_;
   const SiteTable& sites_;

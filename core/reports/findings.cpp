@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/frame_module.h"
 #include "analysis/statement_lines.h"
 #include "base/short_name.h"
 #include "base/system_path.h"
@@ -132,20 +133,17 @@ std::string why_not_judged(const SessionState& state) {
 /// anything about that without its source.
 bool is_inner_doubt(const SessionState& state, const LeakGroup& group) {
   if (group.verdict != Verdict::undecidable || state.history.lost()) return false;
-  return state.families[group.family.index()].family.counts_unseen ||
-         (group.born.file.empty() && is_system_path(group.born.module));
+  return state.families[group.family.index()].family.counts_unseen || is_inside_library(group.born);
 }
 
 /// An interpreter has lost what no code of the program's has touched, as far as that was seen.
 bool is_inner_leak(SessionState& state, const LeakGroup& group) {
   if (!state.families[group.family.index()].family.counts_unseen || group.verdict != Verdict::leak)
     return false;
-  const auto inner = [](const NamedFrame& frame) {
-    return frame.file.empty() && is_system_path(frame.module);
-  };
-  return inner(group.born) &&
-         std::all_of(group.references.begin(), group.references.end(),
-                     [&](EventId event) { return inner(state.namer.owner(state.history.event(event))); });
+  return is_inside_library(group.born) &&
+         std::all_of(group.references.begin(), group.references.end(), [&](EventId event) {
+           return is_inside_library(state.namer.owner(state.history.event(event)));
+         });
 }
 
 void add_leaks(SessionState& state, const FindingFilter& filter, FindingList& all) {
@@ -206,7 +204,7 @@ std::string unarmed_copies(const SessionState& state, FamilyId family, const Eve
 bool is_made_inside(SessionState& state, const Object& object) {
   if (!object.born.valid()) return false;
   const std::vector<NamedFrame> frames = state.namer.stack(state.history.event(object.born).stack);
-  return frames.size() > 1 && frames[1].file.empty() && is_system_path(frames[1].module);
+  return frames.size() > 1 && is_inside_library(frames[1]);
 }
 
 void add_unobserved(SessionState& state, const FindingFilter& filter, FindingList& all) {

@@ -47,14 +47,12 @@ class HolderOrigins {
   std::map<StackId, std::string> places_;
 };
 
-/// Code that cannot be followed moves the counts of the family, and the object's own is as good as any: its
-/// type can still be read, so that its memory is nothing else.
-bool counts_unseen(SessionState& state, ObjectId id, std::int64_t count) {
+/// Code that cannot be followed moves the counts of the family, and the object's own is as good as any.
+bool is_moved_unseen(SessionState& state, ObjectId id, std::int64_t count) {
   constexpr std::int64_t kMost = 10'000;  // references: free memory reads as a pointer's half
   if (count < 1 || count > kMost) return false;
   if (!state.families[state.history.object(id).family.index()].family.counts_unseen) return false;
-  const auto known = state.managed.of(id);
-  return known && !known->type.empty();
+  return state.managed.is_intact(id);
 }
 
 void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& result, ReachScan& scan) {
@@ -71,7 +69,7 @@ void keep_scan(SessionState& state, DebuggerPort& port, const ReachResult& resul
       const Recorder::CounterLook look = state.recorder.look_at_counter(access, reached.object);
       kept.counted = look.count.has_value();
       if (look.explained || !look.count) continue;
-      if (counts_unseen(state, reached.object, *look.count)) {
+      if (is_moved_unseen(state, reached.object, *look.count)) {
         state.history.object(reached.object).ledger = *look.count;
       } else {
         kept.counter = look.count;

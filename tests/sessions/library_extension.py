@@ -7,8 +7,8 @@ from harness.checks import check, contains, equal
 from harness.shapes import check_findings, objects, only, role_totals
 
 
-def run(d):
-    d.track("--type PyObject --get Py_INCREF --put Py_DECREF --count ob_refcnt")
+def run(d, tracked="--type PyObject --get Py_INCREF --put Py_DECREF --count ob_refcnt"):
+    d.track(tracked)
     d.run("-I", "-S", os.path.join(d.case.folder, "libraries", "python_extension.py"), os.path.join(d.case.build, "tests", "sessions"))
     d.expect_exit()
 
@@ -23,9 +23,7 @@ def test_every_event_of_the_module(d):
 
 
 def test_the_shipped_family_follows_the_module(d):
-    d.track("PyObject")
-    d.run("-I", "-S", os.path.join(d.case.folder, "libraries", "python_extension.py"), os.path.join(d.case.build, "tests", "sessions"))
-    d.expect_exit()
+    run(d, "PyObject")
     things = [int(line.split()[1], 16) for line in d.output().splitlines() if line.startswith("object")]
     # The interpreter makes tens of thousands of objects: each of these is asked for.
     events = [event for thing in things for event in d.refhist_json(f"{thing:#x}")["objects"][-1]["events"]]
