@@ -67,7 +67,11 @@ void FunctionWays::note_none(const Waiting& waiting, const DecodedInstruction& i
 
 void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const {
   if (instruction.is_call() || step.leaves) {
-    for (const unsigned reg : kEncodedArguments) step.passed.push_back(state.reg(reg));
+    for (const unsigned reg : kEncodedArguments) {
+      const Value passed = state.reg(reg);
+      step.passed.push_back(passed);
+      if (values_.is_stack(passed)) step.passed.push_back(state.load(passed));
+    }
   }
   const ZydisDecodedOperand& to = instruction.operands[0];
   if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || to.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
@@ -111,6 +115,10 @@ Value FunctionWays::counted_by(const DecodedInstruction& instruction, MachineSta
   Value object = state.address_of(to, instruction.next());
   object.offset = 0;
   return object;
+}
+
+bool FunctionWays::is_older(const Value& value) const {
+  return code_.handed_out && older_.contains(value.place);
 }
 
 bool FunctionWays::passes_on(const Step& step) const {
@@ -187,7 +195,9 @@ MachineState FunctionWays::at_begin() {
   constexpr unsigned kStackPointer = 4;
   constexpr unsigned kFramePointer = 5;
   for (unsigned reg = 0; reg < 16; ++reg) {
-    if (reg != kStackPointer) state.set_reg(reg, values_.fresh());
+    if (reg == kStackPointer) continue;
+    state.set_reg(reg, values_.fresh());
+    older_.insert(state.reg(reg).place);
   }
   if (has_frame_pointer()) {
     constexpr std::int64_t kFarAway = 1 << 20;  // how far from the stack's end is not known
@@ -244,7 +254,10 @@ void FunctionWays::follow_to_call(MachineState& state) {
   way.pop_back();
   execute(way, state);
   for (const unsigned reg : kEncodedArguments) results_.erase(state.reg(reg).place);
-  state.return_from_call(values_.fresh());
+  const Value given = state.reg(kEncodedArguments[0]);
+  const bool known = code_.passed_in && given.known() && given.offset == 0 && !values_.is_constant(given);
+  // What returns a number says by it that there is one.
+  state.return_from_call(known ? given : values_.fresh());
 }
 
 bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends) {
@@ -278,9 +291,9 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
     if (!reference_.known()) reference_ = given;
     one_reference_ &= given == reference_;
     given_back_ |= is_reference(given);
+    const bool another = given.known() && given != reference_;
+    if (code_.taken && another && (results_.contains(given.place) || is_older(given))) step.gives = false;
   }
-  if (code_.taken && first.known() && first != reference_ && results_.contains(first.place))
-    step.gives = false;
   const bool never_returns = call && ((target && ends(*target)) || (!code_.inlined && !inside(step.end)));
   if (step.leaves || ends_here(instruction.raw.mnemonic) || never_returns) return true;
   Value tested = compared(instruction, state);
@@ -460,6 +473,7 @@ LostWay FunctionWays::way(Address branch, Address first, const std::set<Address>
   way.branch = branch;
   std::set<Address> all = reached({first}, Ending::put);
   std::set<Address> shared = good;
+  shared.insert(without_.begin(), without_.end());
   std::set<Address> behind;
   bool some_handed_over = false;
   for (const Address at : all) {
@@ -513,6 +527,12 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
   const std::set<Address> good = reached(std::move(behind_puts), Ending::none);
   good_ = good;
   good_.insert(gives.begin(), gives.end());
+  std::set<Address> without;
+  for (const Address at : before_put) {
+    const Step& step = steps_.at(at);
+    if (step.none && steps_.contains(*step.none)) without.insert(*step.none);
+  }
+  without_ = reached(std::move(without), Ending::none);
   const std::set<Address> not_kept = reached({code_.from}, Ending::put_or_store);
   borrowers_.clear();
   for (const Address at : gives) {
@@ -554,6 +574,10 @@ std::vector<Address> FunctionWays::drops(const GivesBack& gives_back, const Ends
   if (!read(gives_back, ends) || kept_before_) return {};
   follow_passed();
   return again_ || !steps_.contains(last_) ? std::vector<Address>() : leaves_in_hand(true);
+}
+
+bool FunctionWays::keeps_on_some_way() const {
+  return std::any_of(steps_.begin(), steps_.end(), [this](const auto& one) { return keeps(one.second); });
 }
 
 std::vector<Address> FunctionWays::overwrites(const GivesBack& gives_back, const Ends& ends) {

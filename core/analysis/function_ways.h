@@ -55,6 +55,8 @@ class FunctionWays {
     std::vector<Passed> passed;  ///< what this call of the function is known to have passed behind `from`
     bool loaded = false;         ///< the reference was loaded from memory right before `from`
     unsigned reg = 0;            ///< that it is in there, as instructions number them
+    bool handed_out = false;     ///< and what takes it returns it, to whom has not had it before
+    bool passed_in = false;      ///< or the call was given it as its first argument
     Address counted = 0;  ///< or the instruction there, right before `from`, has changed its counter in place
   };
   using GivesBack = std::function<bool(Address at, Address next, std::optional<Address> call)>;
@@ -72,6 +74,8 @@ class FunctionWays {
   /// The same where it does so on some ways only: on others it is kept in memory, or passed to a call that
   /// may keep it.
   std::vector<Address> drops(const GivesBack& gives_back, const Ends& ends);
+  /// On some way it is given back, kept in memory, or passed to a call that may keep it.
+  [[nodiscard]] bool keeps_on_some_way() const;
   /// Where what had the reference in hand gets the result of another call of the same function instead.
   std::vector<Address> overwrites(const GivesBack& gives_back, const Ends& ends);
   /// The calls that are the last ones to get the reference, where it is never kept in memory nor returned.
@@ -139,6 +143,8 @@ class FunctionWays {
   [[nodiscard]] bool passes_on(const Step& step) const;
   /// Where the variable that has it gets the next one, in a later turn of the loop.
   std::optional<Address> overwritten_in_loop() const;
+  /// What a register held before the code that is looked at.
+  [[nodiscard]] bool is_older(const Value& value) const;
   static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
   Held from_where();
   Held kept_where(Address at, CallDoes does);
@@ -197,6 +203,8 @@ class FunctionWays {
   FunctionFacts facts_;
   Value reference_;
   Slot slot_;
+  std::set<Address> without_;  // what comes where there was no reference to be had
+  std::set<PlaceId> older_;    // is_older()
   bool one_reference_ = true;  // every put gives it back
   bool given_back_ = false;    // a put does
   bool kept_before_ = false;   // it was stored before its counter was changed

@@ -13,9 +13,6 @@ namespace refhist {
 
 namespace {
 
-/// Where references were taken that an object had when it was first seen.
-constexpr const char* kBefore = "code that ran before it was first seen";
-
 constexpr std::size_t kMostSiblings = 5000;  // of a birthplace that are looked at, evenly spread
 
 constexpr std::size_t kMostShown = 200;  // objects of a family whose stacks are read
@@ -26,11 +23,6 @@ constexpr std::size_t kReadForOne = 100;
 constexpr std::size_t kReleasedForHeld = 3;
 constexpr std::size_t kFewest = 3;        // objects that show what is usual
 constexpr std::size_t kMostPaired = 100;  // members of a lost cycle whose gets and puts are paired
-
-int times(const std::map<std::string, int>& counts, const std::string& place) {
-  const auto found = counts.find(place);
-  return found == counts.end() ? 0 : found->second;
-}
 
 std::vector<ObjectId> evenly_spread(const std::vector<ObjectId>& all, std::size_t most) {
   most = std::min(most, all.size());
@@ -44,6 +36,11 @@ bool is_outstanding(const Object& object) {
 }
 
 }  // namespace
+
+int LeakFinder::times(const PlaceCounts& counts, const std::string& place) {
+  const auto found = counts.find(place);
+  return found == counts.end() ? 0 : found->second;
+}
 
 std::unordered_set<ObjectId> blamed_objects(const History& history) {
   std::unordered_set<ObjectId> blamed;
@@ -291,95 +288,6 @@ void LeakFinder::add_place(Places& places, FamilyId family, const Owner& owner) 
   const bool same = std::any_of(known.begin(), known.end(),
                                 [&](const NamedFrame& other) { return other.pc == owner.frame.pc; });
   if (!same && known.size() < kMost) known.push_back(owner.frame);
-}
-
-std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Profile& leaked,
-                                                      const Siblings& clean, const std::string& missing_put) {
-  // A place where references are taken can be the one that this put answers only if, in every clean sibling,
-  // as many were taken there as were put there; a place that clean siblings never took at is always one.
-  const auto may_be = [&](const std::string& place) {
-    const bool foreign = clean.count_if([&](const Profile& sibling) {
-      return times(sibling.acquired, place) >= times(leaked.acquired, place);
-    }) == 0;
-    if (foreign) return true;
-    return !missing_put.empty() && clean.all_of([&](const Profile& sibling) {
-      return times(sibling.acquired, place) == times(sibling.put, missing_put);
-    });
-  };
-  std::vector<EventId> all;
-  std::vector<EventId> chosen;
-  std::unordered_map<std::uint32_t, bool> by_origin;
-  history_.read_back(object, [&](const EventLog::Entry& entry) {
-    if (!acquires(entry.event)) return;
-    all.push_back(entry.id);
-    const auto [known, added] = by_origin.try_emplace(entry.origin);
-    if (added) known->second = may_be(owners_.of(entry.event).place);
-    if (known->second) chosen.push_back(entry.id);
-  });
-  if (chosen.empty() || clean.looked_at == 0) chosen = std::move(all);
-  std::reverse(chosen.begin(), chosen.end());
-  return chosen;
-}
-
-void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean) {
-  group.clean_siblings = clean.all;
-  std::string missing_put;
-  if (clean.looked_at == 0) {
-    group.why = "cannot tell which put is missing: no object born at the same place was released cleanly";
-  } else {
-    std::map<std::string, std::size_t>
-        more_often;  // put place -> clean siblings put there more often than these
-    for (const auto& [sibling, weight] : clean.kinds) {
-      for (const auto& [place, count] : sibling.put) {
-        if (count > times(leaked.put, place)) more_often[place] += weight;
-      }
-    }
-    for (const auto& [place, siblings] : more_often) {
-      if (2 * siblings <= clean.looked_at) continue;
-      if (missing_put.empty() || siblings > more_often[missing_put]) missing_put = place;
-    }
-    if (!missing_put.empty()) {
-      Suspect put{
-          example_of(missing_put, group.family, true), "missing put", "candidate",
-          fmt::format("{} of {} released objects were put in {}; {} not", more_often[missing_put],
-                      clean.count_text(), short_name(missing_put),
-                      group.objects.size() == 1 ? std::string("this one was")
-                                                : fmt::format("these {} were", group.objects.size()))};
-      Suspects::add(group.suspects, {std::move(put).found_by(Suspect::Basis::sibling_put)});
-    }
-    for (const auto& [place, count] : leaked.acquired) {
-      const std::size_t as_often = clean.count_if([&, &place = place, n = count](const Profile& sibling) {
-        return times(sibling.acquired, place) >= n;
-      });
-      if (as_often != 0) continue;
-      Suspects::add(group.suspects,
-                    {Suspect{example_of(place, group.family, false), "missing put", "candidate",
-                             fmt::format("a reference was taken in {} that none of {} released objects "
-                                         "had; nothing gave it back",
-                                         short_name(place), clean.count_text())}});
-    }
-    if (group.suspects.empty()) {
-      group.why =
-          fmt::format("cannot tell which put is missing: {} released siblings differ from one another",
-                      clean.count_text());
-    }
-  }
-  group.references = candidate_references(group.objects.front(), leaked, clean, missing_put);
-  for (const auto& [event, times] : history_.folded_life_of(group.objects.front()))
-    group.folded_references += acquires(event) ? times : 0;
-  const std::vector<Suspect> unpaired =
-      group.references.size() == 1 && group.folded_references == 0 && !leaked.acquired.contains(kBefore)
-          ? suspects_.of_reference(group.references.front())
-          : suspects_.of_surplus(group.objects.front(), leaked.acquired, leaked.put);
-  std::vector<Suspect> ranked;
-  if (!missing_put.empty()) ranked = suspects_.ways_out_of(missing_put, group.family);
-  if (!unpaired.empty()) Suspects::add(ranked, {unpaired.front()});
-  Suspects::add(ranked, std::move(group.suspects));
-  Suspects::add(ranked, unpaired);
-  group.suspects = std::move(ranked);
-  suspects_.finish(group.suspects);
-  name_first(group.suspects);
-  if (!group.suspects.empty()) group.why.clear();
 }
 
 void LeakFinder::add_confirmed(LeakGroup& group) const {

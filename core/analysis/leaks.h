@@ -85,6 +85,9 @@ class LeakFinder {
     PlaceCounts put;
     auto operator<=>(const Profile&) const = default;
   };
+  /// Where references were taken that an object had when it was first seen.
+  static constexpr const char* kBefore = "code that ran before it was first seen";
+  static int times(const PlaceCounts& counts, const std::string& place);
   Profile profile(ObjectId id);
   const Profile& profile_by(std::uint64_t sum, ObjectId id);
   [[nodiscard]] std::vector<std::uint64_t> sums_of(const std::vector<ObjectId>& ids);
@@ -151,6 +154,13 @@ class LeakFinder {
   /// which it was seen again before that.
   Profile at_zero(ObjectId id, PlaceCounts& passed);
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
+  /// The function that most of the clean ones were put in more often; empty when there is none.
+  static std::string missing_put_of(const Profile& leaked, const Siblings& clean, std::size_t& siblings);
+  void compare(LeakGroup& group, const Profile& leaked, const Siblings& clean, std::string& missing_put);
+  /// A put that none of the clean ones had: what ends there has another reference left.
+  std::optional<Suspect> unusual_put(const LeakGroup& group, const Profile& leaked, const Siblings& clean);
+  std::vector<Suspect> ranked(const LeakGroup& group, std::vector<Suspect> ways,
+                              std::vector<Suspect> unpaired, std::optional<Suspect> unusual);
   std::vector<EventId> candidate_references(ObjectId object, const Profile& leaked, const Siblings& clean,
                                             const std::string& missing_put);
   /// Of references from before the object was first seen, as a part of its sum.

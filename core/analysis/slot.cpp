@@ -26,6 +26,7 @@ bool is_held(const LocalPointer& variable, const ValuePlaces& places) {
   const auto has = [](const auto& all, auto place) {
     return std::find(all.begin(), all.end(), place) != all.end();
   };
+  if (variable.at_entry) return false;
   return variable.reg ? has(places.registers, *variable.reg) : has(places.stack, variable.stack);
 }
 

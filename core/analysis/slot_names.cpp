@@ -13,6 +13,8 @@ namespace refhist {
 
 namespace {
 
+constexpr std::array<unsigned, 6> kDwarfArguments{5, 4, 1, 2, 8, 9};  // of the registers that pass them
+
 std::string in_brackets(const std::string& name, std::int64_t offset) {
   if (offset == 0) return "*" + name;
   return fmt::format("[{}{}{:#x}]", name, offset < 0 ? '-' : '+', offset < 0 ? -offset : offset);
@@ -33,16 +35,29 @@ bool takes_one_register(const Parameter& parameter, const Module& module) {
 }  // namespace
 
 // The registers tell which argument it is only where each one before takes one of them.
-SlotNames::Base SlotNames::argument(unsigned number, const Module& module, Address function) {
-  const Base unknown{fmt::format("arg{}", number), {}, &module};
+std::optional<SlotNames::Base> SlotNames::parameter(unsigned number, const Module& module, Address function) {
   const auto symbol = module.function_at(function);
   const auto signature = symbol ? module.signature(*symbol) : std::nullopt;
-  if (!signature || number > signature->parameters.size()) return unknown;
+  if (!signature || number > signature->parameters.size()) return std::nullopt;
   const auto parameter = signature->parameters.begin() + (number - 1);
   const bool told = std::all_of(signature->parameters.begin(), parameter,
                                 [&](const Parameter& one) { return takes_one_register(one, module); });
-  if (!told || parameter->name.empty()) return unknown;
-  return {parameter->name, parameter->pointee, &module};
+  if (!told || parameter->name.empty()) return std::nullopt;
+  return Base{parameter->name, parameter->pointee, &module};
+}
+
+// A callback gets a pointer to nothing known, and a variable of a type that has its members.
+SlotNames::Base SlotNames::argument(unsigned number, const Module& module, Address function, Address code) {
+  Base found = parameter(number, module, function).value_or(Base{fmt::format("arg{}", number), {}, &module});
+  if (!found.points_at.empty()) return found;
+  for (const Address at : {function, code}) {
+    for (const LocalPointer& variable : module.pointers_at(at)) {
+      const bool passed = variable.reg == kDwarfArguments[number - 1] && variable.behind == 0 &&
+                          variable.at_entry == (at != function);
+      if (passed && !variable.pointee.empty()) return {variable.name, variable.pointee, &module};
+    }
+  }
+  return found;
 }
 
 SlotNames::Base SlotNames::result(const Module& module, std::optional<Address> called) {
@@ -156,7 +171,7 @@ SlotNames::Name SlotNames::by_root(const Slot& slot, const Module& module, Addre
     case Slot::From::global:
       return global(slot, module);
     case Slot::From::argument:
-      return behind(argument(slot.argument, module, function), slot);
+      return behind(argument(slot.argument, module, function, slot.code), slot);
     case Slot::From::result:
       return behind(result(module, called), slot);
   }

@@ -46,7 +46,8 @@ class SlotNames {
     std::string points_at;  ///< type; empty when not known
     const Module* module = nullptr;
   };
-  static Base argument(unsigned number, const Module& module, Address function);
+  static std::optional<Base> parameter(unsigned number, const Module& module, Address function);
+  static Base argument(unsigned number, const Module& module, Address function, Address code);
   Base result(const Module& module, std::optional<Address> called);
   using Steps = std::span<const std::int64_t>;
   /// From a place of that name, which points at the type.

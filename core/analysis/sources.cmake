@@ -19,6 +19,7 @@ target_sources(refhist_core PRIVATE
   analysis/keep_walk.cpp
   analysis/late_use.cpp
   analysis/leaks.cpp
+  analysis/leaks_siblings.cpp
   analysis/lifetime.cpp
   analysis/managed_objects.cpp
   analysis/named_suspect.cpp

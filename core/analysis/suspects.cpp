@@ -205,6 +205,8 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
     // Whoever had it in hand is the likelier one.
     std::vector<Suspect> held;
     add_held(lost, *depth, held);
+    const bool no_way = !held.empty() && held.front().basis == Suspect::Basis::taken;
+    if (no_way) add_overwritten_member(lost, true, suspects);
     if (!held.empty()) add(suspects, {held.front()});
     add_dropped(lost, 0, *depth, suspects);
     add(suspects, std::move(held));
@@ -305,6 +307,7 @@ WaysOut::Holding Suspects::holding(const LostReference& lost, std::size_t depth)
       std::find_if(lost.frames.rend() - static_cast<std::ptrdiff_t>(depth), lost.frames.rend(),
                    [](const NamedFrame& one) { return !one.file.empty(); });
   held.elsewhere = depth > 0 && (called == lost.frames.rend() || namer_.result_type(*called).empty());
+  if (depth == 0) held.taker = lost.taken.site;
   if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
   return held;
 }
@@ -478,15 +481,16 @@ void Suspects::add_handed_on(const LostReference& lost, std::vector<Suspect>& su
     ++owner;
   std::vector<Suspect> here;
   if (lost.taken.role == Role::init && lost.usual.empty()) add_last_use(lost, owner, here);
+  const auto unmatched = [&](const NamedFrame& frame, std::string why) {
+    Suspect suspect{frame, "missing put", "candidate", std::move(why)};
+    here.push_back(std::move(suspect).found_by(Suspect::Basis::unmatched));
+  };
   if (owner > 0) {
-    here.push_back({lost.frames[owner], "missing put", "candidate",
-                    fmt::format("no put matches the reference that {} returns here{}",
-                                short_name(lost.frames[owner - 1].function), lost.usual)});
+    unmatched(lost.frames[owner], fmt::format("no put matches the reference that {} returns here{}",
+                                              short_name(lost.frames[owner - 1].function), lost.usual));
   }
-  if (owner == 0 || lost.usual.empty()) {
-    here.push_back({in_source(lost.taken), "missing put", "candidate",
-                    fmt::format("no put matches the reference taken here{}", lost.usual)});
-  }
+  if (owner == 0 || lost.usual.empty())
+    unmatched(in_source(lost.taken), fmt::format("no put matches the reference taken here{}", lost.usual));
   std::vector<WaysOut::Place> ways;
   std::size_t seldom = 0;
   for (const auto& [partner, share] : lost.partners) {
@@ -602,6 +606,12 @@ bool Suspects::inside_another_put(const Event& put, const std::string& caller) {
                                 [&](const NamedFrame& frame) { return frame.function == caller; });
   return std::any_of(frames.begin(), end,
                      [&](const NamedFrame& frame) { return namer_.is_put(frame.function); });
+}
+
+std::optional<Suspect> Suspects::put_in(ObjectId id, const std::string& function, std::string why) {
+  const auto put = event_in(id, function, true);
+  if (!put) return std::nullopt;
+  return Suspect{in_source(*put), "missing put", "candidate", std::move(why)};
 }
 
 std::vector<Suspect> Suspects::of_reference(EventId id) {

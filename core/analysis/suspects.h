@@ -40,6 +40,7 @@ struct Suspect {
     handed_over,  ///< a put of what was passed to a function that takes it over
     too_many,     ///< without this put it would be like its siblings
     sibling_put,  ///< a put that its siblings had
+    unmatched,    ///< a reference that no put is known to be for
   };
   Basis basis = Basis::other;
   [[nodiscard]] Suspect found_by(Basis by) && {
@@ -85,6 +86,8 @@ class Suspects {
   std::vector<Suspect> of_surplus(ObjectId id, const Counts& taken, const Counts& given_back);
   /// Of one of which this is known to be the reference that nothing gave back.
   std::vector<Suspect> of_reference(EventId id);
+  /// A missing put beside the one of the object's that was made in the function.
+  std::optional<Suspect> put_in(ObjectId id, const std::string& function, std::string why);
   /// Of an owner: released objects like it had such references too, so that none of them closes a cycle.
   using IsUsual = std::function<bool(const std::string& place)>;
   /// Of one that is in a lost cycle: the reference that closes it, taken after `since` where there is one.

@@ -69,6 +69,17 @@ bool WaysOut::enters_put(FamilyId family, const Module& module, Address target) 
   return false;
 }
 
+bool WaysOut::enters(const Site& site, const Module& module, Address behind) {
+  const auto function = module.function_at(behind - 1);
+  const auto target = function ? graph_.call_before(module, *function, behind) : std::nullopt;
+  const LoadedModule* there = modules_.get(site.module);
+  if (!target || there == nullptr) return false;
+  const auto entered = graph_.entered_at(module, *target);
+  return std::any_of(entered.begin(), entered.end(), [&](const CodeGraph::Function& one) {
+    return one.module == &there->module->code() && one.symbol.address == site.file_address;
+  });
+}
+
 bool WaysOut::ends_the_program(const Module& module, Address target) {
   for (const CodeGraph::Function& function : graph_.entered_at(module, target)) {
     if (ends_the_path(function.symbol.name)) return true;
@@ -191,12 +202,10 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
     return {std::move(place), way.passed_on, way.handed_over, false, false, way.stored, false, true};
   }
   const bool own_line = place.line != 0 && !is_common;
-  if (place.line == 0) {
-    place.line = line_of(way.branch, frame, here);
-  } else if (const auto jump = statements_.behind(place.file, place.line,
-                                                  lines_around(place.pc - here.loaded->bias, here))) {
+  if (place.line == 0) place.line = line_of(way.branch, frame, here);
+  if (const auto jump =
+          statements_.behind(place.file, place.line, lines_around(place.pc - here.loaded->bias, here)))
     place.line = *jump;
-  }
   return {std::move(place), way.passed_on, way.handed_over, way.own.empty() && way.again, false,
           way.stored,       own_line};
 }
@@ -210,6 +219,9 @@ FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
                           here.inlined,
                           held.elsewhere,
                           held.passed};
+  const bool known = held.taker.valid();
+  code.handed_out = known && sites_.get(held.taker).returns_object();
+  code.passed_in = known && !code.handed_out && enters(sites_.get(held.taker), *code.module, code.from);
   DecodedInstruction change;
   if (counting_gets_.contains({code.module, code.from}) &&
       read_instruction(*code.module, code.from, change)) {
@@ -355,20 +367,35 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) 
   const auto ends = [&](Address target) { return ends_the_program(module, target); };
   const auto gives = gives_back(held.family, here, held.puts);
   std::vector<Address> places = (ways.*places_of)(gives, ends);
-  const bool at_end = places_of == &FunctionWays::leaves || places_of == &FunctionWays::drops;
-  if (here.inlined && at_end && !places.empty()) places = {end_of(ways.instructions(), taken, here)};
+  const bool dropped = places_of == &FunctionWays::drops;
+  const bool on_each_way = places_of == &FunctionWays::leaves || (dropped && !ways.keeps_on_some_way());
+  if (here.inlined && on_each_way && !places.empty()) places = {end_of(ways.instructions(), taken, here)};
+  const bool on_some_way = dropped && !on_each_way;
   std::map<unsigned, NamedFrame> by_line;
-  for (const Address at : places) {
+  for (Address at : places) {
+    if (on_some_way) at = last_of_own(at, ways.instructions(), taken, here);
     NamedFrame place = taken;
     place.lost = nullptr;
     place.pc = here.loaded->bias + at;
     place.line = line_of(at, taken, here);
+    const auto jump =
+        on_some_way ? statements_.behind(place.file, place.line, lines_around(at, here)) : std::nullopt;
+    place.line = jump.value_or(place.line);
     if (place.line != 0) by_line.try_emplace(place.line, std::move(place));
   }
   if (by_line.size() > kMostLostWays) return {};
   std::vector<NamedFrame> frames;
   for (auto& [line, place] : by_line) frames.push_back(std::move(place));
   return frames;
+}
+
+// Where a copy is left, the code may be of the function around it.
+Address WaysOut::last_of_own(Address at, const std::vector<Address>& instructions, const NamedFrame& frame,
+                             const Here& here) const {
+  const auto behind = std::upper_bound(instructions.begin(), instructions.end(), at);
+  const auto own = std::find_if(std::make_reverse_iterator(behind), instructions.rend(),
+                                [&](Address one) { return line_of(one, frame, here) != 0; });
+  return own == instructions.rend() ? at : *own;
 }
 
 // A copy has no code where it ends: its last line comes nearest.

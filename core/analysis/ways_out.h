@@ -46,6 +46,7 @@ class WaysOut {
     std::vector<NamedFrame> puts;
     bool elsewhere = false;      ///< FunctionWays::Code::elsewhere
     std::vector<Passed> passed;  ///< FunctionWays::Code::passed
+    SiteId taker = {};           ///< what the call enters, where that takes it
   };
   /// From the call that `taken` is the frame of, which takes such a reference. `puts`: frames of the same
   /// function in calls that gave one back. The likeliest first; empty when there are none, or too many to say
@@ -87,6 +88,8 @@ class WaysOut {
            const Here& here, std::vector<Place>& places);
   /// Instructions that were seen to give back, and what those of them that are calls enter.
   FunctionWays::GivesBack gives_back(FamilyId family, const Here& here, const std::vector<NamedFrame>& puts);
+  /// The call that returns to `behind`, in the module's file, enters that function.
+  bool enters(const Site& site, const Module& module, Address behind);
   bool enters_put(FamilyId family, const Module& module, Address target);
   bool ends_the_program(const Module& module, Address target);
   Place place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
@@ -97,6 +100,9 @@ class WaysOut {
   Lines lines_of(const std::set<Address>& instructions, const NamedFrame& frame, const Here& here) const;
   static std::vector<LineRow> rows_of(const Here& here);
   static std::set<unsigned> lines_around(Address at, const Here& here);
+  /// Up to `at`, an instruction that has a line of the function's own.
+  [[nodiscard]] Address last_of_own(Address at, const std::vector<Address>& instructions,
+                                    const NamedFrame& frame, const Here& here) const;
   Address end_of(const std::vector<Address>& instructions, const NamedFrame& frame, const Here& here) const;
   unsigned line_of(Address at, const NamedFrame& frame, const Here& here) const;
   static std::vector<Place> likeliest(std::vector<Place> places);

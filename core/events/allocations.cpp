@@ -11,9 +11,20 @@ const Block* Allocations::find_covering(Address address, Predicate&& wanted) con
   while (after != blocks_.begin()) {
     const Block& block = (--after)->second;
     if (address - block.begin < block.size && wanted(block)) return &block;
-    if (address - block.begin >= largest_) break;
+    if (address - block.begin >= LargeBlocks::kLeast) break;  // smaller ones that begin earlier end before it
   }
-  return nullptr;
+  return large_.find(address, wanted);
+}
+
+Allocations::Blocks::iterator Allocations::erase(Blocks::iterator entry) {
+  large_.forget(entry->second);
+  return blocks_.erase(entry);
+}
+
+void Allocations::replace(Block& known, const Block& block) {
+  large_.forget(known);
+  known = block;
+  large_.add(known);
 }
 
 std::optional<Block> Allocations::take(Address begin, FamilyId allocator) {
@@ -23,7 +34,7 @@ std::optional<Block> Allocations::take(Address begin, FamilyId allocator) {
       std::find_if(first, last, [&](const auto& entry) { return entry.second.allocator == allocator; });
   if (taken == last) taken = std::prev(last);
   const Block block = taken->second;
-  blocks_.erase(taken);
+  erase(taken);
   forget_slab(block);
   return block;
 }
@@ -42,7 +53,7 @@ void Allocations::take_inside(Address begin, Address end) {
     const Block& block = entry->second;
     const bool inside = block.size <= end - block.begin;
     if (inside) forget_slab(block);
-    entry = inside ? blocks_.erase(entry) : std::next(entry);
+    entry = inside ? erase(entry) : std::next(entry);
   }
 }
 
@@ -54,11 +65,10 @@ void Allocations::add(const Block& block, bool cuts) {
     const bool same = known.allocator == block.allocator;
     if (!same && known.size != block.size) continue;
     // One that began before this call, or that another thread got, was given back unseen.
-    if (known.time_ns < block.time_ns || known.thread != block.thread) known = block;
+    if (known.time_ns < block.time_ns || known.thread != block.thread) replace(known, block);
     return;
   }
-  blocks_.emplace_hint(last, block.begin, block);
-  largest_ = std::max(largest_, block.size);
+  large_.add(blocks_.emplace_hint(last, block.begin, block)->second);
 }
 
 void Allocations::note_slab(const Block& inside) {

@@ -5,20 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "history/history.h"
+#include "events/block.h"
+#include "events/large_blocks.h"
 
 namespace refhist {
-
-struct Block {
-  Address begin = 0;
-  std::uint64_t size = 0;  ///< bytes asked for
-  SiteId site;
-  FamilyId allocator;  ///< the family of the site
-  ThreadIndex thread;
-  StackId stack;
-  std::uint64_t time_ns = 0;      ///< of the call's beginning
-  std::uint64_t returned_ns = 0;  ///< and of its end
-};
 
 class Allocations {
  public:
@@ -55,23 +45,32 @@ class Allocations {
   }
   void clear() {
     blocks_.clear();
+    large_.clear();
     slabs_.clear();
   }
   template <class Predicate>
   void forget_if(Predicate&& predicate) {
-    std::erase_if(blocks_, [&](const auto& entry) { return predicate(entry.second); });
+    std::erase_if(blocks_, [&](const auto& entry) {
+      const bool forgotten = predicate(entry.second);
+      if (forgotten) large_.forget(entry.second);
+      return forgotten;
+    });
   }
 
  private:
   template <class Predicate>
   [[nodiscard]] const Block* find_covering(Address address, Predicate&& wanted) const;
 
+  using Blocks = std::multimap<Address, Block>;
+
+  void replace(Block& known, const Block& block);
+  Blocks::iterator erase(Blocks::iterator entry);
   void note_slab(const Block& inside);
   void forget_slab(const Block& block);
 
-  std::multimap<Address, Block> blocks_;    // of those that begin at one address, the innermost is the last
+  Blocks blocks_;                           // of those that begin at one address, the innermost is the last
+  LargeBlocks large_;                       // among them
   std::map<Address, std::uint64_t> slabs_;  // bytes
-  std::uint64_t largest_ = 0;  ///< bytes; no block ever was larger, so none further back can reach an address
 };
 
 }  // namespace refhist

@@ -3,6 +3,7 @@ target_sources(refhist_core PRIVATE
   events/block_sizes.cpp
   events/call_tracker.cpp
   events/caller_filter.cpp
+  events/large_blocks.cpp
   events/late_changes.cpp
   events/program_access.cpp
   events/recorder.cpp

@@ -62,15 +62,18 @@ bool CrashCause::in_block_of(const Object& object, Address word) const {
   return beside && word % kPage >= malloc_layout::kHeader && state_.agent.withholds(word);
 }
 
-// The newest one, should several have had their memory there.
+// The newest one, should several have had their memory there. A smaller object that had the beginning of the
+// block later on is not the one that had the rest of it.
 ObjectId CrashCause::dead_object(Address word) const {
-  ObjectId found;
+  std::pair<bool, ObjectId> newest;
   for (const auto& [id, object] : state_.history.objects()) {
-    const std::uint64_t size = std::max<std::uint64_t>(object.size, sizeof(Address));
     if (object.state != ObjectState::dead || !object.freed) continue;
-    if (word - object.address >= size && !in_block_of(object, word)) continue;
-    if (!found.valid() || found < id) found = id;
+    const bool inside = word - object.address < std::max<std::uint64_t>(object.size, sizeof(Address));
+    const bool beside = !inside && in_block_of(object, word);
+    const std::pair one{inside || (beside && object.size == 0), id};
+    if ((inside || beside) && (!newest.second.valid() || newest < one)) newest = one;
   }
+  const ObjectId found = newest.second;
   if (!found.valid()) return found;
   const Object& object = state_.history.object(found);
   const bool gone =

@@ -51,6 +51,7 @@ struct Site {
     return counter && (function.ends_with("++") || function.ends_with("--"));
   }
 
+  [[nodiscard]] bool returns_object() const { return object.from == ObjectSource::From::result; }
   /// The object or the outcome is known only when the call returns.
   [[nodiscard]] bool watches_return() const {
     return object.from == ObjectSource::From::result || success != Success::always || role == Role::realloc ||

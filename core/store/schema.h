@@ -8,10 +8,11 @@
 
 namespace refhist {
 
-inline constexpr int kFileVersion = 9;             ///< PRAGMA user_version
+inline constexpr int kFileVersion = 10;            ///< PRAGMA user_version
 inline constexpr int kOldestFileVersion = 4;       ///< that is read: it has `events_were_lost` 1 for any loss
 inline constexpr int kVersionOfCycles = 6;         ///< has `cycle_members` and `cycle_steps`
 inline constexpr int kVersionOfRunners = 9;        ///< families have `counts_unseen` and `runs`
+inline constexpr int kVersionOfResults = 10;       ///< sites have `returns_it`
 inline constexpr int kApplicationId = 0x72666869;  ///< PRAGMA application_id: "rfhi"
 inline constexpr std::size_t kBetweenQuestions =
     4096;  ///< rows read or written before one asks whether to go on
@@ -42,7 +43,7 @@ inline constexpr std::array<Table, 31> kTables{{
      "id INTEGER PRIMARY KEY, family INTEGER, role INTEGER, module INTEGER, function TEXT, "
      "file_address INTEGER, address INTEGER, clone INTEGER, inlined INTEGER, inlined_into TEXT, "
      "at_instruction INTEGER, armed INTEGER, in_agent INTEGER, unloaded INTEGER, why_not TEXT, "
-     "why_breakpoint TEXT, rides_on INTEGER, hits INTEGER"},
+     "why_breakpoint TEXT, rides_on INTEGER, hits INTEGER, returns_it INTEGER"},
     {"snapshots", "id INTEGER PRIMARY KEY, name TEXT, moment INTEGER"},
     {"threads", "id INTEGER PRIMARY KEY, tid INTEGER, name TEXT"},
     {"frames", "id INTEGER PRIMARY KEY, module INTEGER, pc INTEGER, exact INTEGER"},

@@ -227,9 +227,11 @@ void SessionReader::read_families() {
 }
 
 void SessionReader::read_sites() {
+  const std::string results = version_ >= kVersionOfResults ? "returns_it" : "0";
   each("sites",
        "family, role, module, function, file_address, address, clone, inlined, inlined_into, at_instruction, "
-       "in_agent, unloaded, why_not, why_breakpoint, rides_on, hits, armed",
+       "in_agent, unloaded, why_not, why_breakpoint, rides_on, hits, armed, " +
+           results,
        [&](std::size_t, const Statement& row) {
          Site site;
          site.family = row.id<FamilyId>(0, families_.size(), first_family_);
@@ -249,6 +251,7 @@ void SessionReader::read_sites() {
          site.why_breakpoint = row.text(13);
          site.colocated_with = row.id<SiteId>(14, kAny32 - first_site_, first_site_);
          site.hits = static_cast<std::uint64_t>(row.number(15));
+         if (row.flag(17)) site.object.from = ObjectSource::From::result;
          site.current = row.flag(16) || !site.why_not.empty();
          sites_.push_back(std::move(site));
        });

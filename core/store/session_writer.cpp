@@ -146,7 +146,7 @@ void SessionWriter::write_sites(Database& file) {
     sites.row(SiteId(i), site.family, static_cast<std::uint32_t>(site.role), site.module, site.function,
               site.file_address, site.address, static_cast<std::uint32_t>(site.clone), site.inlined,
               site.inlined_into, site.counter.has_value(), armed, site.in_agent, site.unloaded, site.why_not,
-              site.why_breakpoint, site.colocated_with, site.hits);
+              site.why_breakpoint, site.colocated_with, site.hits, site.returns_object());
   }
 }
 

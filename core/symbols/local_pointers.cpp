@@ -29,6 +29,21 @@ std::optional<std::int64_t> frame_base(const Dwarf_Die& function, Address at) {
   return base.front().atom == DW_OP_reg6 ? std::optional(-kReturnAddress) : std::nullopt;
 }
 
+/// Of the one that held the value when the function was entered.
+std::optional<unsigned> entry_register(const Dwarf_Die& variable, Dwarf_Op& operation) {
+  if (operation.atom != DW_OP_entry_value && operation.atom != DW_OP_GNU_entry_value) return std::nullopt;
+  Dwarf_Die copy = variable;
+  Dwarf_Attribute attribute;
+  Dwarf_Attribute inner;
+  Dwarf_Op* operations = nullptr;
+  std::size_t count = 0;
+  const bool one = dwarf_attr_integrate(&copy, DW_AT_location, &attribute) != nullptr &&
+                   dwarf_getlocation_attr(&attribute, &operation, &inner) == 0 &&
+                   dwarf_getlocation(&inner, &operations, &count) == 0 && count == 1;
+  if (!one || operations->atom < DW_OP_reg0 || operations->atom > DW_OP_reg15) return std::nullopt;
+  return operations->atom - DW_OP_reg0;
+}
+
 class Finder {
  public:
   Finder(const Dwarf_Die& function, Address at, const TypeSpelling& types)
@@ -52,7 +67,7 @@ class Finder {
   void add(const Dwarf_Die& variable) {
     const auto place = location(variable, DW_AT_location, at_);
     if (place.empty()) return;
-    const Dwarf_Op& first = place.front();
+    Dwarf_Op& first = place.front();
     const bool alone = place.size() == 1;
     LocalPointer pointer;
     if (alone && first.atom >= DW_OP_reg0 && first.atom <= DW_OP_reg15) {
@@ -61,6 +76,10 @@ class Finder {
                place[1].atom == DW_OP_stack_value) {
       pointer.reg = first.atom - DW_OP_breg0;
       pointer.behind = static_cast<std::int64_t>(first.number);
+    } else if (place.size() == 2 && place[1].atom == DW_OP_stack_value) {
+      pointer.reg = entry_register(variable, first);
+      pointer.at_entry = true;
+      if (!pointer.reg) return;
     } else if (alone && first.atom == DW_OP_fbreg && base_) {
       pointer.stack = static_cast<std::int64_t>(first.number) + *base_;
     } else {

@@ -103,6 +103,7 @@ struct LocalPointer {
   std::optional<unsigned> reg;  ///< DWARF's number of what holds it; none: the stack does,
   std::int64_t behind = 0;      ///< it points so far behind what the register holds
   std::int64_t stack = 0;       ///< so far from where the stack pointer was when the function was entered
+  bool at_entry = false;        ///< the register held it when the function was entered, and need not now
 };
 
 struct Signature {

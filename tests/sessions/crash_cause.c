@@ -21,13 +21,16 @@ struct window {
 
 static struct font plain = {11};
 
-CALL struct theme *theme_new(const char *title) {
-  struct theme *theme = malloc(sizeof *theme);
+CALL struct theme *theme_init(struct theme *theme, const char *title) {
   theme->font = &plain;
   theme->title = strdup(title);
   theme->refs = 1;
   return theme;
 }
+
+CALL struct theme *theme_new(const char *title) { return theme_init(malloc(sizeof(struct theme)), title); }
+
+CALL struct theme *theme_sized(size_t bytes) { return theme_init(malloc(bytes), "sized"); }
 
 CALL struct theme *theme_get(struct theme *theme) {
   ++theme->refs;
@@ -56,6 +59,21 @@ CALL void close_window(struct window *window) {
   window->theme = NULL;
 }
 
+// A smaller theme has had the beginning of the memory since then.
+CALL int use_tail(void) {
+  struct theme *poster = theme_sized(sizeof(struct theme) + 400);
+  int *tail = (int *)(poster + 1) + 50;
+  *tail = 3;
+  theme_put(poster);
+  for (int i = 0; i < 100000; ++i) {
+    struct theme *small = theme_new("small");
+    int same = small == poster;
+    theme_put(small);
+    if (same) return *tail;  // dies
+  }
+  return 0;
+}
+
 CALL int measure(struct window *window, int *where) {
   window->shown++;
   return *where;  // dies, and not for the theme
@@ -71,6 +89,7 @@ int main(int argc, char **argv) {
   if (strcmp(way, "member") == 0) sum += draw(&window);
   if (strcmp(way, "argument") == 0) sum += print_title(&window);
   if (strcmp(way, "twice") == 0) close_window(&window);
+  if (strcmp(way, "tail") == 0) sum += use_tail();
   if (strcmp(way, "other") == 0) sum += measure(&window, (int *)8);
   if (strcmp(way, "reused") == 0) {
     struct window *other = malloc(sizeof(struct theme));  // where the theme was

@@ -1,9 +1,9 @@
 """A crash names the dead object behind it, and a crash for another reason names none."""
 
-from harness.checks import contains, equal, lacks
+from harness.checks import agent_only, contains, equal, lacks
 from harness.shapes import check_findings, verdicts
 
-THEME = "--init theme_new --get theme_get --put theme_put --count refs"
+THEME = "--init theme_new,theme_sized --get theme_get --put theme_put --count refs"
 
 
 def die(d, way):
@@ -33,6 +33,12 @@ def test_a_member_of_a_dead_object(d):
 
 def test_an_argument_from_a_dead_object(d):
     expect_use(d, "argument", "used after its memory was freed, 0 bytes into it: SIGSEGV")
+
+
+@agent_only("quarantine is the agent's")
+def test_the_rest_of_memory_that_another_had_since(d):
+    d.refhist("set quarantine auto")
+    expect_use(d, "tail", "used after its memory was freed, 224 bytes into it: SIGSEGV")
 
 
 def test_memory_that_goes_twice(d):

@@ -154,7 +154,7 @@ def test_damaged_files(d):
         os.truncate(path, len(whole) // 2)
 
     damaged(cut)
-    contains(damaged(sql("PRAGMA user_version=99")), "has version 99 of the format, this refhist reads versions 4 to 9", "newer")
+    contains(damaged(sql("PRAGMA user_version=99")), "has version 99 of the format, this refhist reads versions 4 to 10", "newer")
     contains(damaged(sql("PRAGMA application_id=1")), "not a history file of refhist", "foreign")
     contains(damaged(sql("DROP TABLE stacks")), "stacks is missing", "a table less")
     contains(damaged(sql("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1")), "stacks is missing", "a view")

@@ -1,6 +1,10 @@
 // Small parts of the core: text, command arguments, stacks, blocks of memory.
 #include <doctest/doctest.h>
 
+#include <iterator>
+#include <map>
+#include <random>
+
 #include "base/at_prompt.h"
 #include "base/error.h"
 #include "base/short_name.h"
@@ -188,6 +192,39 @@ TEST_CASE("a block that is handed out again was given back unseen") {
   // calloc made on malloc: the outer call began before, and ends behind.
   blocks.add(Block{0x1000, 0x20, {}, heap, {}, {}, 4});
   CHECK(blocks.covering(0x1010)->time_ns == 5);
+}
+
+TEST_CASE("blocks of all sizes are found by an address inside") {
+  const FamilyId heap(0U);
+  const FamilyId slices(1U);
+  Allocations blocks;
+  std::map<Address, std::uint64_t> outer;
+  std::mt19937_64 random(7);
+  Address at = 0x10000;
+  for (int i = 0; i < 2000; ++i) {
+    const std::uint64_t size = 1 + random() % (std::uint64_t{1} << (1 + random() % 20));
+    blocks.add(Block{at, size, {}, heap, {}, {}, 1});
+    outer[at] = size;
+    if (size > 64) blocks.add(Block{at + size / 2, size / 4, {}, slices, {}, {}, 2});
+    at += size + random() % 64;
+  }
+  for (auto block = outer.begin(); block != outer.end();) {
+    const bool gone = random() % 3 == 0;
+    if (gone) blocks.take_inside(block->first, block->first + block->second);
+    block = gone ? outer.erase(block) : std::next(block);
+  }
+  for (int i = 0; i < 20000; ++i) {
+    const Address asked = 0x10000 + random() % (at - 0x10000);
+    const auto behind = outer.upper_bound(asked);
+    const auto around = behind == outer.begin() ? outer.end() : std::prev(behind);
+    const bool covered = around != outer.end() && asked - around->first < around->second;
+    CHECK(blocks.covered_by(asked, heap) == covered);
+    if (!covered) continue;
+    const Address offset = asked - around->first;
+    const std::uint64_t size = around->second;
+    const bool inner = size > 64 && offset >= size / 2 && offset - size / 2 < size / 4;
+    CHECK(blocks.covering(asked)->begin == (inner ? around->first + size / 2 : around->first));
+  }
 }
 
 }  // namespace refhist
