@@ -698,8 +698,9 @@ std::vector<Address> FunctionWays::ends_of_own(const std::set<Address>& in_hand)
 }
 
 Held FunctionWays::held(Address at, CallDoes does) {
-  const auto here = [at](Address one, Address next, std::optional<Address>) {
-    return one == at || next == at;
+  const auto here = [at, this](Address one, Address next, std::optional<Address>) {
+    DecodedInstruction before;
+    return one == at || (next == at && read_instruction(*code_.module, one, before) && before.is_call());
   };
   names_slot_ = true;
   if (!read(here, [](Address) { return false; })) return Held::unknown;

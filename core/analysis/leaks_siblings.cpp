@@ -115,7 +115,8 @@ std::vector<Suspect> LeakFinder::ranked(const LeakGroup& group, std::vector<Susp
   using Basis = Suspect::Basis;
   std::vector<Suspect> all;
   const Basis first = unpaired.empty() ? Basis::unmatched : unpaired.front().basis;
-  if (first == Basis::way_out || first == Basis::way_shared) Suspects::add(all, {unpaired.front()});
+  if (first == Basis::way_out || first == Basis::way_shared || first == Basis::left_behind)
+    Suspects::add(all, {unpaired.front()});
   Suspects::add(all, std::move(ways));
   if (unusual && first == Basis::unmatched) Suspects::add(all, {*unusual});
   if (!unpaired.empty()) Suspects::add(all, {unpaired.front()});

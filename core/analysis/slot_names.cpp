@@ -46,18 +46,25 @@ std::optional<SlotNames::Base> SlotNames::parameter(unsigned number, const Modul
   return Base{parameter->name, parameter->pointee, &module};
 }
 
-// A callback gets a pointer to nothing known, and a variable of a type that has its members.
+// A callback gets a pointer to nothing known, and a variable of a type that has its members. Where the result
+// is returned in memory, that memory's address comes before the parameters.
 SlotNames::Base SlotNames::argument(unsigned number, const Module& module, Address function, Address code) {
-  Base found = parameter(number, module, function).value_or(Base{fmt::format("arg{}", number), {}, &module});
-  if (!found.points_at.empty()) return found;
-  for (const Address at : {function, code}) {
-    for (const LocalPointer& variable : module.pointers_at(at)) {
-      const bool passed = variable.reg == kDwarfArguments[number - 1] && variable.behind == 0 &&
-                          variable.at_entry == (at != function);
-      if (passed && !variable.pointee.empty()) return {variable.name, variable.pointee, &module};
-    }
+  const unsigned reg = kDwarfArguments[number - 1];
+  const auto declared = parameter(number, module, function);
+  bool elsewhere = false;
+  for (const LocalPointer& variable : module.pointers_at(function)) {
+    if (!variable.reg || variable.behind != 0 || variable.at_entry) continue;
+    if (variable.reg == reg && !variable.pointee.empty()) return {variable.name, variable.pointee, &module};
+    elsewhere |= declared && variable.reg != reg && variable.name == declared->name;
   }
-  return found;
+  const Base unknown{fmt::format("arg{}", number), {}, &module};
+  if (elsewhere) return unknown;
+  if (declared && !declared->points_at.empty()) return *declared;
+  for (const LocalPointer& variable : module.pointers_at(code)) {
+    const bool passed = variable.reg == reg && variable.behind == 0 && variable.at_entry;
+    if (passed && !variable.pointee.empty()) return {variable.name, variable.pointee, &module};
+  }
+  return declared.value_or(unknown);
 }
 
 SlotNames::Base SlotNames::result(const Module& module, std::optional<Address> called) {

@@ -33,6 +33,7 @@ target_sources(refhist_core PRIVATE
   analysis/statement_lines.cpp
   analysis/suspects.cpp
   analysis/suspects_borrowed_puts.cpp
+  analysis/suspects_holders.cpp
   analysis/suspects_missing_gets.cpp
   analysis/tail_calls.cpp
   analysis/untaken_keeps.cpp

@@ -20,7 +20,6 @@ constexpr double kSeldom = 0.1;
 constexpr double kOften = 0.3;
 constexpr std::size_t kMostSeldom = 3;  // functions that give back less often whose ways are looked at
 constexpr std::size_t kFewPlaces = 2;   // that lack a get: they tell more than the put that found none
-constexpr double kUsual = 0.6;          // share of a partner from which on it is the usual one
 
 std::string share_text(double share) { return fmt::format("{:.0f}%", 100 * share); }
 
@@ -223,42 +222,6 @@ void Suspects::add_lost_reference(EventId id, const Event& taken, std::vector<Su
   if (taken_twice == Twice::by_one_call) add(suspects, std::move(both));
 }
 
-// Whoever usually gives such a reference back owns it: where that function is on the stack, it had it in
-// hand.
-std::optional<std::size_t> Suspects::held_at(const LostReference& lost) {
-  // What counts of functions have told may be another reference than the pairs of events would.
-  const auto usual = lost.id.valid() ? event_pairs_.usual_holder(lost.taken) : std::nullopt;
-  if (usual && usual->share >= kUsual && usual->depth < lost.frames.size() &&
-      !lost.frames[usual->depth].file.empty() && !(usual->depth == 0 && keeps_elsewhere(lost)))
-    return usual->depth;
-  if (const NamedFrame* holder = lost.holder()) return holder - lost.frames.data();
-  const auto depth = depth_.usual(pairs_.subject_of(lost.taken.object), lost.function);
-  if (depth && *depth > 0 && *depth < lost.frames.size() && !lost.frames[*depth].file.empty()) return depth;
-  return handed_to(lost);
-}
-
-// Other births and gets of the family may be given back where they are taken: not what a function that never
-// does so puts in memory.
-bool Suspects::keeps_elsewhere(const LostReference& lost) {
-  const SlotNames::Name& slot = event_pairs_.kept_in(lost.taken);
-  return !slot.holder.empty() && !slot.on_some_paths &&
-         puts_in(lost.function, history_.object(lost.taken.object).family).empty();
-}
-
-// Functions that leave a pointer with their caller and never give back themselves, up to one that does.
-std::optional<std::size_t> Suspects::handed_to(const LostReference& lost) {
-  const FamilyId family = history_.object(lost.taken.object).family;
-  for (std::size_t depth = 0; depth < lost.frames.size(); ++depth) {
-    const NamedFrame& frame = lost.frames[depth];
-    const bool between = depth > 0 && is_inside_library(frame);
-    if (between) continue;  // a library that calls the program, and returns what it gets
-    if (frame.function.empty() || frame.file.empty()) return std::nullopt;
-    if (!puts_in(frame.function, family).empty()) return depth > 0 ? std::optional(depth) : std::nullopt;
-    if (!hands_out(frame, lost.taken) && !namer_.leaves_pointer(frame)) return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 // One too many, rather than one that is forgotten on some way out: whoever takes it twice gives back once.
 Suspects::Twice Suspects::twice(const LostReference& lost) {
   if (!lost.id.valid() || lost.taken.role == Role::init) return Twice::no;
@@ -397,9 +360,10 @@ std::vector<Suspect> Suspects::left_behind(const LostReference& lost) {
   if (loaded == nullptr) return suspects;
   for (const SlotNames::Name& slot : kept_in(lost)) {
     for (const NamedFrame& place : keeps_.left_behind(family, *loaded, slot)) {
-      add(suspects, {{place, "missing put", "candidate",
-                      fmt::format("{} has the reference; {} destroys its holder here without giving it back",
-                                  slot.text, short_name(place.function))}});
+      Suspect ended{place, "missing put", "candidate",
+                    fmt::format("{} has the reference; {} destroys its holder here without giving it back",
+                                slot.text, short_name(place.function))};
+      add(suspects, {std::move(ended).found_by(Suspect::Basis::left_behind)});
     }
   }
   return suspects;

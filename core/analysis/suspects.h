@@ -40,6 +40,7 @@ struct Suspect {
     handed_over,  ///< a put of what was passed to a function that takes it over
     too_many,     ///< without this put it would be like its siblings
     sibling_put,  ///< a put that its siblings had
+    left_behind,  ///< what has it in a member is destroyed there
     unmatched,    ///< a reference that no put is known to be for
   };
   Basis basis = Basis::other;
@@ -133,6 +134,8 @@ class Suspects {
   void add_lost_reference(EventId id, std::vector<Suspect>& suspects);
   /// `id`: none when the event is but one of its kind.
   void add_lost_reference(EventId id, const Event& taken, std::vector<Suspect>& suspects);
+  /// Share of a partner from which on it is the usual one.
+  static constexpr double kUsual = 0.6;
   struct LostReference {
     EventId id;
     Event taken;
@@ -147,6 +150,7 @@ class Suspects {
   LostReference lost_reference(EventId id, const Event& taken);
   /// How far out on the stack of its get a function stands that should have given it back.
   std::optional<std::size_t> held_at(const LostReference& lost);
+  std::size_t outermost_holder(const LostReference& lost);
   bool keeps_elsewhere(const LostReference& lost);
   std::optional<std::size_t> handed_to(const LostReference& lost);
   enum class Twice { no, by_two_calls, by_two_calls_of_line, by_one_call };

@@ -58,6 +58,12 @@ bool is_static_initialiser(std::string_view name) {
          name.starts_with("_GLOBAL__sub_I_") || name.starts_with("__cxx_global_var_init");
 }
 
+/// What it stores to its object has no pointer there before.
+bool in_inlined_constructor(const LoadedModule& loaded, Address at) {
+  const std::vector<SourceFrame> frames = loaded.module->code().source_frames(at);
+  return !frames.empty() && frames.front().inlined && is_constructor(frames.front().function);
+}
+
 bool points_at(const std::vector<LocalPointer>& variables, const std::string& type) {
   return std::any_of(variables.begin(), variables.end(), [&](const LocalPointer& variable) {
     return variable.behind == 0 && variable.pointee == type;
@@ -781,6 +787,7 @@ void UntakenKeeps::add_overwrites(FamilyId family, const Function& function, con
   const bool constructs = is_constructor(demangle(symbol->name));
   for (const Slot& dropped : drops) {
     if (constructs && dropped.from == Slot::From::argument && dropped.argument == 1) continue;
+    if (in_inlined_constructor(*function.loaded, dropped.code)) continue;
     if (!is_slot(dropped, slot, function, *walk) || is_inlined_put(family, *function.loaded, dropped.code))
       continue;
     add_own_frame(*function.loaded, dropped.code, found);

@@ -296,7 +296,8 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& executio
     during_death = true;
     return std::nullopt;
   }
-  if (execution.traits.counts_unseen) {  // and makes other objects at the address
+  // Another object may have been made at the address unseen.
+  if (execution.traits.counts_unseen || history_.lost_since(object.died)) {
     reborn = true;
     return std::nullopt;
   }
@@ -634,7 +635,7 @@ Outcome Ledger::release(const Execution& execution) {
   }
   if (auto revived = judge_revived(id, execution)) {
     finding = std::move(revived);
-  } else if (object.freed) {
+  } else if (object.freed && !history_.lost_since(object.died)) {
     finding = Finding{Verdict::use_after_free, id, EventId(), "free of memory that was already freed"};
   } else if (!was_dead && object.base_known && object.ledger > 0) {
     finding = judge_release(id, execution);

@@ -310,6 +310,23 @@ TEST_CASE("a get or put after the memory was given back is a use after free") {
   }
 }
 
+TEST_CASE("behind a loss of events, a dead object's address may be another's") {
+  Fixture f;
+  f.fate = MemoryFate::gone;
+  f.init();
+  f.put(1);
+  f.release(0);
+  f.history.note_lost();
+  CHECK_FALSE(f.put(2).finding.has_value());
+  f.release(1);
+  f.history.note_lost();
+  CHECK_FALSE(f.release(1).finding.has_value());
+  f.init();
+  f.put(1);
+  f.release(0);
+  CHECK(f.put(2).finding.has_value());
+}
+
 TEST_CASE("a used address may belong to another object, whose birth was not seen") {
   Fixture f;
   f.init();
