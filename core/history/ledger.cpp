@@ -291,7 +291,7 @@ std::optional<Finding> Ledger::judge_dead(ObjectId id, const Execution& executio
   };
   // A counter that has references says that this put was not the last one, whatever is told too late.
   const bool counted = memory && *memory >= 1 && *memory <= object.events;
-  const bool own_thread_puts = !last_put_runs && memory && *memory >= 1 && stands_in(object.died, execution);
+  const bool own_thread_puts = memory && *memory >= 1 && stands_in(object.died, execution);
   if (own_thread_puts || (last_put_runs && (counted || fits()))) {
     during_death = true;
     return std::nullopt;
