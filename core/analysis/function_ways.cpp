@@ -255,7 +255,10 @@ void FunctionWays::follow_to_call(MachineState& state) {
   execute(way, state);
   for (const unsigned reg : kEncodedArguments) results_.erase(state.reg(reg).place);
   const Value given = state.reg(kEncodedArguments[0]);
-  const bool known = code_.passed_in && given.known() && given.offset == 0 && !values_.is_constant(given);
+  // What was loaded right before may be another thing the next time.
+  const Value from = values_.loaded_from(given);
+  const bool kept = given.known() && (!from.known() || values_.is_stack(from));
+  const bool known = code_.passed_in && kept && given.offset == 0 && !values_.is_constant(given);
   // What returns a number says by it that there is one.
   state.return_from_call(known ? given : values_.fresh());
 }

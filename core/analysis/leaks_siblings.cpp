@@ -115,14 +115,16 @@ std::vector<Suspect> LeakFinder::ranked(const LeakGroup& group, std::vector<Susp
   using Basis = Suspect::Basis;
   std::vector<Suspect> all;
   const Basis first = unpaired.empty() ? Basis::unmatched : unpaired.front().basis;
-  if (first == Basis::way_out || first == Basis::way_shared || first == Basis::left_behind)
-    Suspects::add(all, {unpaired.front()});
+  const bool way = first == Basis::way_out || first == Basis::way_shared;
+  const bool of_the_same =
+      way && !ways.empty() && ways.front().frame.function == unpaired.front().frame.function;
+  if (of_the_same || first == Basis::left_behind) Suspects::add(all, {unpaired.front()});
   Suspects::add(all, std::move(ways));
   if (unusual && first == Basis::unmatched) Suspects::add(all, {*unusual});
   if (!unpaired.empty()) Suspects::add(all, {unpaired.front()});
-  if (unusual) Suspects::add(all, {std::move(*unusual)});
   Suspects::add(all, group.suspects);
   Suspects::add(all, std::move(unpaired));
+  if (unusual) Suspects::add(all, {std::move(*unusual)});
   return all;
 }
 

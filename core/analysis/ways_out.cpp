@@ -69,15 +69,18 @@ bool WaysOut::enters_put(FamilyId family, const Module& module, Address target) 
   return false;
 }
 
-bool WaysOut::enters(const Site& site, const Module& module, Address behind) {
+bool WaysOut::counts_argument(const Site& site, const Module& module, Address behind) {
   const auto function = module.function_at(behind - 1);
   const auto target = function ? graph_.call_before(module, *function, behind) : std::nullopt;
   const LoadedModule* there = modules_.get(site.module);
   if (!target || there == nullptr) return false;
   const auto entered = graph_.entered_at(module, *target);
-  return std::any_of(entered.begin(), entered.end(), [&](const CodeGraph::Function& one) {
+  const auto at = std::find_if(entered.begin(), entered.end(), [&](const CodeGraph::Function& one) {
     return one.module == &there->module->code() && one.symbol.address == site.file_address;
   });
+  if (at == entered.end()) return false;
+  const auto signature = at->module->signature(at->symbol);
+  return !signature || !signature->returns_pointer;
 }
 
 bool WaysOut::ends_the_program(const Module& module, Address target) {
@@ -221,7 +224,8 @@ FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
                           held.passed};
   const bool known = held.taker.valid();
   code.handed_out = known && sites_.get(held.taker).returns_object();
-  code.passed_in = known && !code.handed_out && enters(sites_.get(held.taker), *code.module, code.from);
+  code.passed_in =
+      known && !code.handed_out && counts_argument(sites_.get(held.taker), *code.module, code.from);
   DecodedInstruction change;
   if (counting_gets_.contains({code.module, code.from}) &&
       read_instruction(*code.module, code.from, change)) {
