@@ -22,6 +22,42 @@ std::string plain_name(const std::string& function) {
   return colon == std::string::npos ? name : name.substr(colon + 1);
 }
 
+bool is_result(ZydisRegister name) {
+  return name != ZYDIS_REGISTER_NONE && MachineState::number_of(name) == 0U;
+}
+
+/// What the instruction does with the result of a call: uses it, or asks whether it is zero as a number, or
+/// puts something else in its place; nothing where it has nothing to do with it.
+std::optional<bool> uses_result(const DecodedInstruction& instruction) {
+  if (instruction.is_call()) return false;
+  if (instruction.is_return()) return true;
+  const bool clears = instruction.raw.mnemonic == ZYDIS_MNEMONIC_XOR &&
+                      instruction.operands[0].reg.value == instruction.operands[1].reg.value;
+  for (unsigned i = 0; i < instruction.raw.operand_count_visible; ++i) {
+    const ZydisDecodedOperand& operand = instruction.operands[i];
+    const bool memory = operand.type == ZYDIS_OPERAND_TYPE_MEMORY;
+    if (memory && (is_result(operand.mem.base) || is_result(operand.mem.index))) return true;
+    if (!is_register(operand) || !is_result(operand.reg.value)) continue;
+    const bool reads = !clears && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+    return reads && (instruction.raw.mnemonic != ZYDIS_MNEMONIC_TEST || operand.size != 32);
+  }
+  return std::nullopt;
+}
+
+/// Of a call that returns to `behind`: its result is not used as a pointer, as far as the code goes straight
+/// on.
+bool leaves_result(const Module& module, Address behind) {
+  constexpr int kMost = 16;
+  DecodedInstruction instruction;
+  for (int i = 0; i < kMost && read_instruction(module, behind, instruction); ++i) {
+    if (const auto uses = uses_result(instruction)) return !*uses;
+    const auto target = instruction.is_jump() ? instruction.branch_target() : instruction.next();
+    if (!target) return false;
+    behind = *target;
+  }
+  return false;
+}
+
 Address in_file(const NamedFrame& frame, const LoadedModule& loaded) { return frame.pc - loaded.bias; }
 
 }  // namespace
@@ -80,7 +116,7 @@ bool WaysOut::counts_argument(const Site& site, const Module& module, Address be
   });
   if (at == entered.end()) return false;
   const auto signature = at->module->signature(at->symbol);
-  return !signature || !signature->returns_pointer;
+  return signature ? !signature->returns_pointer : leaves_result(module, behind);
 }
 
 bool WaysOut::ends_the_program(const Module& module, Address target) {

@@ -88,8 +88,8 @@ class WaysOut {
            const Here& here, std::vector<Place>& places);
   /// Instructions that were seen to give back, and what those of them that are calls enter.
   FunctionWays::GivesBack gives_back(FamilyId family, const Here& here, const std::vector<NamedFrame>& puts);
-  /// The call that returns to `behind`, in the module's file, enters that function, which is not known to
-  /// return a pointer.
+  /// The call that returns to `behind`, in the module's file, enters that function, which returns no pointer,
+  /// as far as is known.
   bool counts_argument(const Site& site, const Module& module, Address behind);
   bool enters_put(FamilyId family, const Module& module, Address target);
   bool ends_the_program(const Module& module, Address target);
