@@ -3,7 +3,7 @@
 import re
 
 from harness.checks import check, contains, equal
-from harness.shapes import called_from, leaks, only
+from harness.shapes import called_from, leaks, only, source_line
 
 
 def run_to_the_leak(d):
@@ -26,6 +26,7 @@ def test_the_leak(d):
     suspect = found["suspects"][0]
     equal((suspect["function"], suspect["what"], suspect["confidence"]), ("handle_reply", "missing put", "candidate"),
           "suspect")
+    contains(source_line(suspect), "return request_failed", "the line of the first suspect, as the README shows it")
     contains(found["suspects"][1]["why"], "412", "why")
 
 
