@@ -109,7 +109,7 @@ Registers entry_registers(const Site& site, const agent::Record& record) {
 Address counted_object(const Site& site, const agent::Record& record) {
   if (record.kind == agent::RecordKind::entry)
     return record.object + static_cast<Address>(site.object.adjust);
-  const bool result = site.object.from == ObjectSource::From::result;
+  const bool result = site.returns_object();
   if (!result || site.object.indirect) return record.extra;
   return record.object == 0 ? 0 : record.object + static_cast<Address>(site.object.adjust);
 }

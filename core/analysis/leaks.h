@@ -154,9 +154,11 @@ class LeakFinder {
   /// which it was seen again before that.
   Profile at_zero(ObjectId id, PlaceCounts& passed);
   void name_suspects(LeakGroup& group, const Profile& leaked, const Siblings& clean);
-  /// The function that most of the clean ones were put in more often; empty when there is none.
-  static std::string missing_put_of(const Profile& leaked, const Siblings& clean, std::size_t& siblings);
-  void compare(LeakGroup& group, const Profile& leaked, const Siblings& clean, std::string& missing_put);
+  /// The function that most of the clean ones were put in more often, and how many of them; empty when there
+  /// is none.
+  static std::pair<std::string, std::size_t> missing_put_of(const Profile& leaked, const Siblings& clean);
+  /// Adds what tells them apart to the group's suspects; returns the function of missing_put_of().
+  std::string compare(LeakGroup& group, const Profile& leaked, const Siblings& clean);
   /// A put that none of the clean ones had: what ends there has another reference left.
   std::optional<Suspect> unusual_put(const LeakGroup& group, const Profile& leaked, const Siblings& clean);
   std::vector<Suspect> ranked(const LeakGroup& group, std::vector<Suspect> ways,

@@ -37,26 +37,22 @@ std::vector<EventId> LeakFinder::candidate_references(ObjectId object, const Pro
   return chosen;
 }
 
-std::string LeakFinder::missing_put_of(const Profile& leaked, const Siblings& clean, std::size_t& siblings) {
+std::pair<std::string, std::size_t> LeakFinder::missing_put_of(const Profile& leaked, const Siblings& clean) {
   std::map<std::string, std::size_t> more_often;  // clean siblings put there more often than these
   for (const auto& [sibling, weight] : clean.kinds) {
     for (const auto& [place, count] : sibling.put) {
       if (count > times(leaked.put, place)) more_often[place] += weight;
     }
   }
-  std::string found;
-  for (const auto& [place, some] : more_often) {
-    if (2 * some <= clean.looked_at || some <= siblings) continue;
-    found = place;
-    siblings = some;
+  std::pair<std::string, std::size_t> found;
+  for (const auto& one : more_often) {
+    if (2 * one.second > clean.looked_at && one.second > found.second) found = one;
   }
   return found;
 }
 
-void LeakFinder::compare(LeakGroup& group, const Profile& leaked, const Siblings& clean,
-                         std::string& missing_put) {
-  std::size_t siblings = 0;
-  missing_put = missing_put_of(leaked, clean, siblings);
+std::string LeakFinder::compare(LeakGroup& group, const Profile& leaked, const Siblings& clean) {
+  const auto [missing_put, siblings] = missing_put_of(leaked, clean);
   if (!missing_put.empty()) {
     Suspect put{example_of(missing_put, group.family, true), "missing put", "candidate",
                 fmt::format("{} of {} released objects were put in {}; {} not", siblings, clean.count_text(),
@@ -80,6 +76,7 @@ void LeakFinder::compare(LeakGroup& group, const Profile& leaked, const Siblings
     group.why = fmt::format("cannot tell which put is missing: {} released siblings differ from one another",
                             clean.count_text());
   }
+  return missing_put;
 }
 
 std::optional<Suspect> LeakFinder::unusual_put(const LeakGroup& group, const Profile& leaked,
@@ -132,7 +129,7 @@ void LeakFinder::name_suspects(LeakGroup& group, const Profile& leaked, const Si
   group.clean_siblings = clean.all;
   std::string missing_put;
   if (clean.looked_at != 0)
-    compare(group, leaked, clean, missing_put);
+    missing_put = compare(group, leaked, clean);
   else
     group.why = "cannot tell which put is missing: no object born at the same place was released cleanly";
   group.references = candidate_references(group.objects.front(), leaked, clean, missing_put);

@@ -6,14 +6,13 @@
 #include <array>
 
 #include "base/short_name.h"
+#include "port/registers.h"
 #include "x86/clobbered_registers.h"
 #include "x86/instruction.h"
 
 namespace refhist {
 
 namespace {
-
-constexpr std::array<unsigned, 6> kDwarfArguments{5, 4, 1, 2, 8, 9};  // of the registers that pass them
 
 std::string in_brackets(const std::string& name, std::int64_t offset) {
   if (offset == 0) return "*" + name;
@@ -49,7 +48,7 @@ std::optional<SlotNames::Base> SlotNames::parameter(unsigned number, const Modul
 // A callback gets a pointer to nothing known, and a variable of a type that has its members. Where the result
 // is returned in memory, that memory's address comes before the parameters.
 SlotNames::Base SlotNames::argument(unsigned number, const Module& module, Address function, Address code) {
-  const unsigned reg = kDwarfArguments[number - 1];
+  const unsigned reg = kArgumentRegisters[number - 1];
   const auto declared = parameter(number, module, function);
   bool elsewhere = false;
   for (const LocalPointer& variable : module.pointers_at(function)) {

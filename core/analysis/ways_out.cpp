@@ -22,9 +22,7 @@ std::string plain_name(const std::string& function) {
   return colon == std::string::npos ? name : name.substr(colon + 1);
 }
 
-bool is_result(ZydisRegister name) {
-  return name != ZYDIS_REGISTER_NONE && MachineState::number_of(name) == 0U;
-}
+bool is_result(ZydisRegister name) { return MachineState::number_of(name) == 0U; }
 
 /// What the instruction does with the result of a call: uses it, or asks whether it is zero as a number, or
 /// puts something else in its place; nothing where it has nothing to do with it.
@@ -407,13 +405,13 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) 
   const auto ends = [&](Address target) { return ends_the_program(module, target); };
   const auto gives = gives_back(held.family, here, held.puts);
   std::vector<Address> places = (ways.*places_of)(gives, ends);
-  const bool dropped = places_of == &FunctionWays::drops;
-  const bool on_each_way = places_of == &FunctionWays::leaves || (dropped && !ways.keeps_on_some_way());
-  if (here.inlined && on_each_way && !places.empty()) places = {end_of(ways.instructions(), taken, here)};
-  const bool on_some_way = dropped && !on_each_way;
+  const std::vector<Address> instructions = ways.instructions();
+  const bool at_end = places_of == &FunctionWays::leaves || places_of == &FunctionWays::drops;
+  const bool on_some_way = places_of == &FunctionWays::drops && ways.keeps_on_some_way();
+  if (here.inlined && at_end && !on_some_way && !places.empty()) places = {end_of(instructions, taken, here)};
   std::map<unsigned, NamedFrame> by_line;
   for (Address at : places) {
-    if (on_some_way) at = last_of_own(at, ways.instructions(), taken, here);
+    if (on_some_way) at = last_of_own(at, instructions, taken, here);
     NamedFrame place = taken;
     place.lost = nullptr;
     place.pc = here.loaded->bias + at;

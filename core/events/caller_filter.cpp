@@ -24,7 +24,7 @@ bool CallerFilter::excluded(Address return_pc) {
 }
 
 bool CallerFilter::is_inner(const TrackedFamily& family, const Site& site, Address return_pc) const {
-  const bool hands_out = site.role == Role::get && site.object.from == ObjectSource::From::result;
+  const bool hands_out = site.role == Role::get && site.returns_object();
   if (!family.family.counts_unseen || !hands_out) return false;
   const LoadedModule* module = modules_.at(return_pc - 1);
   return module != nullptr && module->id == site.module;

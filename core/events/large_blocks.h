@@ -43,7 +43,7 @@ class LargeBlocks {
   using Class = std::multimap<Address, const Block*>;
 
   static unsigned class_of(const Block& block) {
-    return 63U - static_cast<unsigned>(std::countl_zero(block.size));
+    return static_cast<unsigned>(std::bit_width(block.size)) - 1;
   }
 
   template <class Predicate>

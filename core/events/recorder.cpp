@@ -736,10 +736,9 @@ void Recorder::finish(ProgramContext& around, const PendingCall& call, Address r
   const Site& site = sites_.get(call.site);
   const bool good = succeeded(site.success, result);
   Address object = call.argument;
-  if (site.object.from == ObjectSource::From::result)
-    object = result == 0 ? 0 : result + static_cast<Address>(site.object.adjust);
+  if (site.returns_object()) object = result == 0 ? 0 : result + static_cast<Address>(site.object.adjust);
   if (site.object.indirect && good && !access.read_word(call.argument, object)) return;
-  if (object == 0 || (!good && (site.object.from == ObjectSource::From::result || site.object.indirect))) {
+  if (object == 0 || (!good && (site.returns_object() || site.object.indirect))) {
     return;
   }
   Execution execution = make_arrival(around, site.family, call.site, object);

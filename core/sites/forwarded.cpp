@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "discover/refcount_evidence.h"
+#include "port/registers.h"
 #include "x86/code_walker.h"
 #include "x86/decoded_instruction.h"
 
@@ -13,12 +14,6 @@ namespace refhist {
 namespace {
 
 constexpr std::uint64_t kLongest = 128;  // bytes: whoever only checks an argument is short
-
-/// The register of an argument, 1 to 6, as DWARF numbers it.
-unsigned argument_register(unsigned argument) {
-  constexpr unsigned kRegisters[] = {5, 4, 1, 2, 8, 9};
-  return kRegisters[argument - 1];
-}
 
 bool writes(const DecodedInstruction& instruction, unsigned wanted) {
   for (std::size_t i = 0; i < instruction.raw.operand_count; ++i) {
@@ -42,7 +37,7 @@ std::optional<Address> last_jump(const Module& module, const FunctionSymbol& fun
     if (instruction.is_call()) return std::nullopt;
     const auto target = instruction.branch_target();
     if (!instruction.falls_through()) return target && !code.contains(*target) ? target : std::nullopt;
-    if (!target && writes(instruction, argument_register(argument))) return std::nullopt;
+    if (!target && writes(instruction, kArgumentRegisters[argument - 1])) return std::nullopt;
   }
   return std::nullopt;
 }

@@ -30,7 +30,7 @@ void judge_clone(Site& site, const Family& family, const std::optional<MemberPla
     site.why_not = "a cold part of the function, reached only from inside it";
     return;
   }
-  const bool same_result = site.object.from == ObjectSource::From::result && site.clone != CloneKind::part;
+  const bool same_result = site.returns_object() && site.clone != CloneKind::part;
   if (same_result) return;
   const int step = site.role == Role::put ? -1 : site.role == Role::get || site.role == Role::try_get ? 1 : 0;
   if (!counter || step == 0) {
@@ -128,7 +128,7 @@ bool add_without_result(const ProbeSpec& probe, const Site& site, const Function
                         InlinedSites& inside) {
   const bool clone = site.clone != CloneKind::whole;
   const bool maker = site.role == Role::init || (site.role == Role::alloc && clone);
-  const bool alone = !function.exported && site.object.from == ObjectSource::From::result;
+  const bool alone = !function.exported && site.returns_object();
   if (!maker || !alone || site.clone == CloneKind::cold) return false;
   const bool counts = site.role == Role::init;
   const MakerResult result =

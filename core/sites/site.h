@@ -54,7 +54,7 @@ struct Site {
   [[nodiscard]] bool returns_object() const { return object.from == ObjectSource::From::result; }
   /// The object or the outcome is known only when the call returns.
   [[nodiscard]] bool watches_return() const {
-    return object.from == ObjectSource::From::result || success != Success::always || role == Role::realloc ||
+    return returns_object() || success != Success::always || role == Role::realloc ||
            (object.indirect && (role == Role::init || role == Role::alloc || role == Role::try_get));
   }
 };
