@@ -35,6 +35,8 @@ const CallPath& CallPaths::of(const Event& event) {
     path.held = ways_.held(owner.frame, call_of(event));
     const SlotNames::Name& place = ways_.kept_in(owner.frame, call_of(event));
     if (!place.holder.empty()) path.slot = {number_of(place.holder), number_of(place.member)};
+    if (!place.inner_holder.empty())
+      path.inner = {number_of(place.inner_holder), number_of(place.inner_member)};
   }
   return path;
 }

@@ -27,8 +27,10 @@ struct CallPath {
   struct Slot {
     std::uint32_t holder = 0;
     std::uint32_t member = 0;
+    bool operator==(const Slot&) const = default;
   };
-  std::optional<Slot> slot;  ///< where it is kept in memory that is known
+  std::optional<Slot> slot;        ///< where it is kept in memory that is known
+  std::optional<Slot> inner = {};  ///< the same by the innermost struct, where that is another one
 };
 
 class CallPaths {

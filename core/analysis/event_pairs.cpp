@@ -139,6 +139,7 @@ double EventPairs::same_holder(const Call& get, const Call& put,
     const auto& to = get.path->slot;
     const auto& from = put.path->slot;
     if (!to || !from) return to || from ? kNoSlot : 1;
+    if (in_one_slot(get, put)) return 1;
     if (to->holder != from->holder) return kOtherSlot;
     return to->member == from->member ? 1 : to->member == 0 || from->member == 0 ? kSomeSlot : kOtherSlot;
   }
@@ -146,6 +147,16 @@ double EventPairs::same_holder(const Call& get, const Call& put,
   const bool had_before = given == Held::argument && relation && relation->same_call && relation->put == 0;
   if (given == Held::argument && !had_before) return 1;
   return (kept == Held::memory) != (given == Held::memory) ? kOtherHolder : 1;
+}
+
+bool EventPairs::in_one_slot(const Call& get, const Call& put) {
+  const auto same = [](const auto& one, const auto& other) { return one && other && *one == *other; };
+  return same(get.path->slot, put.path->slot) || same(get.path->slot, put.path->inner) ||
+         same(get.path->inner, put.path->slot);
+}
+
+bool EventPairs::in_one_place(const Call& get, const Call& put) {
+  return get.path->held == Held::memory && put.path->held == Held::memory && in_one_slot(get, put);
 }
 
 double EventPairs::likely_before(const Call& get, const Call& put) {
@@ -202,7 +213,8 @@ std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life,
     for (const Call& get : life.gets) {
       const bool known = model.gets.contains(get.kind);
       const double more_likely = is_new ? kNewPut : new_place ? kNewPutPlace : 0;
-      costs[row].push_back(cost(model, get, put) + (known ? more_likely : 0));
+      // Whoever gives back what lies where it was put is new only because the program has never come so far.
+      costs[row].push_back(cost(model, get, put) + (known && !in_one_place(get, put) ? more_likely : 0));
     }
     costs[row].resize(life.gets.size() + life.puts.size(), kUnanswered);
   }
@@ -241,18 +253,48 @@ EventPairs::Model EventPairs::learn(const std::vector<std::pair<Life, double>>& 
   return model;
 }
 
-const EventPairs::Model& EventPairs::model_of(const ReferencePairs::Subject& subject) {
-  const auto [entry, added] = models_.try_emplace(subject);
+// Where calls took and gave back, until the last one was given back; in order of address.
+std::vector<Address> EventPairs::calls_to_zero(const Life& life) {
+  const auto last =
+      std::find_if(life.puts.begin(), life.puts.end(), [](const Call& put) { return put.event.after == 0; });
+  if (last == life.puts.end()) return {};
+  std::vector<Address> calls;
+  for (const std::vector<Call>* some : {&life.gets, &life.puts}) {
+    for (const Call& call : *some) {
+      if (call.order <= last->order) calls.push_back(call.path->steps.front().pc);
+    }
+  }
+  std::sort(calls.begin(), calls.end());
+  return calls;
+}
+
+const EventPairs::Model& EventPairs::model_of(const ReferencePairs::Subject& subject,
+                                              const std::vector<Address>& without) {
+  const auto [entry, added] = models_.try_emplace({subject, without});
   if (!added) return entry->second;
   std::vector<std::pair<Life, double>> lives;
+  double all = 0;
+  double left = 0;
   for (const auto& [id, weight] : sample_(subject)) {
     auto life = life_of(id);
     const bool whole = life && !life->gets.empty() && life->gets.size() == life->puts.size();
-    if (whole && life->gets.size() <= kMostPaired / 4) lives.emplace_back(std::move(*life), weight);
+    if (!whole || life->gets.size() > kMostPaired / 4) continue;
+    all += weight;
+    if (!without.empty() && calls_to_zero(*life) == without) continue;
+    left += weight;
+    lives.emplace_back(std::move(*life), weight);
   }
+  if (left * 2 < all) return entry->second = model_of(subject);  // it is the usual way
   Model model;
   for (int round = 0; round < kLearnRounds; ++round) model = learn(lives, model);
   return entry->second = std::move(model);
+}
+
+// What went the same way to its end as one that was put once more may have the same mistake, of which nobody
+// has been told yet.
+const EventPairs::Model& EventPairs::model_for(ObjectId id, const Life& life) {
+  const bool too_many = life.puts.size() > life.gets.size();
+  return model_of(pairs_.subject_of(id), too_many ? calls_to_zero(life) : std::vector<Address>());
 }
 
 // Of several puts by one call of a function, the first ones are those that had a reference to give back:
@@ -277,7 +319,7 @@ void EventPairs::leave_last_of_equals(const Model& model, const Life& life,
 std::optional<EventPairs::References> EventPairs::references(ObjectId id) {
   const auto life = life_of(id);
   if (!life) return std::nullopt;
-  const Model& model = model_of(pairs_.subject_of(id));
+  const Model& model = model_for(id, *life);
   std::vector<std::size_t> answers = match(model, *life);
   leave_last_of_equals(model, *life, answers);
   References references;

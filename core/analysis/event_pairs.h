@@ -61,6 +61,8 @@ class EventPairs {
   std::optional<References> references(ObjectId id);
   /// WaysOut::kept_in, of an event that takes or gives back, or a birth.
   const SlotNames::Name& kept_in(const Event& event) { return paths_.kept_in(event); }
+  /// CallPath::held
+  Held held(const Event& event) { return paths_.of(event).held; }
   /// Released objects gave back on the line of this put, too.
   bool is_usual_put(const Event& put);
   /// Whether, and how far out on its stack, what was taken so is usually given back by a function that called
@@ -123,11 +125,18 @@ class EventPairs {
   std::vector<std::size_t> match(const Model& model, const Life& life, std::size_t more = 0);
   static void leave_last_of_equals(const Model& model, const Life& life, std::vector<std::size_t>& answers);
   double cost(const Model& model, const Call& get, const Call& put);
+  static bool in_one_slot(const Call& get, const Call& put);
+  /// Kept in a member, and given back from the same one.
+  static bool in_one_place(const Call& get, const Call& put);
   static double same_holder(const Call& get, const Call& put,
                             const std::optional<CallPaths::Relation>& relation);
   double likely_before(const Call& get, const Call& put);
   static Partner partner(const Call& get, const Call& put);
-  const Model& model_of(const ReferencePairs::Subject& subject);
+  static std::vector<Address> calls_to_zero(const Life& life);
+  /// `without`: lives that went so to their end, as calls_to_zero() has it, unless that is how most of them
+  /// went.
+  const Model& model_of(const ReferencePairs::Subject& subject, const std::vector<Address>& without = {});
+  const Model& model_for(ObjectId id, const Life& life);
   Model learn(const std::vector<std::pair<Life, double>>& lives, const Model& before);
 
   const History& history_;
@@ -140,7 +149,7 @@ class EventPairs {
   std::vector<std::uint32_t> functions_;  // by kind
   std::set<std::uint32_t> births_;        // of the kinds
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> alike_;
-  std::map<ReferencePairs::Subject, Model> models_;
+  std::map<std::pair<ReferencePairs::Subject, std::vector<Address>>, Model> models_;
 };
 
 }  // namespace refhist

@@ -67,10 +67,10 @@ void FunctionWays::note_none(const Waiting& waiting, const DecodedInstruction& i
 
 void FunctionWays::note_uses(const DecodedInstruction& instruction, MachineState& state, Step& step) const {
   if (instruction.is_call() || step.leaves) {
-    for (const unsigned reg : kEncodedArguments) {
-      const Value passed = state.reg(reg);
-      step.passed.push_back(passed);
-      if (values_.is_stack(passed)) step.passed.push_back(state.load(passed));
+    for (unsigned i = 0; i < kEncodedArguments.size(); ++i) {
+      const Value passed = state.reg(kEncodedArguments[i]);
+      step.passed.emplace_back(i + 1, passed);
+      if (values_.is_stack(passed)) step.passed.emplace_back(0, state.load(passed));
     }
   }
   const ZydisDecodedOperand& to = instruction.operands[0];
@@ -108,6 +108,11 @@ bool FunctionWays::lets_go(const Waiting& before, const DecodedInstruction& inst
          before.state.holds(reference_.place) && !behind.holds(reference_.place);
 }
 
+Value FunctionWays::given_to(std::optional<Address> target, const MachineState& state) const {
+  const unsigned number = target && code_.argument ? code_.argument(*target) : 1;
+  return number <= kEncodedArguments.size() ? state.reg(kEncodedArguments[number - 1]) : Value();
+}
+
 // What a counter belongs to that is changed in place.
 Value FunctionWays::counted_by(const DecodedInstruction& instruction, MachineState& state) {
   const ZydisDecodedOperand& to = instruction.operands[0];
@@ -121,9 +126,18 @@ bool FunctionWays::is_older(const Value& value) const {
   return code_.handed_out && older_.contains(value.place);
 }
 
-bool FunctionWays::passes_on(const Step& step) const {
+bool FunctionWays::passes(const Step& step) const {
   return !step.gives && std::any_of(step.passed.begin(), step.passed.end(),
-                                    [&](const Value& value) { return is_reference(value); });
+                                    [&](const auto& one) { return is_reference(one.second); });
+}
+
+bool FunctionWays::passes_on(const Step& step) const {
+  const auto lent = [&](unsigned argument) {
+    return argument != 0 && step.called && code_.borrows && code_.borrows(*step.called, argument);
+  };
+  return !step.gives && std::any_of(step.passed.begin(), step.passed.end(), [&](const auto& one) {
+    return is_reference(one.second) && !lent(one.first);
+  });
 }
 
 std::optional<FunctionWays::Obtained> FunctionWays::obtained() const {
@@ -251,10 +265,11 @@ void FunctionWays::return_from_call(MachineState& state, Address behind) {
 void FunctionWays::follow_to_call(MachineState& state) {
   std::vector<DecodedInstruction> way = straight_way_through_call(*code_.module, code_.from).instructions;
   if (way.empty()) return;
+  const auto target = way.back().entered();
   way.pop_back();
   execute(way, state);
   for (const unsigned reg : kEncodedArguments) results_.erase(state.reg(reg).place);
-  const Value given = state.reg(kEncodedArguments[0]);
+  const Value given = given_to(target, state);
   // What was loaded right before may be another thing the next time.
   const Value from = values_.loaded_from(given);
   const bool kept = given.known() && (!from.known() || values_.is_stack(from));
@@ -274,11 +289,12 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   if (call) step.called = instruction.branch_target();
   const auto target = call || jump ? instruction.entered() : std::nullopt;
   const bool out = jump && (!instruction.branch_target() || !inside(*instruction.branch_target()));
-  step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
+  step.puts = step.gives = gives_back(waiting.at, step.end, call || out ? target : std::nullopt);
   if (out && !target && !step.gives)
     return false;  // a switch's table, or another tail call through a pointer
   step.takes_again = code_.taken && (call || code_.loaded || code_.counted != 0) && step.end == code_.from;
-  if (step.takes_again) step.holding = state.places_of(reference_);
+  if (step.takes_again || (call && taker_ && step.called == taker_))
+    step.holding = state.places_of(reference_);
   step.leaves = instruction.is_return() || out;
   if (instruction.is_branch()) {
     step.tested = waiting.tested;
@@ -287,15 +303,16 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   if (instruction.is_return()) step.returned = step.result = state.reg(0);
   step.returns_it = instruction.is_return() && is_reference(step.returned);
   note_uses(instruction, state, step);
-  constexpr unsigned kFirstArgument = 7;
-  const Value first = state.reg(kFirstArgument);
+  const Value first = given_to(target, state);
   if (step.gives) {
     const Value given = call || out ? first : counted_by(instruction, state);
     if (!reference_.known()) reference_ = given;
     one_reference_ &= given == reference_;
     given_back_ |= is_reference(given);
     const bool another = given.known() && given != reference_;
-    if (code_.taken && another && (results_.contains(given.place) || is_older(given))) step.gives = false;
+    const bool result = results_.contains(given.place);
+    if (code_.taken && another && (result || is_older(given))) step.gives = false;
+    if (result && !is_reference(given)) step.puts = false;
   }
   const bool never_returns = call && ((target && ends(*target)) || (!code_.inlined && !inside(step.end)));
   if (step.leaves || ends_here(instruction.raw.mnemonic) || never_returns) return true;
@@ -326,7 +343,7 @@ bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back,
   const auto to = instruction.is_branch() ? instruction.branch_target() : std::nullopt;
   if (to) step.next.push_back(*to);
   if (to && !code_.inlined && !inside(*to) && gives_back(waiting.at, step.end, *to)) {
-    leave_by_branch(*to, first);
+    leave_by_branch(*to, given_to(to, waiting.state));
   } else if (to) {
     waiting_.push_back({*to, state, tested, against_none, kept});
   }
@@ -345,7 +362,30 @@ void FunctionWays::leave_by_branch(Address to, const Value& given) {
   given_back_ |= is_reference(given);
 }
 
+// Compilers make a second call of the one before a loop, for its later turns.
+void FunctionWays::end_at_later_turns() {
+  if (!taker_) return;
+  using Line = std::tuple<std::string, std::string, unsigned>;
+  const auto lines_of = [this](Address at) {  // outwards, of what is inlined there
+    std::vector<Line> lines;
+    for (const SourceFrame& frame : code_.module->source_frames(at))
+      lines.emplace_back(frame.function, frame.file, frame.line);
+    return lines;
+  };
+  const std::vector<Line> own = lines_of(code_.from - 1);
+  if (own.empty() || std::get<2>(own.front()) == 0) return;
+  std::vector<Address> later;
+  for (const auto& [at, step] : steps_) {
+    if (step.called == taker_ && !step.takes_again && lines_of(at) == own &&
+        reached({step.next.begin(), step.next.end()}, Ending::none).contains(at))
+      later.push_back(at);
+  }
+  for (const Address at : later) steps_.at(at).takes_again = true;
+}
+
 bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
+  if (const auto function = code_.module->function_at(code_.from - 1); function && behind_call())
+    taker_ = direct_call_before(*code_.module, *function, code_.from);
   waiting_.push_back({code_.from, at_begin(), {}, false, false});
   while (!waiting_.empty()) {
     // What is let go tells most where the reference has not been kept before.
@@ -365,6 +405,7 @@ bool FunctionWays::read(const GivesBack& gives_back, const Ends& ends) {
     if (steps_.size() > kMostInstructions || !read_one(next, gives_back, ends)) return false;
   }
   end_at_let_go();
+  end_at_later_turns();
   return true;
 }
 
@@ -586,11 +627,10 @@ bool FunctionWays::keeps_on_some_way() const {
 std::vector<Address> FunctionWays::overwrites(const GivesBack& gives_back, const Ends& ends) {
   if (!code_.taken || code_.elsewhere || !read(gives_back, ends)) return {};
   follow_passed();
-  const auto function = code_.module->function_at(code_.from - 1);
-  const auto taker = function ? direct_call_before(*code_.module, *function, code_.from) : std::nullopt;
   std::vector<Address> found;
-  if (!taker || !steps_.contains(last_)) return found;
-  if (const auto home = overwritten_in_loop()) found.push_back(*home);
+  if (!steps_.contains(last_)) return found;
+  if (const auto last = overwritten_in_loop()) found.push_back(*last);
+  if (!taker_) return found;
   std::vector<Address> waiting{last_};
   std::set<Address> seen{last_};
   while (!waiting.empty()) {
@@ -600,7 +640,7 @@ std::vector<Address> FunctionWays::overwrites(const GivesBack& gives_back, const
     if (step.gives || stores(step)) continue;
     const auto result = results_.find(step.replaced_by.place);
     if (is_reference(step.replaced) && step.replaced_by.known() && result != results_.end() &&
-        called_before(result->second) == taker) {
+        called_before(result->second) == taker_) {
       found.push_back(at);
       continue;
     }
@@ -612,28 +652,37 @@ std::vector<Address> FunctionWays::overwrites(const GivesBack& gives_back, const
 }
 
 std::optional<Address> FunctionWays::overwritten_in_loop() const {
-  std::optional<Address> home;
-  ValuePlaces variable;
-  const auto has = [](const auto& places, const auto& one) {
-    return !one.empty() && std::find(places.begin(), places.end(), one.front()) != places.end();
-  };
   std::vector<Address> waiting{code_.from};
   std::set<Address> seen{code_.from};
   while (!waiting.empty()) {
-    const Address at = waiting.back();
-    const Step& step = steps_.at(at);
+    const Step& step = steps_.at(waiting.back());
     waiting.pop_back();
     if (step.gives || stores(step) || passes_on(step)) continue;
-    const bool first = !home && !step.home.empty();
-    if (first && is_reference(step.replaced_by)) {
-      variable = step.home;
-      home = at;
-    }
-    if (has(step.holding.stack, variable.stack) || has(step.holding.registers, variable.registers))
-      return home;
+    if (const auto last = step.takes_again ? last_overwritten(step.holding) : std::nullopt) return last;
     if (step.takes_again) continue;
     for (const Address next : step.next) {
       if (next != step.none && seen.insert(next).second) waiting.push_back(next);
+    }
+  }
+  return std::nullopt;
+}
+
+// Goes on in the next turn, with what has the reference of this one.
+std::optional<Address> FunctionWays::last_overwritten(ValuePlaces holding) const {
+  std::erase_if(holding.registers, [](unsigned reg) { return !is_preserved(reg); });
+  if (holding.registers.empty() && holding.stack.empty()) return std::nullopt;
+  std::vector<std::pair<Address, ValuePlaces>> waiting{{code_.from, std::move(holding)}};
+  std::set<Address> seen{code_.from};
+  while (!waiting.empty()) {
+    auto [at, places] = std::move(waiting.back());
+    waiting.pop_back();
+    const Step& step = steps_.at(at);
+    if (step.puts || step.takes_again) continue;
+    for (const unsigned reg : step.home.registers) std::erase(places.registers, reg);
+    for (const std::int64_t slot : step.home.stack) std::erase(places.stack, slot);
+    if (places.registers.empty() && places.stack.empty()) return at;
+    for (const Address next : step.next) {
+      if (next != step.none && seen.insert(next).second) waiting.emplace_back(next, places);
     }
   }
   return std::nullopt;
@@ -645,13 +694,13 @@ std::vector<Address> FunctionWays::last_uses(const GivesBack& gives_back, const 
   for (const Address at : reached({code_.from}, Ending::none)) {
     const Step& step = steps_.at(at);
     if (step.gives || stores(step) || step.returns_it) return {};
-    if (passes_on(step)) uses.push_back(at);
+    if (passes(step)) uses.push_back(at);
   }
   std::vector<Address> last;
   for (const Address at : uses) {
     const Step& step = steps_.at(at);
     const std::set<Address> later = reached({step.next.begin(), step.next.end()}, Ending::none);
-    if (std::none_of(later.begin(), later.end(), [&](Address next) { return passes_on(steps_.at(next)); }))
+    if (std::none_of(later.begin(), later.end(), [&](Address next) { return passes(steps_.at(next)); }))
       last.push_back(at);
   }
   return last;
@@ -698,75 +747,6 @@ std::vector<Address> FunctionWays::ends_of_own(const std::set<Address>& in_hand)
       ends.push_back(at);
   }
   return ends;
-}
-
-Held FunctionWays::held(Address at, CallDoes does) {
-  const auto here = [at, this](Address one, Address next, std::optional<Address>) {
-    DecodedInstruction before;
-    return one == at || (next == at && read_instruction(*code_.module, one, before) && before.is_call());
-  };
-  names_slot_ = true;
-  if (!read(here, [](Address) { return false; })) return Held::unknown;
-  return does == CallDoes::give_back ? from_where() : kept_where(at, does);
-}
-
-Held FunctionWays::from_where() {
-  if (!reference_.known() || reference_.offset != 0 || values_.is_stack(reference_)) return Held::unknown;
-  if (results_.contains(reference_.place)) return Held::local;
-  const Value address = values_.loaded_from(reference_);
-  if (address.known() && values_.is_stack(address)) return Held::local;
-  if (address.known()) {
-    slot_ = slot_at(values_, results_, address);
-    if (const auto base = bases_.find(reference_.place); base != bases_.end())
-      std::tie(slot_.code, slot_.bases) = base->second;
-    return Held::memory;
-  }
-  return values_.root_argument(reference_) != 0 ? Held::argument : Held::unknown;
-}
-
-Held FunctionWays::kept_where(Address at, CallDoes does) {
-  const bool made = does == CallDoes::make;
-  if (!made && !reference_.known()) return Held::unknown;
-  const auto is_it = [&](const Value& value) {
-    if (!value.known()) return false;
-    const auto result = results_.find(value.place);
-    return (!made && value == reference_) ||
-           (value.offset == 0 && result != results_.end() && result->second == at);
-  };
-  bool passed = false;
-  std::set<Address> stores;
-  for (const auto& [place, step] : steps_) {
-    if (!is_it(step.stored)) {
-      passed |= is_it(step.returned);
-      passed |= !step.gives && std::any_of(step.passed.begin(), step.passed.end(), is_it);
-      continue;
-    }
-    if (stores.empty()) {
-      slot_ = slot_at(values_, results_, step.stored_at);
-      slot_.code = place;
-      slot_.bases = step.stored_bases;
-    }
-    stores.insert(place);
-  }
-  if (stores.empty()) return passed ? Held::unknown : Held::local;
-  slot_.on_some_paths = leaves_without(at, stores);
-  return Held::memory;
-}
-
-bool FunctionWays::leaves_without(Address at, const std::set<Address>& stores) const {
-  std::vector<Address> waiting{at};
-  std::set<Address> seen{at};
-  while (!waiting.empty()) {
-    const auto found = steps_.find(waiting.back());
-    waiting.pop_back();
-    if (found == steps_.end() || stores.contains(found->first)) continue;
-    const Step& step = found->second;
-    if (step.leaves) return true;
-    for (const Address next : step.next) {
-      if (next != step.none && seen.insert(next).second) waiting.push_back(next);
-    }
-  }
-  return false;
 }
 
 std::optional<Address> FunctionWays::called_before(Address behind) const {

@@ -56,7 +56,11 @@ class FunctionWays {
     bool loaded = false;         ///< the reference was loaded from memory right before `from`
     unsigned reg = 0;            ///< that it is in there, as instructions number them
     bool handed_out = false;     ///< and what takes it returns it, to whom has not had it before
-    bool passed_in = false;      ///< or the call was given it as its first argument
+    bool passed_in = false;      ///< or the call was given it, in the argument that has the object
+    /// Of a call by name: it leaves what it is given in the argument (1-based) with its caller. May be empty.
+    std::function<bool(Address target, unsigned argument)> borrows = {};
+    /// Of a call by name that takes or gives back: the argument (1-based) that has the object. May be empty.
+    std::function<unsigned(Address target)> argument = {};
     Address counted = 0;  ///< or the instruction there, right before `from`, has changed its counter in place
   };
   using GivesBack = std::function<bool(Address at, Address next, std::optional<Address> call)>;
@@ -109,6 +113,7 @@ class FunctionWays {
     Address end = 0;
     std::optional<Address> called;  ///< what a call enters; nothing for one through a pointer
     bool gives = false;
+    bool puts = false;  ///< it may give back the reference of an earlier turn of a loop
     bool leaves = false;
     bool takes_again = false;     ///< or a put behind it gives back another reference
     bool lets_go = false;         ///< nothing of the function has the reference in hand behind it
@@ -116,9 +121,10 @@ class FunctionWays {
     std::optional<Address> none;  ///< of a branch: where it goes when there was no reference to be had
     bool returns_it = false;      ///< it leaves with the reference as its result
     Value returned;
-    Value result;               ///< what the register of results holds behind it
-    std::vector<Value> passed;  ///< to a call
-    Value stored;               ///< to memory other than the stack
+    Value result;  ///< what the register of results holds behind it
+    std::vector<std::pair<unsigned, Value>>
+        passed;    ///< to a call: argument (1-based; 0: a variable that has it)
+    Value stored;  ///< to memory other than the stack
     Value stored_at;
     std::vector<ValuePlaces> stored_bases;  ///< Slot::bases
     Value replaced;                         ///< what a register or a place on the stack held before
@@ -135,16 +141,24 @@ class FunctionWays {
   };
   bool read(const GivesBack& gives_back, const Ends& ends);
   void end_at_let_go();
+  void end_at_later_turns();
   void leave_by_branch(Address to, const Value& given);
   bool read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends);
   [[nodiscard]] bool inside(Address at) const;
   [[nodiscard]] bool is_between(Address at) const;
   [[nodiscard]] bool is_reference(const Value& value) const { return value.known() && value == reference_; }
+  /// To a call that may keep it.
   [[nodiscard]] bool passes_on(const Step& step) const;
+  /// To any call.
+  [[nodiscard]] bool passes(const Step& step) const;
   /// Where the variable that has it gets the next one, in a later turn of the loop.
   std::optional<Address> overwritten_in_loop() const;
+  /// Where the last of these places gets another value, and nothing was given back before.
+  [[nodiscard]] std::optional<Address> last_overwritten(ValuePlaces holding) const;
   /// What a register held before the code that is looked at.
   [[nodiscard]] bool is_older(const Value& value) const;
+  /// What a call to `target` takes a reference to, or gives one back of, as far as its arguments have it.
+  [[nodiscard]] Value given_to(std::optional<Address> target, const MachineState& state) const;
   static Value counted_by(const DecodedInstruction& instruction, MachineState& state);
   Held from_where();
   Held kept_where(Address at, CallDoes does);
@@ -202,6 +216,7 @@ class FunctionWays {
   ValueTable values_;
   FunctionFacts facts_;
   Value reference_;
+  std::optional<Address> taker_;  // what the call before `from` enters, where that takes it
   Slot slot_;
   std::set<Address> without_;  // what comes where there was no reference to be had
   std::set<PlaceId> older_;    // is_older()

@@ -57,7 +57,9 @@ void KeepWalk::note_change(Way& way, const DecodedInstruction& instruction, int 
   if (by == 0) return;
   Value given;
   if (instruction.is_call() || instruction.is_jump() || instruction.is_branch()) {
-    given = way.machine.reg(kEncodedArguments[0]);
+    const auto target = instruction.entered();
+    const unsigned number = target && called_.argument ? called_.argument(*target) : 1;
+    given = way.machine.reg(kEncodedArguments.at(number - 1));
     if (values_.is_stack(given)) given = way.machine.load(given);  // a variable to clear
   } else if (is_memory(instruction.operands[0])) {
     given = way.machine.address_of(instruction.operands[0], instruction.next());
@@ -109,9 +111,38 @@ void KeepWalk::set_origin(Origin& origin, const Value& value) const {
   }
 }
 
+void KeepWalk::note_variables(const Way& way, const DecodedInstruction& call) {
+  for (const unsigned reg : kEncodedArguments) {
+    const Value value = way.machine.reg(reg);
+    if (value.known() && values_.is_stack(value) && value.exact) fillers_[value.offset].insert(call.next());
+  }
+}
+
+// What a register or a part of one goes to that is not the function's own stack: whether it comes out of
+// there again is not followed.
+void KeepWalk::note_escaped(Way& way, const DecodedInstruction& instruction) {
+  const auto writes = [](const ZydisDecodedOperand& operand) {
+    return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+  };
+  const bool out = std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                               [&](const ZydisDecodedOperand& operand) {
+                                 if (!writes(operand)) return false;
+                                 if (!is_memory(operand)) return vector_number(operand).has_value();
+                                 const Value address = way.machine.address_of(operand, instruction.next());
+                                 return !address.known() || !values_.is_stack(address);
+                               });
+  if (!out || instruction.is_call()) return;
+  for (const ZydisDecodedOperand& operand : instruction.operands) {
+    if (!is_register(operand) || (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) == 0) continue;
+    const Value value = way.machine.read(operand, instruction.next());
+    if (value.known()) way.away.insert(value.place);
+  }
+}
+
 // A call that gives back somewhere inside has been passed it.
-void KeepWalk::note_use(Way& way, const DecodedInstruction& instruction, int by) {
-  const Address place = instruction.is_call() ? instruction.next() : instruction.address;
+void KeepWalk::note_use(Way& way, const DecodedInstruction& instruction, int by, bool leaves) {
+  const bool goes = instruction.is_call() || leaves;
+  const Address place = goes ? instruction.next() : instruction.address;
   const auto each = [&](const auto& note) {
     for (const unsigned reg : kEncodedArguments) {
       const Value value = way.machine.reg(reg);
@@ -126,7 +157,7 @@ void KeepWalk::note_use(Way& way, const DecodedInstruction& instruction, int by)
   const auto note = [&](const Value& value) {
     (way.last_put.contains(value.place) ? uses_same_ : uses_other_) = true;
   };
-  if (instruction.is_call()) return each(note);
+  if (goes) return each(note);
   for (const ZydisDecodedOperand& operand : instruction.operands) {
     if (!is_memory(operand)) continue;
     const Value address = way.machine.address_of(operand, instruction.next());
@@ -165,6 +196,15 @@ bool KeepWalk::leaves_alone(unsigned argument) {
   run(wanted);
   const auto found = seen_.find(argument);
   return found != seen_.end() && found->second.gave && found->second.untaken;
+}
+
+bool KeepWalk::only_looks_at(unsigned argument) {
+  Wanted wanted;
+  wanted.forgets = true;
+  forgets_ = true;
+  run(wanted);
+  const auto found = seen_.find(argument);
+  return !unread_ && waiting_.empty() && found != seen_.end() && !found->second.away;
 }
 
 void KeepWalk::keep(Way& way, Address place, const Value& value, const Value& stored_at) {
@@ -482,6 +522,7 @@ void KeepWalk::enter(Way way, Address at) {
   }
   way.at = at;
   const bool known = std::any_of(been.begin(), been.end(), [&](const Way& other) { return other.same(way); });
+  unread_ |= !known && been.size() >= kMostWays;
   if (known || been.size() >= kMostWays) return;
   been.push_back(way);
   waiting_.push_back(std::move(way));
@@ -492,10 +533,12 @@ void KeepWalk::leave(Way way, const DecodedInstruction& instruction, const Wante
   const auto entered = instruction.entered();
   const int by = change_(instruction.address, entered);
   note_kept(way, instruction, wanted);
+  if (use_ != 0) note_use(way, instruction, by, true);
   note_change(way, instruction, by);
   if (wanted.returns && by > 0) note_returned(way);
+  unread_ |= !entered;
   if (!entered) return;  // a switch's table, or a tail call through a pointer
-  if (wanted.forgets && by == 0) note_passed(way);
+  if (wanted.forgets && by == 0) note_passed(way, entered);
   if (wanted.follows_puts()) note_arguments(way, entered, wanted);
   if (put_ != 0) note_handed_over(way, instruction);
   finish(way);
@@ -503,7 +546,10 @@ void KeepWalk::leave(Way way, const DecodedInstruction& instruction, const Wante
 
 void KeepWalk::step(Way way, const Wanted& wanted) {
   DecodedInstruction instruction;
-  if (!read_instruction(module_, way.at, instruction)) return;
+  if (!read_instruction(module_, way.at, instruction)) {
+    unread_ = true;
+    return;
+  }
   passed_.push_back({way.at, way.passed});
   way.passed = passed_.size();
   const auto target = instruction.branch_target();
@@ -515,15 +561,17 @@ void KeepWalk::step(Way way, const Wanted& wanted) {
   const int change = change_(instruction.address, entered);
   // One through a pointer is a virtual one.
   const int by = change == 0 && asked && (!entered || called_.destroys(*entered)) ? -1 : change;
-  if (use_ != 0) note_use(way, instruction, by);
+  if (use_ != 0) note_use(way, instruction, by, false);
   note_kept(way, instruction, wanted);
   note_change(way, instruction, by);
-  if (wanted.forgets && instruction.is_call() && by == 0) note_passed(way);
+  if (called_.leaves) note_escaped(way, instruction);
+  if (wanted.forgets && instruction.is_call() && by == 0) note_passed(way, entered);
   if (instruction.is_return()) return finish(way);
   if (instruction.is_jump()) return enter(std::move(way), *target);
   if (instruction.is_branch()) return branch(way, instruction, wanted);
   if (instruction.is_call()) {
     if (entered && called_.ends(*entered)) return;
+    note_variables(way, instruction);
     if (wanted.follows_puts()) note_arguments(way, entered, wanted);
     if (put_ != 0) note_handed_over(way, instruction);
     if (!copies_.empty() && entered && called_.wipes(*entered))
@@ -550,10 +598,13 @@ void KeepWalk::add_passed(const Way& way, std::set<Address>& ways) const {
   for (std::size_t at = way.passed; at != 0; at = passed_[at - 1].before) ways.insert(passed_[at - 1].at);
 }
 
-void KeepWalk::note_passed(Way& way) const {
-  for (const unsigned reg : kEncodedArguments) {
-    const Value value = way.machine.reg(reg);
-    if (value.known() && value.offset == 0) way.away.insert(value.place);
+void KeepWalk::note_passed(Way& way, std::optional<Address> target) const {
+  for (unsigned i = 0; i < kEncodedArguments.size(); ++i) {
+    Value value = way.machine.reg(kEncodedArguments[i]);
+    if (called_.leaves && values_.is_stack(value)) value = way.machine.load(value);  // a variable that has it
+    if (!value.known() || (value.offset != 0 && !called_.leaves)) continue;
+    const bool borrowed = called_.leaves && is_argument(value) && target && called_.leaves(*target, i + 1);
+    if (!borrowed) way.away.insert(value.place);
   }
 }
 
@@ -593,6 +644,10 @@ void KeepWalk::finish(const Way& way, Address place, const Value& value, const V
   const auto found = way.balances.find(value.place);
   const Balance balance = found == way.balances.end() ? Balance() : found->second;
   if (balance.none || values_.is_constant(value) || values_.is_stack(value)) return;
+  // The next one of a list is moved to where the one before it was, which is given back.
+  const Value from = values_.loaded_from(value);
+  const bool same_member = stored_at.known() && stored_at.offset == from.offset;
+  if (from.known() && way.put.contains(from.place) && !same_member) return;
   Seen& seen = seen_[place];
   const bool untaken = balance.taken == 0;
   const bool undone = !untaken && balance.left <= 0;
@@ -651,9 +706,15 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   kept.slot = slot_of(place, seen.stored_at);
   kept.held = held_at(place);
   kept.also_taken = seen.taken;
-  if (!results_.contains(seen.value.place) && values_.is_stack(values_.loaded_from(seen.value)))
-    return std::nullopt;
   set_origin(kept, seen.value);
+  const Value variable = values_.loaded_from(seen.value);
+  if (!results_.contains(seen.value.place) && values_.is_stack(variable)) {
+    const auto fillers = fillers_.find(variable.offset);
+    if (fillers == fillers_.end() || fillers->second.size() != 1) return std::nullopt;
+    kept.from = Origin::From::result;
+    kept.behind = *fillers->second.begin();
+    kept.filled = true;
+  }
   if (!seen.taken_ways.empty()) {
     std::set_difference(seen.untaken_ways.begin(), seen.untaken_ways.end(), seen.taken_ways.begin(),
                         seen.taken_ways.end(), std::back_inserter(kept.own));

@@ -37,6 +37,10 @@ class KeepWalk {
     /// The number of the argument (1-based) whose reference it takes over; asked for by `given` and
     /// `uses_given` alone.
     std::function<std::optional<unsigned>(Address target)> takes_over = {};
+    /// What takes or gives back has the object in this argument (1-based); empty: in the first one.
+    std::function<unsigned(Address target)> argument = {};
+    /// Leaves what it is given in the argument (1-based) with its caller; asked for by `only_looks_at` alone.
+    std::function<bool(Address target, unsigned argument)> leaves = {};
   };
 
   /// `ranges`: of the function, which begins at the first one.
@@ -68,6 +72,7 @@ class KeepWalk {
     From from = From::other;
     unsigned argument = 0;  ///< 1-based
     Address behind = 0;     ///< of a result: where its call returns to
+    bool filled = false;    ///< that call has left it in a variable whose address it was given
   };
   struct Kept : Origin {
     Address at = 0;           ///< the store, the call or the return
@@ -118,6 +123,8 @@ class KeepWalk {
   /// On some way the function neither gives back what it is given in the argument (1-based), nor passes it on
   /// or keeps it, and on others it gives it back.
   bool leaves_alone(unsigned argument);
+  /// On no way the function keeps what it is given in the argument (1-based), passes it on or returns it.
+  bool only_looks_at(unsigned argument);
   /// Instructions that were followed, on all ways.
   [[nodiscard]] std::size_t steps() const { return passed_.size(); }
 
@@ -186,9 +193,13 @@ class KeepWalk {
   void note_put(Way& way, const DecodedInstruction& instruction, const Value& value);
   void note_handed_over(Way& way, const DecodedInstruction& call);
   void set_origin(Origin& origin, const Value& value) const;
-  void note_use(Way& way, const DecodedInstruction& instruction, int by);
+  /// Of a call: variables whose address it is given.
+  void note_variables(const Way& way, const DecodedInstruction& call);
+  /// `leaves`: it is a jump out of the function.
+  void note_use(Way& way, const DecodedInstruction& instruction, int by, bool leaves);
+  void note_escaped(Way& way, const DecodedInstruction& instruction);
   void note_kept(Way& way, const DecodedInstruction& instruction, const Wanted& wanted);
-  void note_passed(Way& way) const;
+  void note_passed(Way& way, std::optional<Address> target) const;
   void note_forgotten(const Way& way);
   void note_copied_memory(Way& way, const DecodedInstruction& instruction, std::int64_t behind);
   void note_vector(Way& way, const DecodedInstruction& instruction);
@@ -243,9 +254,11 @@ class KeepWalk {
   std::set<Address> taken_;
   bool takes_for_argument_ = false;
   bool forgets_ = false;
+  bool unread_ = false;  // some way could not be followed
   std::set<Address> copies_;
-  std::set<PlaceId> made_;          // results that are new
-  std::map<Address, Value> drops_;  // by store: the address
+  std::map<std::int64_t, std::set<Address>> fillers_;  // by place on the stack: calls that got its address
+  std::set<PlaceId> made_;                             // results that are new
+  std::map<Address, Value> drops_;                     // by store: the address
   std::map<Address, Ended> ended_;
   Address put_ = 0;  // given's and uses_given's; 0: neither was asked for
   std::optional<Given> given_;

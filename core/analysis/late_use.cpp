@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analysis/frame_module.h"
 #include "analysis/owners.h"
 
 namespace refhist {
@@ -50,6 +51,23 @@ bool is_behind(const NamedFrame& use, const NamedFrame& put) {
   return use.file == put.file && use.line != 0 && put.line != 0 ? use.line >= put.line : use.pc > put.pc;
 }
 
+/// Where the function that put it went on by a jump to the library that used it, and left it its frame.
+std::optional<NamedFrame> jump_to_use(FrameNamer& namer, const NamedFrame& put, const NamedFrame& use) {
+  const LoadedModule* own_module = module_of(namer.modules(), put);
+  const std::vector<const LoadedModule*> all = namer.modules().all();
+  const auto library = std::find_if(all.begin(), all.end(), [&](const LoadedModule* loaded) {
+    return loaded != own_module && loaded->module->path() == use.module;
+  });
+  if (own_module == nullptr || library == all.end()) return std::nullopt;
+  const StackFrame left{own_module->id, put.pc - own_module->bias, false};
+  const auto jump = namer.tail_calls().jump_into(left, (*library)->module->code());
+  if (!jump || jump->pc <= left.pc) return std::nullopt;
+  const std::vector<NamedFrame>& names = namer.name(*jump);
+  const auto own = std::find_if(names.begin(), names.end(),
+                                [&](const NamedFrame& name) { return name.function == put.function; });
+  return own == names.end() || own->line == 0 ? std::nullopt : std::optional(*own);
+}
+
 }  // namespace
 
 std::optional<Event> late_get(const History& history, ObjectId id) {
@@ -76,12 +94,16 @@ std::optional<LateUse> late_use(const History& history, FrameNamer& namer, Objec
                     [&](const NamedFrame& one, const NamedFrame& other) {
                       return one.pc != standing && one.pc == other.pc && one.function == other.function;
                     });
-  if (use == used.rend() || put == given.rend() || use->function.empty()) return std::nullopt;
+  if (use == used.rend() || put == given.rend()) return std::nullopt;
   while (in_one_copy(use, used, put, given)) {
     ++use;
     ++put;
   }
-  if (use->function != put->function || use->file.empty() || !is_behind(*use, *put)) return std::nullopt;
+  if (use->function != put->function) {
+    const auto jump = acquires(*ends.use) ? std::nullopt : jump_to_use(namer, *put, *use);
+    return jump ? std::optional(LateUse{*jump, *put, ends.put_id, ends.use_id}) : std::nullopt;
+  }
+  if (use->function.empty() || use->file.empty() || !is_behind(*use, *put)) return std::nullopt;
   const bool get = acquires(*ends.use);
   return LateUse{*use, *put, ends.put_id, ends.use_id, get, !get && use->pc == standing};
 }

@@ -446,11 +446,30 @@ std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own,
           ? fmt::format("without it, its gets and puts are those of {} of {} released objects", most,
                         clean.count_text())
           : fmt::format("{} objects went the same way without it, and {} of them live", most, most_living);
-  const NamedFrame put = put_unlike(id, extra, most_living * 2 > most ? born.living : born.released);
+  const bool by_living = most_living * 2 > most;
+  // With an earlier put that they lack as well, either may be the one too many. Whoever gives back last is
+  // mostly the one that does it for all.
+  if (const auto strange = by_living ? std::nullopt : strange_put_before(id, extra, born.released))
+    return Suspect{*strange, "extra put", "candidate",
+                   fmt::format("hardly any other object was put on this line, and {} puts this one as well",
+                               short_name(extra))};
+  const NamedFrame put = put_unlike(id, extra, by_living ? born.living : born.released);
   Suspect suspect{put, "extra put", "candidate", basis};
   // Whoever gives back what others leave to it, and did so twice, may have been left one that nobody had
-  // taken.
-  return own.put.at(extra) == 1 ? std::move(suspect).found_by(Suspect::Basis::too_many) : suspect;
+  // taken. So may a place in memory that it was given back from.
+  const bool sure = own.put.at(extra) == 1 && !put_from_memory(id, extra);
+  return sure ? std::move(suspect).found_by(Suspect::Basis::too_many) : suspect;
+}
+
+bool LeakFinder::put_from_memory(ObjectId id, const std::string& function) {
+  bool from_memory = false;
+  for (const auto& [event, times] : history_.kinds_of(id)) {
+    Event put = event;
+    put.object = id;
+    if (gives_back(put) && owners_.of(put).place == function)
+      from_memory |= event_pairs_.held(put) == Held::memory;
+  }
+  return from_memory;
 }
 
 std::map<Address, std::pair<int, NamedFrame>> LeakFinder::puts_of(ObjectId id, const std::string& function) {
@@ -467,28 +486,53 @@ std::map<Address, std::pair<int, NamedFrame>> LeakFinder::puts_of(ObjectId id, c
   return puts;
 }
 
-NamedFrame LeakFinder::put_unlike(ObjectId id, const std::string& function,
-                                  const std::vector<ObjectId>& others) {
+std::vector<LeakFinder::LackedPut> LeakFinder::lacked_puts(ObjectId id, const std::string& function,
+                                                           const std::vector<ObjectId>& others) {
   constexpr std::size_t kOthers = 16;  // objects
-  std::map<Address, int> lacked;
-  const auto own = puts_of(id, function);
+  std::vector<LackedPut> lacked;
+  for (const auto& [pc, put] : puts_of(id, function)) lacked.push_back({pc, put.first, put.second});
   for (const ObjectId other : evenly_spread(others, kOthers)) {
     const auto theirs = puts_of(other, function);
-    for (const auto& [pc, put] : own) {
+    for (LackedPut& put : lacked) {
       int count = 0;  // other code of the same line is the same put
-      for (const auto& [other_pc, their] : theirs) {
-        const bool same = put.second.line != 0 && put.second.line == their.second.line;
-        if (same || pc == other_pc) count += their.first;
+      for (const auto& [pc, their] : theirs) {
+        const bool same = put.frame.line != 0 && put.frame.line == their.second.line;
+        if (same || pc == put.pc) count += their.first;
       }
-      lacked[pc] += count < put.first ? 1 : 0;
+      const bool lacks = count < put.times;
+      put.lacking += lacks ? 1 : 0;
+      if (theirs.empty()) continue;
+      ++put.there;
+      put.lacking_there += lacks ? 1 : 0;
     }
   }
-  const auto most = std::max_element(lacked.begin(), lacked.end(), [](const auto& one, const auto& other) {
-    return one.second < other.second;
-  });
-  if (most == lacked.end() || most->second == 0)
+  return lacked;
+}
+
+NamedFrame LeakFinder::put_unlike(ObjectId id, const std::string& function,
+                                  const std::vector<ObjectId>& others) {
+  const std::vector<LackedPut> lacked = lacked_puts(id, function, others);
+  const auto most = std::max_element(
+      lacked.begin(), lacked.end(),
+      [](const LackedPut& one, const LackedPut& other) { return one.lacking < other.lacking; });
+  if (most == lacked.end() || most->lacking == 0)
     return example_of(function, history_.object(id).family, true);
-  return own.at(most->first).second;
+  return most->frame;
+}
+
+std::optional<NamedFrame> LeakFinder::strange_put_before(ObjectId id, const std::string& extra,
+                                                         const std::vector<ObjectId>& others) {
+  constexpr double kMost = 0.7;  // the rest may have the same mistake, which nobody has stumbled over
+  for (const auto& [event_id, event] : history_.life_of(id)) {
+    if (!gives_back(event)) continue;
+    const Owner& owner = owners_.of(event);
+    if (owner.place == extra) break;
+    for (const LackedPut& put : lacked_puts(id, owner.place, others)) {
+      if (put.pc != owner.frame.pc || put.there < kFewest) continue;
+      if (static_cast<double>(put.lacking_there) > kMost * static_cast<double>(put.there)) return put.frame;
+    }
+  }
+  return std::nullopt;
 }
 
 // The counter may be another object's: where others of the family ended unseen, this one may have, unless its

@@ -181,6 +181,24 @@ class LeakFinder {
                                       const BornAt& born);
   /// Of the puts that the function made of the object, the one that most of the others lack.
   NamedFrame put_unlike(ObjectId id, const std::string& function, const std::vector<ObjectId>& others);
+  /// A put of the object by one of the function's calls, and how many of the objects that it was compared
+  /// with were put there less often; `there`: of those that the function puts at all.
+  struct LackedPut {
+    Address pc = 0;
+    int times = 0;
+    NamedFrame frame;
+    std::size_t lacking = 0;
+    std::size_t there = 0;
+    std::size_t lacking_there = 0;
+  };
+  std::vector<LackedPut> lacked_puts(ObjectId id, const std::string& function,
+                                     const std::vector<ObjectId>& others);
+  /// One that most of the others lack which its function puts, of the object's puts before the first one by
+  /// `extra`.
+  std::optional<NamedFrame> strange_put_before(ObjectId id, const std::string& extra,
+                                               const std::vector<ObjectId>& others);
+  /// The function has put the object by a pointer that lies in memory.
+  bool put_from_memory(ObjectId id, const std::string& function);
   /// How often each of the function's calls put the object, by address.
   std::map<Address, std::pair<int, NamedFrame>> puts_of(ObjectId id, const std::string& function);
   /// Each object is looked at once, however many findings ask.

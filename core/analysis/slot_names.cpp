@@ -76,6 +76,13 @@ SlotNames::Base SlotNames::result(const Module& module, std::optional<Address> c
   return {"a result", {}, &module};
 }
 
+void SlotNames::set_inner(Name& name, const MemberAt& member) {
+  if (member.inner_type.empty() || member.inner_type == name.holder) return;
+  name.inner_holder = member.inner_type;
+  name.inner_member = member.inner_path;
+  name.inner_offset = static_cast<std::int64_t>(member.inner_offset);
+}
+
 // What a member points at that is no struct is an array of pointers: its elements are alike.
 SlotNames::Name SlotNames::follow(Name name, std::string type, const Module& module, const Steps& steps) {
   for (const std::int64_t at : steps) {
@@ -84,11 +91,7 @@ SlotNames::Name SlotNames::follow(Name name, std::string type, const Module& mod
     if (!member.path.empty()) {
       name = {name.text + "->" + member.path, type, member.path, !member.pointee.empty(),
               member.pointee == type};
-      if (!member.inner_type.empty() && member.inner_type != type) {
-        name.inner_holder = member.inner_type;
-        name.inner_member = member.inner_path;
-        name.inner_offset = static_cast<std::int64_t>(member.inner_offset);
-      }
+      set_inner(name, member);
     } else {
       name = {in_brackets(name.text, at), name.holder, name.member + "[]", true};
     }
@@ -102,16 +105,20 @@ SlotNames::Name SlotNames::global(const Slot& slot, const Module& module) {
   const auto symbol = module.data_symbol_at(address);
   if (!symbol) return {};
   const Address offset = address - symbol->address;
-  const VariableAt variable = module.variable_at(slot.code, symbol->name, offset);
+  const VariableAt variable = module.variable_at(slot.code, *symbol, offset);
   const MemberAt member =
       variable.type.empty() ? MemberAt() : module.member_at(variable.type, variable.offset);
-  std::string name = demangle(symbol->name);
+  std::string name = variable.name.empty() ? demangle(symbol->name) : variable.name;
+  const std::string key = demangle(symbol->name);  // functions may have static variables of one name
   const Steps rest = Steps(slot.steps).subspan(1);
   if (variable.element) name += "[]";
-  if (!member.path.empty())
-    return follow({name + "." + member.path, variable.type, member.path}, member.pointee, module, rest);
+  if (!member.path.empty()) {
+    Name own{name + "." + member.path, variable.type, member.path};
+    set_inner(own, member);
+    return follow(std::move(own), member.pointee, module, rest);
+  }
   if (!variable.known && offset != 0) name = fmt::format("{}+{:#x}", name, offset);
-  Name found = follow({name, name, name}, variable.pointee, module, rest);
+  Name found = follow({name, key, key}, variable.pointee, module, rest);
   if (slot.exact || found.is_element()) return found;
   return {found.text + "[]", found.holder, ""};
 }

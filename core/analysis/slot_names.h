@@ -30,8 +30,12 @@ class SlotNames {
     std::string inner_member = {};
     std::int64_t inner_offset = 0;
     bool on_some_paths = false;  ///< the function may also leave without having stored the pointer there
+    /// Code that has the inner struct alone names the place by that.
     [[nodiscard]] bool same_place(const Name& other) const {
-      return holder == other.holder && member == other.member;
+      const bool own_inside = !inner_holder.empty() && inner_holder == other.holder;
+      const bool others_inside = !other.inner_holder.empty() && other.inner_holder == holder;
+      return (holder == other.holder && member == other.member) ||
+             (own_inside && inner_member == other.member) || (others_inside && other.inner_member == member);
     }
     /// One of an array of pointers, whichever.
     [[nodiscard]] bool is_element() const { return points && member.find("[]") != std::string::npos; }
@@ -57,6 +61,8 @@ class SlotNames {
   static Name behind_variable(const Slot& slot, const Module& module);
   static Name behind_one(const Slot& slot, std::size_t step, const ValuePlaces& base,
                          const std::vector<LocalPointer>& variables, const Module& module);
+  /// The innermost struct that the member lies in, where that is not the holder.
+  static void set_inner(Name& name, const MemberAt& member);
   static Name global(const Slot& slot, const Module& module);
   static Name behind(const Base& base, const Slot& slot);
 

@@ -3,8 +3,10 @@ target_sources(refhist_core PRIVATE
   analysis/assignment.cpp
   analysis/balance_tree.cpp
   analysis/birthplaces.cpp
+  analysis/borrowing.cpp
   analysis/call_paths.cpp
   analysis/clean_profiles.cpp
+  analysis/counted_arguments.cpp
   analysis/dynamic_types.cpp
   analysis/end_calls.cpp
   analysis/event_pairs.cpp
@@ -12,6 +14,7 @@ target_sources(refhist_core PRIVATE
   analysis/frame_module.cpp
   analysis/frame_namer.cpp
   analysis/function_ways.cpp
+  analysis/function_ways_held.cpp
   analysis/growth.cpp
   analysis/helper_frames.cpp
   analysis/jump_statement.cpp

@@ -33,10 +33,15 @@ std::string Suspect::text() const { return fmt::format("{} in {}: {}", what, Fra
 
 void Suspects::add(std::vector<Suspect>& suspects, std::vector<Suspect> more) {
   for (Suspect& suspect : more) {
-    const bool known = std::any_of(suspects.begin(), suspects.end(), [&](const Suspect& other) {
+    const auto known = std::find_if(suspects.begin(), suspects.end(), [&](const Suspect& other) {
       return same_place(other.frame, suspect.frame);
     });
-    if (!known) suspects.push_back(std::move(suspect));
+    if (known == suspects.end()) {
+      suspects.push_back(std::move(suspect));
+    } else if (known->what == suspect.what && known->confidence == "candidate" &&
+               known->basis == Suspect::Basis::other && suspect.basis == Suspect::Basis::way_out) {
+      *known = std::move(suspect);  // which says more of the same place
+    }
   }
 }
 

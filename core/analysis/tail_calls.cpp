@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/text.h"
 
@@ -84,7 +85,9 @@ std::optional<StackFrame> TailCalls::only_jump(const StackFrame& inner, const St
   const std::vector<Function> called = called_from(outer);
   if (by_name) {
     for (const Function& function : called) {
-      if (auto frame = jump_to(function, lost->runs)) return frame;
+      auto frame = jump_to(function,
+                           [&](const Function& entered) { return plain_name(entered.symbol) == lost->runs; });
+      if (frame) return frame;
     }
     return std::nullopt;
   }
@@ -92,12 +95,25 @@ std::optional<StackFrame> TailCalls::only_jump(const StackFrame& inner, const St
   return called.size() == 1 && goal ? jump_through_pointer(called.front(), *goal) : std::nullopt;
 }
 
-std::optional<StackFrame> TailCalls::jump_to(const Function& called, const std::string& goal) {
+std::optional<StackFrame> TailCalls::jump_into(const StackFrame& left, const Module& module) {
+  const auto from = running_at(left);
+  if (!from) return std::nullopt;
+  std::set<Address> entering;
+  const auto is_there = [&](const Function& function) { return function.module == &module; };
+  for (const Address target : jumps(*from).targets) {
+    const std::vector<Function> entered = graph_.entered_at(*from->module, target);
+    if (std::any_of(entered.begin(), entered.end(), is_there)) entering.insert(target);
+  }
+  const auto jump = entering.size() == 1 ? jump_to(*from, is_there) : std::nullopt;
+  // The same file may have been loaded elsewhere before.
+  return jump ? std::optional(StackFrame{left.module, jump->pc, false}) : std::nullopt;
+}
+
+std::optional<StackFrame> TailCalls::jump_to(const Function& called,
+                                             const std::function<bool(const Function&)>& goal) {
   for (const Address jump : jumps(called).targets) {
     const std::vector<Function> entered = graph_.entered_at(*called.module, jump);
-    const bool there = std::any_of(entered.begin(), entered.end(), [&](const Function& function) {
-      return plain_name(function.symbol) == goal;
-    });
+    const bool there = std::any_of(entered.begin(), entered.end(), goal);
     const auto behind = there ? behind_jump_to(*called.module, called.symbol, jump) : std::nullopt;
     const ModuleId id = behind ? id_of(*called.module) : ModuleId();
     if (id.valid()) return StackFrame{id, *behind, false};

@@ -5,6 +5,7 @@
 // pointer proves nothing, and clones, aliases, thunks and indirect functions are the function itself.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,6 +39,9 @@ class TailCalls {
   /// frame of a call there; nothing when `between` tells of more than this one lost frame. Of several jumps
   /// through pointers it is one.
   std::optional<StackFrame> only_jump(const StackFrame& inner, const StackFrame& outer);
+  /// Behind the jump by which the frame's function leaves for one of another module; nothing when it has
+  /// none, or leaves for several.
+  std::optional<StackFrame> jump_into(const StackFrame& left, const Module& module);
   [[nodiscard]] CodeGraph& graph() { return graph_; }
   /// This is what `between` is to say of them.
   void remember(const StackFrame& inner, const StackFrame& outer, LostFrames lost);
@@ -51,7 +55,7 @@ class TailCalls {
     return {inner.module.value, inner.pc, inner.exact, outer.module.value, outer.pc};
   }
   [[nodiscard]] std::optional<Function> running_at(const StackFrame& frame) const;
-  std::optional<StackFrame> jump_to(const Function& called, const std::string& goal);
+  std::optional<StackFrame> jump_to(const Function& called, const std::function<bool(const Function&)>& goal);
   /// That one jumps through a pointer, and by no other way can it have come to `goal`.
   std::optional<StackFrame> jump_through_pointer(const Function& called, const Function& goal);
   [[nodiscard]] std::optional<LostFrames> look(const StackFrame& inner, const StackFrame& outer);

@@ -196,6 +196,7 @@ std::optional<KeepWalk> UntakenKeeps::walk_of(FamilyId family, const Function& f
   };
   KeepWalk::Called called;
   called.ends = [this, family, &module](Address target) { return entered(family, module, target).ends; };
+  called.argument = [this, &module](Address target) { return arguments_.of(module, target); };
   called.makes = [this, family, &module, told](Address target) {
     return told(target, entered(family, module, target).makes,
                 [&](const CodeGraph::Function& one) { return returns_new_memory(one); });
@@ -401,6 +402,7 @@ void UntakenKeeps::look(FamilyId family, const Function& function, const Looked&
   found.some_taken |= !walk->taken().empty();
   found.taken_inside |= walk->takes_for_argument();
   for (const KeepWalk::Kept& kept : untaken) {
+    if (kept.filled && !is_borrowed(function.loaded->module->code(), *walk, kept)) continue;
     found.some_taken |= kept.also_taken;
     if (kept.also_taken) found.types.merge(types_at(function, kept.at, kept.held));
     const Module& module = function.loaded->module->code();
@@ -569,12 +571,6 @@ std::string UntakenKeeps::called_before(const Module& module, Address behind) {
   return way.instructions.empty() ? std::string() : called_at(module, way.instructions.back().address);
 }
 
-bool UntakenKeeps::is_borrowed(const Module& module, const KeepWalk& walk, const KeepWalk::Kept& kept) {
-  if (kept.from != KeepWalk::Kept::From::result) return true;
-  const auto target = walk.called_before(kept.behind);
-  return target && looks_up(name_at(module, *target));
-}
-
 std::vector<UntakenKeeps::Place> UntakenKeeps::given(FamilyId family, const LoadedModule& loaded,
                                                      std::string_view container) {
   know_sites();
@@ -676,7 +672,7 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::calls(FamilyId family, const Load
 
 // Code may have the place's address in a register, or that of what a global variable has it in.
 std::set<std::int64_t> UntakenKeeps::offsets_of(const SlotNames::Name& slot, const Module& module) {
-  std::set<std::int64_t> offsets{slot.offset, 0};
+  std::set<std::int64_t> offsets{slot.offset, slot.inner_offset, 0};
   try {
     const std::size_t index = slot.member.find('[');
     const auto place = module.member(slot.holder, slot.member.substr(0, index));

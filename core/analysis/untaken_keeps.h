@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/counted_arguments.h"
 #include "analysis/jump_statement.h"
 #include "analysis/keep_index.h"
 #include "analysis/keep_walk.h"
@@ -31,7 +32,7 @@ namespace refhist {
 class UntakenKeeps {
  public:
   UntakenKeeps(const ModuleMap& modules, const SiteTable& sites, CodeGraph& graph)
-      : modules_(modules), sites_(sites), graph_(graph) {}
+      : modules_(modules), sites_(sites), graph_(graph), arguments_(modules, sites, graph) {}
 
   struct Place {
     NamedFrame frame;
@@ -193,6 +194,7 @@ class UntakenKeeps {
   const ModuleMap& modules_;
   const SiteTable& sites_;
   CodeGraph& graph_;
+  CountedArguments arguments_;
   SlotNames names_{graph_};
   JumpStatements jumps_;
   std::map<const Module*, std::unique_ptr<KeepIndex>> indexes_;

@@ -51,6 +51,13 @@ bool UntakenKeeps::lends(FamilyId family, const CodeGraph::Function& function) {
   return !takes_inside(family, function, kMostLending) && only_reads(function, kMostRead);
 }
 
+bool UntakenKeeps::is_borrowed(const Module& module, const KeepWalk& walk, const KeepWalk::Kept& kept) {
+  if (kept.from != KeepWalk::Kept::From::result) return true;
+  const auto target = walk.called_before(kept.behind);
+  const std::string called = target ? name_at(module, *target) : std::string();
+  return kept.filled ? lends_out(called) : looks_up(called);
+}
+
 bool UntakenKeeps::gives_argument_on_some_ways(FamilyId family, const Function& function, unsigned argument) {
   const Module& module = function.loaded->module->code();
   const auto symbol = module.function_at(function.begin);

@@ -247,6 +247,13 @@ WaysOut::Place WaysOut::place_of(const LostWay& way, const std::set<Address>& go
           way.stored,       own_line};
 }
 
+FunctionWays::Code WaysOut::whole_code(const Here& here) {
+  FunctionWays::Code code{
+      &here.loaded->module->code(), here.ranges, here.begin, false, here.inlined, false, {}};
+  code.argument = [this, module = code.module](Address target) { return arguments_.of(*module, target); };
+  return code;
+}
+
 FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
   know_sites();
   FunctionWays::Code code{&here.loaded->module->code(),
@@ -256,6 +263,10 @@ FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
                           here.inlined,
                           held.elsewhere,
                           held.passed};
+  code.argument = [this, module = code.module](Address target) { return arguments_.of(*module, target); };
+  code.borrows = [this, module = code.module](Address target, unsigned argument) {
+    return borrowing_.leaves(*module, target, argument);
+  };
   const bool known = held.taker.valid();
   code.handed_out = known && sites_.get(held.taker).returns_object();
   code.passed_in =
@@ -282,7 +293,7 @@ WaysOut::Kept WaysOut::read_kept(const Here& here, const NamedFrame& frame, Call
   Kept kept;
   kept.module = &here.loaded->module->code();
   kept.function = here.begin;
-  FunctionWays ways({kept.module, here.ranges, here.begin, false, here.inlined, false, {}});
+  FunctionWays ways(whole_code(here));
   kept.held = ways.held(in_file(frame, *here.loaded), does);
   kept.slot = ways.slot();
   if (kept.slot.from == Slot::From::result) kept.called = ways.called_before(kept.slot.behind);
@@ -325,7 +336,7 @@ void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,
   const Module& module = here.loaded->module->code();
   const FunctionWays::GivesBack gives = gives_back(family, here, puts);
   const auto ends = [&](Address target) { return ends_the_program(module, target); };
-  FunctionWays::Code code{&module, here.ranges, here.begin, false, here.inlined, false, {}};
+  FunctionWays::Code code = whole_code(here);
   FunctionWays ways(code);
   std::vector<LostWay> lost = ways.lost(gives, ends);
   const auto obtained = ways.obtained();
@@ -407,7 +418,8 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) 
   std::vector<Address> places = (ways.*places_of)(gives, ends);
   const std::vector<Address> instructions = ways.instructions();
   const bool at_end = places_of == &FunctionWays::leaves || places_of == &FunctionWays::drops;
-  const bool on_some_way = places_of == &FunctionWays::drops && ways.keeps_on_some_way();
+  const bool on_some_way =
+      at_end && ways.keeps_on_some_way() && (here.inlined || places_of == &FunctionWays::drops);
   if (here.inlined && at_end && !on_some_way && !places.empty()) places = {end_of(instructions, taken, here)};
   std::map<unsigned, NamedFrame> by_line;
   for (Address at : places) {

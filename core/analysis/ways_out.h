@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/borrowing.h"
+#include "analysis/counted_arguments.h"
 #include "analysis/frame_namer.h"
 #include "analysis/function_ways.h"
 #include "analysis/jump_statement.h"
@@ -22,7 +24,7 @@ namespace refhist {
 class WaysOut {
  public:
   WaysOut(const ModuleMap& modules, const SiteTable& sites, CodeGraph& graph)
-      : modules_(modules), sites_(sites), graph_(graph) {}
+      : modules_(modules), sites_(sites), graph_(graph), arguments_(modules, sites, graph) {}
 
   struct Place {
     NamedFrame frame;
@@ -81,6 +83,8 @@ class WaysOut {
   /// From the beginning of the function.
   void find(FamilyId family, const NamedFrame& frame, const Here& here, const std::vector<NamedFrame>& puts,
             std::vector<Place>& places);
+  /// Of a function, from its beginning.
+  FunctionWays::Code whole_code(const Here& here);
   /// The code behind the call that took it.
   FunctionWays::Code code_of(const Holding& held, const Here& here);
   /// Unless they are as many as the puts.
@@ -112,6 +116,8 @@ class WaysOut {
   const ModuleMap& modules_;
   const SiteTable& sites_;
   CodeGraph& graph_;
+  Borrowing borrowing_{graph_};
+  CountedArguments arguments_;
   JumpStatements statements_;
   struct Kept {
     Held held = Held::unknown;
@@ -124,7 +130,7 @@ class WaysOut {
   Kept& kept_of(const NamedFrame& frame, CallDoes does);
   /// By the code of the function that it is inlined into.
   std::optional<Kept> kept_around(const NamedFrame& frame, CallDoes does);
-  static Kept read_kept(const Here& here, const NamedFrame& frame, CallDoes does);
+  Kept read_kept(const Here& here, const NamedFrame& frame, CallDoes does);
   SlotNames::Name name_of(const Kept& kept);
   std::map<std::pair<Address, CallDoes>, Kept> kept_;
   SlotNames slot_names_{graph_};

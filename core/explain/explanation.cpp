@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <functional>
 #include <set>
@@ -26,6 +27,10 @@ namespace {
 
 using Line = std::pair<std::string, unsigned>;
 
+constexpr std::array<std::string_view, 5> kLeaving{"return", "continue", "break", "goto", "throw"};
+constexpr std::array<std::string_view, 5> kDeciding{"if", "while", "for", "switch", "case"};
+constexpr std::array<std::string_view, 3> kDecidingSigns{" ? ", "&&", "||"};
+
 Line line_of(const FollowedStep& step) { return {step.file, step.line}; }
 
 /// Steps until the way comes back to where it began: what follows is about the next reference.
@@ -42,19 +47,23 @@ std::optional<std::string> source_of(const std::string& file, unsigned line) {
   return line == 0 || line > source.size() ? std::nullopt : std::optional(source[line - 1]);
 }
 
-/// The line has a statement that leaves: its source is there, and says so.
-bool leaves(const std::string& file, unsigned line) {
-  const std::string text = source_of(file, line).value_or("");
-  for (const std::string_view word : {"return", "continue", "break", "goto", "throw"}) {
-    const std::size_t at = text.find(word);
-    if (at == std::string::npos) continue;
-    const auto is_part = [&](std::size_t place) {
-      return place < text.size() &&
-             (std::isalnum(static_cast<unsigned char>(text[place])) != 0 || text[place] == '_');
-    };
+/// The word stands in the text, and is no part of another one.
+bool has_word(const std::string& text, std::string_view word) {
+  const auto is_part = [&](std::size_t place) {
+    return place < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[place])) != 0 || text[place] == '_');
+  };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
   }
   return false;
+}
+
+/// The line has a statement that leaves: its source is there, and says so.
+bool leaves(const std::string& file, unsigned line) {
+  const std::string text = source_of(file, line).value_or("");
+  return std::any_of(kLeaving.begin(), kLeaving.end(),
+                     [&](std::string_view word) { return has_word(text, word); });
 }
 
 /// By its source, the line puts something somewhere; also where no source is there.
@@ -87,15 +96,22 @@ std::size_t times(const FollowedWay& way, std::size_t steps, const Line& line) {
       std::count_if(way.steps.begin(), end, [&](const FollowedStep& step) { return line_of(step) == line; }));
 }
 
-/// The line of a jump without code behind the step; else the step's own.
-unsigned line_behind(const FollowedStep& step, const FollowedWay& lost, const FollowedWay& kept) {
+/// Lines that either way has passed.
+std::set<unsigned> compiled_lines(const FollowedWay& lost, const FollowedWay& kept, const std::string& file) {
   std::set<unsigned> compiled;
   for (const FollowedWay* way : {&lost, &kept}) {
-    for (const FollowedStep& other : way->steps) {
-      if (other.file == step.file) compiled.insert(other.line);
+    for (const FollowedStep& step : way->steps) {
+      if (step.file == file) compiled.insert(step.line);
     }
   }
-  return JumpStatements().behind(step.file, step.line, compiled).value_or(step.line);
+  return compiled;
+}
+
+/// The line of a jump without code behind the step; else the step's own.
+unsigned line_behind(const FollowedStep& step, const FollowedWay& lost, const FollowedWay& kept) {
+  return JumpStatements()
+      .behind(step.file, step.line, compiled_lines(lost, kept, step.file))
+      .value_or(step.line);
 }
 
 std::string follow_words(const SessionState& state, EventId event, const std::string& function,
@@ -131,7 +147,7 @@ void set_confirmed(Explanation& explanation, std::size_t step, unsigned line, st
                    std::string why) {
   std::vector<FollowedStep>& steps = explanation.lost.steps;
   if (line != steps[step].line) {
-    const FollowedStep jump{steps[step].function, steps[step].file, line, {}};
+    const FollowedStep jump{steps[step].function, steps[step].file, line, {}, {}};
     steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(++step), jump);
   }
   Suspect suspect{frame_of(steps[step]), std::move(what), "confirmed", std::move(why)};
@@ -195,8 +211,8 @@ void confirm_parted(Explanation& explanation) {
   const auto part = parting(lost, *kept);
   if (!part) {
     explanation.why_not = fmt::format(
-        "nothing had the pointer any more when {} returned, but another call that gave it back took the same "
-        "path",
+        "nothing had the pointer any more when {} returned, and a call that gave it back does not show where "
+        "the two paths part for it",
         name);
     return;
   }
@@ -276,6 +292,76 @@ std::string marked(const FollowedWay& way, std::optional<std::size_t> at) {
   return text;
 }
 
+/// The line has a statement that decides how it goes on; also where no source is there.
+bool decides(const FollowedStep& step) {
+  const auto text = source_of(step.file, step.line);
+  if (!text) return true;
+  return std::any_of(kDeciding.begin(), kDeciding.end(),
+                     [&](std::string_view word) { return has_word(*text, word); }) ||
+         std::any_of(kDecidingSigns.begin(), kDecidingSigns.end(),
+                     [&](std::string_view sign) { return text->find(sign) != std::string::npos; });
+}
+
+/// No line tells the ways apart: it is how often a loop is passed, or a branch around the put.
+std::optional<Parting> parted_without_lines(const FollowedWay& lost, const FollowedWay& kept,
+                                            std::pair<std::size_t, std::size_t> ends) {
+  const auto [end, kept_end] = ends;
+  // A loop that gives back behind its end, and not in each round.
+  if (end < lost.steps.size() && kept_end == kept.steps.size()) {
+    // The next one took its place.
+    const auto later = lost.steps.begin() + static_cast<std::ptrdiff_t>(end) + 1;
+    const bool replaced =
+        std::all_of(later, lost.steps.end(), [](const FollowedStep& step) { return step.in_hand == false; });
+    if (!lost.steps[end - 1].in_hand.value_or(false) || !replaced) return std::nullopt;
+    return Parting{end, lost.steps[end].line, true};
+  }
+  std::size_t same = 0;
+  while (same < std::min(end, kept_end) && line_of(lost.steps[same]) == line_of(kept.steps[same])) ++same;
+  if (same == 0 || same == std::max(end, kept_end) ||
+      times(kept, kept_end, line_of(lost.steps[same - 1])) > 1 ||
+      times(lost, end, line_of(lost.steps[same - 1])) > 1)
+    return std::nullopt;
+  const FollowedStep& branch = lost.steps[same - 1];
+  if (!branch.in_hand.value_or(false) || !decides(branch)) return std::nullopt;
+  return Parting{same - 1, line_behind(branch, lost, kept), false};
+}
+
+/// A loop is passed again behind the step.
+bool goes_back(const FollowedWay& way, std::size_t step) {
+  const FollowedStep& next = way.steps[step + 1];
+  return next.file == way.steps[step].file && next.line < way.steps[step].line;
+}
+
+std::set<Line> lines_behind(const FollowedWay& way, std::size_t step, std::size_t end) {
+  std::set<Line> lines;
+  for (std::size_t i = step + 1; i < end; ++i) lines.insert(line_of(way.steps[i]));
+  return lines;
+}
+
+/// The way gives back behind the line where another one parts from it, and before it comes to what that has
+/// in common with it again.
+bool gives_back_between(const FollowedWay& kept, const Line& branch, const std::set<Line>& common) {
+  bool behind = false;
+  for (const FollowedStep& step : kept.steps) {
+    if (behind && step.gives_back()) return true;
+    if (behind && common.contains(line_of(step))) return false;
+    behind |= line_of(step) == branch;
+  }
+  return false;
+}
+
+/// A way that parts before step `first` and goes on elsewhere than behind the branch: the jump there, without
+/// code of its own.
+std::optional<unsigned> jump_to(const FollowedWay& lost, const FollowedWay& kept, std::size_t first) {
+  const FollowedStep& branch = lost.steps[first - 1];
+  const FollowedStep& next = lost.steps[first];
+  if (branch.file != next.file || branch.function != next.function) return std::nullopt;
+  const std::set<unsigned> compiled = compiled_lines(lost, kept, branch.file);
+  const auto behind = compiled.upper_bound(branch.line);
+  if (behind == compiled.end() || *behind == next.line) return std::nullopt;
+  return JumpStatements().behind(branch.file, branch.line, compiled);
+}
+
 }  // namespace
 
 std::optional<Parting> parting(const FollowedWay& lost, const FollowedWay& kept) {
@@ -286,30 +372,24 @@ std::optional<Parting> parting(const FollowedWay& lost, const FollowedWay& kept)
       std::any_of(lost.steps.begin(), rounds_end, std::mem_fn(&FollowedStep::gives_back)))
     return std::nullopt;
   const std::set<Line> common = lines_of(kept, kept_end);
-  std::optional<std::size_t> at;
-  std::set<Line> own;
-  for (std::size_t i = 0; i < end; ++i) {
-    if (common.contains(line_of(lost.steps[i]))) continue;
-    at = i;
-    own.insert(line_of(lost.steps[i]));
-  }
-  // A loop that gives back behind its end, and not in each round.
-  if (!at && end < lost.steps.size() && kept_end == kept.steps.size())
-    return Parting{end, lost.steps[end].line, true};
-  if (!at) {  // a branch around the put has no line of its own
-    std::size_t same = 0;
-    while (same < std::min(end, kept_end) && line_of(lost.steps[same]) == line_of(kept.steps[same])) ++same;
-    if (same == 0 || same == std::max(end, kept_end) ||
-        times(kept, kept_end, line_of(lost.steps[same - 1])) > 1)
-      return std::nullopt;
-    at = same - 1;
-  }
+  const auto is_own = [&](std::size_t step) { return !common.contains(line_of(lost.steps[step])); };
+  std::size_t first = 0;
+  while (first < end && !is_own(first)) ++first;
+  if (first == 0) return std::nullopt;
+  if (first == end) return parted_without_lines(lost, kept, {end, kept_end});
+  // The pointer was still there when they parted.
+  if (!lost.steps[first - 1].in_hand.value_or(false)) return std::nullopt;
+  std::size_t last = first;
+  while (last + 1 < end && is_own(last + 1) && !goes_back(lost, last)) ++last;
+  if (!gives_back_between(kept, line_of(lost.steps[first - 1]), lines_behind(lost, last, end)))
+    return std::nullopt;
   // Which turn of a loop has lost it cannot be told.
-  if (times(lost, end, line_of(lost.steps[*at])) > 1) return std::nullopt;
-  const unsigned line = line_behind(lost.steps[*at], lost, kept);
+  if (times(lost, end, line_of(lost.steps[last])) > 1) return std::nullopt;
+  if (const auto jump = jump_to(lost, kept, first)) return Parting{first - 1, *jump, false};
+  const unsigned line = line_behind(lost.steps[last], lost, kept);
   // Where it goes on to the common end, any of several lines may be the one that lost it.
-  if (own.size() > 1 && !leaves(lost.steps[*at].file, line)) return std::nullopt;
-  return Parting{*at, line, false};
+  if (last > first && !leaves(lost.steps[last].file, line)) return std::nullopt;
+  return Parting{last, line, false};
 }
 
 namespace {

@@ -121,6 +121,7 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
     following.bias = place.loaded->bias;
     step(following, place.pc, false);
     if (following.way.steps.empty()) fail("the line of {} there is not known", rule.follow->function);
+    following.way.steps.back().in_hand = true;
     arm(access.port(), following, place.pc - 1);
     const OwnerWords words = words_of(access.port(), following.object);
     following.looked = words.why_not_all.empty();
@@ -182,8 +183,40 @@ bool ActivationFollower::step(Following& following, Address pc, bool exact) {
   std::vector<FollowedStep>& steps = following.way.steps;
   const bool same = !steps.empty() && steps.back().line == frame->line &&
                     steps.back().function == frame->function && steps.back().file == frame->file;
-  if (frame->line != 0 && !same) steps.push_back({frame->function, frame->file, frame->line, {}});
+  if (frame->line != 0 && !same) steps.push_back({frame->function, frame->file, frame->line, {}, {}});
   return true;
+}
+
+bool ActivationFollower::in_frame(const ProgramAccess& access, const Registers& registers,
+                                  const Following& following) const {
+  constexpr std::size_t kMostWords = 8192;  // of a frame
+  const AddressRange extent = extent_of(state_.history.object(following.object));
+  for (unsigned reg = kRax; reg < kRip; ++reg) {
+    if (extent.contains(registers[reg])) return true;
+  }
+  if (following.cfa <= registers.sp()) return false;
+  const std::size_t count =
+      std::min<std::size_t>((following.cfa - registers.sp()) / sizeof(Address), kMostWords);
+  std::vector<Address> words(count);
+  if (!access.read_memory(registers.sp(), words.data(), count * sizeof(Address), false)) return true;
+  return std::any_of(words.begin(), words.end(), [&](Address word) { return extent.contains(word); });
+}
+
+std::optional<bool> ActivationFollower::in_hand(const ProgramAccess& access, const Registers& registers,
+                                                Following& following) const {
+  constexpr std::chrono::seconds kLongest{3};  // of a way
+  using Clock = std::chrono::steady_clock;
+  if (state_.history.object(following.object).state != ObjectState::live ||
+      !in_frame(access, registers, following))
+    return false;
+  if (following.looked_for > kLongest) return std::nullopt;
+  const auto begin = Clock::now();
+  bool known = false;
+  const std::vector<NewHolder> holders = new_holders(access.port(), following, known);
+  following.looked_for += Clock::now() - begin;
+  if (!known) return std::nullopt;
+  return std::all_of(holders.begin(), holders.end(),
+                     [](const NewHolder& holder) { return holder.where.starts_with("stack"); });
 }
 
 OwnerWords ActivationFollower::words_of(DebuggerPort& port, ObjectId id) const {
@@ -309,7 +342,7 @@ bool ActivationFollower::jumped(const std::vector<RawFrame>& frames, std::size_t
   const NamedFrame& named = state_.namer.name(*jump).front();
   if (named.line == 0) fail("the line of {} there is not known", named.function);
   following.way.function = following.order.function = named.function;
-  following.way.steps.push_back({named.function, named.file, named.line, {}});
+  following.way.steps.push_back({named.function, named.file, named.line, {}, {}});
   following.way.end = FollowedWay::End::returned;
   return true;
 }
@@ -339,6 +372,7 @@ void ActivationFollower::enter(const ProgramAccess& access, const Registers& reg
     const std::vector<FollowedStep>& steps = following.way.steps;
     if (steps.empty() || steps.back().function != named->function)
       fail("the line of {} there is not known", named->function);
+    if (!skip) following.way.steps.back().in_hand = true;
     return arm(access.port(), following, frames[i].pc - 1);
   }
   fail("it was passed to code without debug information");
@@ -532,7 +566,10 @@ bool ActivationFollower::arrived(const ProgramAccess& access, const Registers& r
     return true;
   }
   if (following.left) return false;
+  const std::size_t before = following.way.steps.size();
   const bool inside = step(following, pc, true);
+  if (following.order.pointer && following.way.steps.size() != before)
+    following.way.steps.back().in_hand = in_hand(access, registers, following);
   if (!inside && following.order.pointer && left_inlined(access, registers, following)) return true;
   if (!inside && !following.order.pointer && following.inlined && following.way.gives_back()) {
     if (following.entered_again) following.way.why_not = kWhereLeft;

@@ -2,8 +2,10 @@
 // thread and one frame of the stack, until that returns. `refhist follow`.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,12 +49,13 @@ class ActivationFollower {
     ModuleId module;
     Address bias = 0;
     std::set<Address> armed;
-    std::set<Address> known;  ///< words that pointed at the object at the event
-    bool looked = false;      ///< all of them were seen
-    bool has_result = true;   ///< the function may return a pointer
-    bool inlined = false;     ///< the function has no frame of its own
-    std::size_t scans = 0;    ///< of memory, while it was outside of the inlined function
-    bool outside = false;     ///< it was there, and something had the pointer
+    std::set<Address> known;                     ///< words that pointed at the object at the event
+    bool looked = false;                         ///< all of them were seen
+    bool has_result = true;                      ///< the function may return a pointer
+    bool inlined = false;                        ///< the function has no frame of its own
+    std::size_t scans = 0;                       ///< of memory, while it was outside of the inlined function
+    std::chrono::duration<double> looked_for{};  ///< at memory, where lines of the function begin
+    bool outside = false;                        ///< it was there, and something had the pointer
     bool entered_again = false;
     /// The inlined function was left, hands nothing out, and nothing but registers of the function around it
     /// has the pointer: its way is over, and what becomes of the pointer is still watched.
@@ -77,6 +80,12 @@ class ActivationFollower {
   void arm(DebuggerPort& port, Following& following, Address inside);
   /// False when that is outside of the function.
   bool step(Following& following, Address pc, bool exact);
+  /// A register, or a word of the frame, has the pointer.
+  [[nodiscard]] bool in_frame(const ProgramAccess& access, const Registers& registers,
+                              const Following& following) const;
+  /// FollowedStep::in_hand.
+  std::optional<bool> in_hand(const ProgramAccess& access, const Registers& registers,
+                              Following& following) const;
   OwnerWords words_of(DebuggerPort& port, ObjectId object) const;
   /// What points at the object now and did not at the event.
   std::vector<NewHolder> new_holders(DebuggerPort& port, const Following& following, bool& known) const;

@@ -30,15 +30,20 @@ Json step_json(const FollowedStep& step) {
     events.push_back({{"role", role_name(event.role)},
                       {"count_before", count_json(event.before)},
                       {"count_after", count_json(event.after)}});
-  return {
-      {"function", step.function}, {"file", step.file}, {"line", step.line}, {"events", std::move(events)}};
+  return {{"function", step.function},
+          {"file", step.file},
+          {"line", step.line},
+          {"in_hand", step.in_hand ? Json(*step.in_hand) : Json(nullptr)},
+          {"events", std::move(events)}};
 }
 
 FollowedStep step_of(const Json& json) {
   FollowedStep step{json.at("function").get<std::string>(),
                     json.at("file").get<std::string>(),
                     json.at("line").get<unsigned>(),
+                    {},
                     {}};
+  if (const Json& in_hand = json.at("in_hand"); !in_hand.is_null()) step.in_hand = in_hand.get<bool>();
   for (const Json& event : json.at("events")) {
     const auto role = role_from_name(event.at("role").get<std::string>());
     if (!role) fail("a step has an unknown role");

@@ -22,6 +22,9 @@ struct FollowedStep {
   std::string file;
   unsigned line = 0;
   std::vector<FollowedEvent> events;  ///< of the object, in this line and in what it called
+  /// As the line began, a register or the frame of the call had the pointer, and no word of memory that did
+  /// not have it at the event. Nothing where that is not known.
+  std::optional<bool> in_hand;
   [[nodiscard]] bool gives_back() const;
 };
 

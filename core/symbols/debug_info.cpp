@@ -126,13 +126,20 @@ std::optional<Signature> DebugInfo::inlined_signature(const std::string& name) {
   return std::nullopt;
 }
 
-VariableAt DebugInfo::variable_at(Address code, std::string_view variable, std::uint64_t offset) {
+VariableAt DebugInfo::variable_at(Address code, const DataSymbol& variable, std::uint64_t offset) {
   DebugUnit* unit = opened().units.at(code);
   VariableAt found;
   if (unit == nullptr) return found;
-  for_each_child(unit->contents(), [&](const Dwarf_Die& child) {
-    if (die_tag(child) == DW_TAG_variable && die_name(child) == variable)
-      found = TypeMembers(names()).in_variable(die_type(child), offset);
+  const auto read = [&](const Dwarf_Die& die) {
+    found = TypeMembers(names()).in_variable(die_type(die), offset);
+    found.name = qualified_name(die);
+  };
+  if (const Dwarf_Die* own = unit->variable_at(variable.address)) {
+    read(*own);
+    return found;
+  }
+  for_each_child(unit->contents(), [&](const Dwarf_Die& child) {  // those that another unit defines
+    if (die_tag(child) == DW_TAG_variable && die_name(child) == variable.name) read(child);
   });
   return found;
 }

@@ -33,7 +33,7 @@ class DebugInfo {
   std::optional<Signature> signature(const std::string& linkage_name, Address entry);
   std::optional<Signature> inlined_signature(const std::string& name);
   /// As of Module.
-  VariableAt variable_at(Address code, std::string_view variable, std::uint64_t offset);
+  VariableAt variable_at(Address code, const DataSymbol& variable, std::uint64_t offset);
   std::vector<LocalPointer> pointers_at(Address code);
   const NameIndex& names();
   /// Nothing that is missing lets names be kept.

@@ -75,6 +75,32 @@ void DebugUnit::collect_functions(const Dwarf_Die& scope) {
   });
 }
 
+const Dwarf_Die* DebugUnit::variable_at(Address address) {
+  if (variables_ == nullptr) {
+    variables_ = std::make_unique<std::map<Address, Dwarf_Die>>();
+    collect_variables(contents());
+  }
+  const auto found = variables_->find(address);
+  return found == variables_->end() ? nullptr : &found->second;
+}
+
+void DebugUnit::collect_variables(const Dwarf_Die& scope) {
+  for_each_child(scope, [&](const Dwarf_Die& child) {
+    switch (die_tag(child)) {
+      case DW_TAG_variable:
+        if (const auto address = fixed_address(child)) variables_->emplace(*address, child);
+        return;
+      case DW_TAG_subprogram:
+      case DW_TAG_namespace:
+      case DW_TAG_module:
+      case DW_TAG_lexical_block:
+        return collect_variables(child);
+      default:
+        return;
+    }
+  });
+}
+
 std::deque<DebugUnit>& DebugUnits::all() {
   if (units_.empty()) {
     list(dwarf_);

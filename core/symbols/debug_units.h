@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,14 +28,19 @@ class DebugUnit {
   [[nodiscard]] std::string missing_file();
   /// The function whose code holds the address; nullptr when none of this unit does.
   [[nodiscard]] const Dwarf_Die* function_at(Address address);
+  /// The variable that begins there, static ones of functions and classes among them; nullptr when none of
+  /// this unit does.
+  [[nodiscard]] const Dwarf_Die* variable_at(Address address);
 
  private:
   void collect_functions(const Dwarf_Die& scope);
+  void collect_variables(const Dwarf_Die& scope);
 
   Dwarf_CU* cu_ = nullptr;
   Dwarf_Die skeleton_{};
   std::unique_ptr<Dwarf_Die> contents_;
   std::unique_ptr<IntervalTable<Dwarf_Die>> functions_;
+  std::unique_ptr<std::map<Address, Dwarf_Die>> variables_;
 };
 
 class DebugUnits {

@@ -123,6 +123,26 @@ std::optional<Address> die_entry(const Dwarf_Die& die) {
   return std::nullopt;
 }
 
+std::optional<Address> fixed_address(const Dwarf_Die& variable) {
+  Dwarf_Die copy = variable;
+  Dwarf_Attribute attribute;
+  Dwarf_Op* operations = nullptr;
+  std::size_t count = 0;
+  const bool one = dwarf_attr(&copy, DW_AT_location, &attribute) != nullptr &&
+                   dwarf_getlocation(&attribute, &operations, &count) == 0 && count == 1;
+  return one ? address_in(&attribute, operations[0]) : std::nullopt;
+}
+
+std::optional<Address> address_in(Dwarf_Attribute* attribute, const Dwarf_Op& operation) {
+  if (operation.atom == DW_OP_addr) return operation.number;
+  if (operation.atom != DW_OP_addrx && operation.atom != DW_OP_GNU_addr_index) return std::nullopt;
+  Dwarf_Attribute entry;
+  Dwarf_Addr address = 0;
+  const bool known =
+      dwarf_getlocation_attr(attribute, &operation, &entry) == 0 && dwarf_formaddr(&entry, &address) == 0;
+  return known ? std::optional<Address>(address) : std::nullopt;
+}
+
 std::vector<FileRange> die_ranges(const Dwarf_Die& die) {
   Dwarf_Die copy = die;
   Dwarf_Addr base = 0;

@@ -43,6 +43,12 @@ std::optional<Dwarf_Die> strip_typedefs(std::optional<Dwarf_Die> type);
 /// it has no code.
 std::optional<Address> die_entry(const Dwarf_Die& die);
 
+/// Where a variable is whose location is one address, for the whole run; nothing for others.
+std::optional<Address> fixed_address(const Dwarf_Die& variable);
+
+/// What the operation of the attribute's expression pushes, where that is the address of code or data.
+std::optional<Address> address_in(Dwarf_Attribute* attribute, const Dwarf_Op& operation);
+
 /// Where its code is.
 std::vector<FileRange> die_ranges(const Dwarf_Die& die);
 

@@ -76,7 +76,7 @@ class ElfModule final : public Module {
   MemberAt member_at(std::string_view type, std::uint64_t offset) const override {
     return debug() == nullptr ? MemberAt() : TypeMembers(debug()->names()).member_at(type, offset);
   }
-  VariableAt variable_at(Address code, std::string_view variable, std::uint64_t offset) const override {
+  VariableAt variable_at(Address code, const DataSymbol& variable, std::uint64_t offset) const override {
     return debug() == nullptr ? VariableAt() : debug()->variable_at(code, variable, offset);
   }
   std::vector<LocalPointer> pointers_at(Address code) const override {

@@ -90,6 +90,7 @@ struct Parameter {
 /// What a variable has at an offset.
 struct VariableAt {
   bool known = false;
+  std::string name;          ///< as the source has it
   bool element = false;      ///< of an array, whichever
   std::string type;          ///< of the struct that is there; empty when it is none
   std::uint64_t offset = 0;  ///< in the struct
@@ -219,7 +220,7 @@ class Module {
     return {};
   }
   /// What a global or static variable that the unit with this code knows has at the offset.
-  [[nodiscard]] virtual VariableAt variable_at(Address /*code*/, std::string_view /*variable*/,
+  [[nodiscard]] virtual VariableAt variable_at(Address /*code*/, const DataSymbol& /*variable*/,
                                                std::uint64_t /*offset*/) const {
     return {};
   }

@@ -56,19 +56,10 @@ std::optional<ParameterValue> held_by_register(std::span<const Dwarf_Op> operati
 
 /// "DW_OP_addr X, DW_OP_stack_value": the address of a variable, or of a part of it.
 std::optional<ParameterValue> of_variable(Dwarf_Attribute* attribute, std::span<const Dwarf_Op> operations) {
-  const bool by_index =
-      operations.front().atom == DW_OP_addrx || operations.front().atom == DW_OP_GNU_addr_index;
-  if (!by_index && operations.front().atom != DW_OP_addr) return std::nullopt;
+  const auto address = address_in(attribute, operations.front());
+  if (!address) return std::nullopt;
   ParameterValue value;
-  value.offset = static_cast<std::int64_t>(operations.front().number);
-  if (by_index) {
-    Dwarf_Attribute entry;
-    Dwarf_Addr address = 0;
-    const bool known = dwarf_getlocation_attr(attribute, &operations.front(), &entry) == 0 &&
-                       dwarf_formaddr(&entry, &address) == 0;
-    if (!known) return std::nullopt;
-    value.offset = static_cast<std::int64_t>(address);
-  }
+  value.offset = static_cast<std::int64_t>(*address);
   return with_rest(value, operations.subspan(1));
 }
 

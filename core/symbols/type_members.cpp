@@ -387,7 +387,7 @@ std::string TypeMembers::bit_field_at(std::string_view type, std::uint64_t offse
 }
 
 VariableAt TypeMembers::in_variable(std::optional<Dwarf_Die> type, std::uint64_t offset) const {
-  VariableAt found{.known = true, .type = {}, .offset = offset, .pointee = {}};
+  VariableAt found{.known = true, .name = {}, .type = {}, .offset = offset, .pointee = {}};
   type = strip_typedefs(type);
   auto plain = type;
   for (int depth = 0; plain && die_tag(*plain) == DW_TAG_array_type && depth < kMemberDepth; ++depth) {

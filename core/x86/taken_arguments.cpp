@@ -112,6 +112,31 @@ bool looks_up(std::string_view function) {
   return has_any_word(kWords, function);
 }
 
+bool lends_out(std::string_view function) {
+  static constexpr std::array<std::string_view, 4> kNames{
+      "json_object_object_get_ex", "g_hash_table_lookup_extended", "g_hash_table_iter_next", "PyDict_Next"};
+  return std::find(kNames.begin(), kNames.end(), function) != kNames.end();
+}
+
+bool borrows(std::string_view function) {
+  static constexpr std::array<std::string_view, 4> kNeverChange{"g_date_time_", "g_bytes_", "g_time_zone_",
+                                                                "g_regex_"};
+  static constexpr std::array<std::string_view, 34> kAsking{
+      "get",    "get0",    "peek",  "lookup",   "find",       "is",        "has",     "can",   "check",
+      "cmp",    "compare", "equal", "hash",     "length",     "len",       "size",    "count", "print",
+      "printf", "format",  "dump",  "contains", "difference", "to",        "string",  "query", "copy",
+      "dup",    "clone",   "iter",  "foreach",  "name",       "intersect", "subtract"};
+  static constexpr std::array<std::string_view, 32> kKeeping{
+      "set",    "add",     "append",   "prepend", "insert",  "push",   "put",      "take",
+      "steal",  "own",     "adopt",    "send",    "queue",   "attach", "register", "connect",
+      "emit",   "free",    "unref",    "release", "close",   "finish", "destroy",  "install",
+      "remove", "replace", "writable", "sink",    "consume", "move",   "new",      "builder"};
+  const auto begins = [&](std::string_view prefix) { return function.starts_with(prefix); };
+  const bool ends = has_any_word(std::array<std::string_view, 4>{"unref", "free", "take", "new"}, function);
+  if (std::any_of(kNeverChange.begin(), kNeverChange.end(), begins)) return !ends;
+  return has_any_word(kAsking, function) && !has_any_word(kKeeping, function);
+}
+
 bool has_elements(std::string_view function) {
   static constexpr std::array<std::string_view, 10> kWords{"free", "foreach", "each",    "clear", "new",
                                                            "func", "init",    "destroy", "pop",   "remove"};

@@ -18,6 +18,12 @@ std::optional<unsigned> contained(std::string_view function);
 bool takes_floating(std::string_view function);
 /// By name, it returns what somebody else has the reference to, as json_object_get() does.
 bool looks_up(std::string_view function);
+/// By name, it leaves what somebody else has the reference to in a variable, as json_object_object_get_ex()
+/// does.
+bool lends_out(std::string_view function);
+/// By name, it asks something of what it is given, or works on what never changes: its caller still has the
+/// reference behind it.
+bool borrows(std::string_view function);
 /// By name, a function that a destroying one is passed to does not call it for the argument before.
 bool has_elements(std::string_view function);
 

@@ -43,6 +43,12 @@ CALL int print_and_drop(struct badge *badge) {
   return color + badge->color;  // dies in way "late"
 }
 
+CALL int drop_and_print(struct badge *badge) {
+  const char *letter = (const char *)&badge->color;
+  badge_put(badge);
+  return puts(letter);  // a jump, optimised; dies there in way "jump"
+}
+
 CALL int read_later(struct badge *badge) {
   badge_put(badge);
   return 1;
@@ -199,6 +205,8 @@ int main(int argc, char **argv) {
   int sum = 0;
   if (strcmp(way, "late") == 0) {
     sum = print_and_drop(badge);
+  } else if (strcmp(way, "jump") == 0) {
+    sum = drop_and_print(badge);
   } else if (strcmp(way, "read") == 0 || strcmp(way, "sizes") == 0 || strcmp(way, "crowd") == 0) {
     sum = read_later(badge);
     sum += color_of(badge);  // dies in color_of

@@ -1,7 +1,7 @@
 """With `set quarantine`, the program stops at the instruction that uses a dead object, and right programs go on as ever."""
 
 from harness.checks import contains, equal, lacks
-from harness.shapes import check_findings, verdicts
+from harness.shapes import check_findings, source_line, verdicts
 
 BADGE = "--init badge_new --get badge_get --put badge_put --count refs"
 
@@ -75,6 +75,13 @@ def test_a_use_behind_the_own_put(d):
     first = found["suspects"][0]
     equal((first["what"], first["function"]), ("late use", "print_and_drop"), "first suspect")
     contains(first["why"], "gave its reference back", "why")
+
+
+def test_a_use_by_what_the_function_jumps_to(d):
+    found = expect_use(d, "jump", "used after its memory was freed, 4 bytes into it", "")
+    first = found["suspects"][0]
+    contains(source_line(first), "return puts(letter);", "first suspect's line")
+    equal((first["what"], first["function"]), ("late use", "drop_and_print"), "first suspect")
 
 
 def test_a_put_of_what_was_handed_on(d):

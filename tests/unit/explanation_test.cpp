@@ -16,7 +16,7 @@ FollowedWay way(const std::vector<int>& lines) {
   way.function = "serve";
   way.end = FollowedWay::End::returned;
   for (const int line : lines) {
-    FollowedStep step{"serve", "/nowhere/serve.c", static_cast<unsigned>(line % kPut), {}};
+    FollowedStep step{"serve", "/nowhere/serve.c", static_cast<unsigned>(line % kPut), {}, true};
     if (line >= kPut) step.events.push_back({Role::put, 2, 1});
     way.steps.push_back(step);
   }
@@ -52,10 +52,33 @@ TEST_CASE("a round of a loop ends where the next reference is taken") {
 }
 
 TEST_CASE("a loop that gives back behind its end takes the next one over the last") {
-  const auto found = parting(way({1, 2, 3, 1, 2, 3, kPut + 8, 9}), way({1, 2, 3, kPut + 8, 9}));
+  FollowedWay lost = way({1, 2, 3, 1, 2, 3, kPut + 8, 9});
+  const FollowedWay kept = way({1, 2, 3, kPut + 8, 9});
+  CHECK(!parting(lost, kept));  // it has both
+  for (std::size_t i = 4; i < lost.steps.size(); ++i) lost.steps[i].in_hand = false;
+  const auto found = parting(lost, kept);
   REQUIRE(found);
   CHECK(found->taken_again);
   CHECK(found->line == 1);
+}
+
+TEST_CASE("only what had the pointer until the ways parted was lost there") {
+  FollowedWay lost = way({1, 2, 5, 9});
+  const FollowedWay kept = way({1, 2, 7, kPut + 8, 9});
+  lost.steps[1].in_hand = false;
+  CHECK(!parting(lost, kept));
+  lost.steps[1].in_hand = true;
+  lost.steps[2].in_hand = false;  // nobody needs it any more
+  CHECK(parting(lost, kept));
+}
+
+TEST_CASE("it is the first lines of its own that part a way from the other one") {
+  CHECK(parted_in({1, 2, 5, 9, 6, 10}, {1, 2, 3, 7, kPut + 8, 9, 10}) == 5);
+}
+
+TEST_CASE("ways that come together again before the put have not parted there") {
+  CHECK(!parted_in({1, 2, 5, 3, 9}, {1, 2, 3, 7, kPut + 8, 9}));
+  CHECK(!parted_in({1, 2, 5, 9}, {1, kPut + 1, 2, 7, 9}));
 }
 
 TEST_CASE("nothing is said of ways that give back or are the same") {

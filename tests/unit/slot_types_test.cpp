@@ -47,18 +47,21 @@ TEST_CASE("what a variable has at an offset, by the unit that knows it") {
   const Address code = entry_of(*module, "make");
   const auto size = module->type_size("struct shelf");
   REQUIRE(size);
-  const VariableAt element = module->variable_at(code, "shelves", 2 * *size + 24);
+  const auto variable = [&](Address in, const char* name, std::uint64_t offset) {
+    return module->variable_at(in, DataSymbol{name, module->data_symbol(name).value_or(0), 0}, offset);
+  };
+  const VariableAt element = variable(code, "shelves", 2 * *size + 24);
   CHECK(element.known);
   CHECK(element.element);
   CHECK(element.type == "shelf");
   CHECK(element.offset == 24);
-  const VariableAt pointer = module->variable_at(code, "last", 0);
+  const VariableAt pointer = variable(code, "last", 0);
   CHECK(pointer.known);
   CHECK_FALSE(pointer.element);
   CHECK(pointer.type.empty());
   CHECK(pointer.pointee == "item");
-  CHECK_FALSE(module->variable_at(code, "nothing", 0).known);
-  CHECK_FALSE(module->variable_at(0, "last", 0).known);
+  CHECK_FALSE(variable(code, "nothing", 0).known);
+  CHECK_FALSE(variable(0, "last", 0).known);
 }
 
 TEST_CASE("variables that point at a struct, in registers and on the stack") {
