@@ -418,8 +418,7 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) 
   std::vector<Address> places = (ways.*places_of)(gives, ends);
   const std::vector<Address> instructions = ways.instructions();
   const bool at_end = places_of == &FunctionWays::leaves || places_of == &FunctionWays::drops;
-  const bool on_some_way =
-      at_end && ways.keeps_on_some_way() && (here.inlined || places_of == &FunctionWays::drops);
+  const bool on_some_way = places_of == &FunctionWays::drops && ways.keeps_on_some_way();
   if (here.inlined && at_end && !on_some_way && !places.empty()) places = {end_of(instructions, taken, here)};
   std::map<unsigned, NamedFrame> by_line;
   for (Address at : places) {
