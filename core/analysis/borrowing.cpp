@@ -52,11 +52,7 @@ bool Borrowing::read(const CodeGraph::Function& function, unsigned argument) {
   ++depth_;
   const Module& module = *function.module;
   KeepWalk::Called called;
-  called.ends = [&](Address target) {
-    const auto entered = graph_.entered_at(module, target);
-    return std::any_of(entered.begin(), entered.end(),
-                       [](const auto& one) { return ends_the_path(one.symbol.name); });
-  };
+  called.ends = [&](Address target) { return graph_.ends_path(module, target); };
   called.leaves = [&](Address target, unsigned number) { return leaves(module, target, number); };
   KeepWalk walk(
       module, ranges_of(module, function.symbol), [](Address, std::optional<Address>) { return 0; }, called);

@@ -141,7 +141,7 @@ double EventPairs::same_holder(const Call& get, const Call& put,
     if (!to || !from) return to || from ? kNoSlot : 1;
     if (in_one_slot(get, put)) return 1;
     if (to->holder != from->holder) return kOtherSlot;
-    return to->member == from->member ? 1 : to->member == 0 || from->member == 0 ? kSomeSlot : kOtherSlot;
+    return to->member == 0 || from->member == 0 ? kSomeSlot : kOtherSlot;
   }
   if (kept == Held::unknown || given == Held::unknown) return 1;
   const bool had_before = given == Held::argument && relation && relation->same_call && relation->put == 0;
@@ -153,10 +153,6 @@ bool EventPairs::in_one_slot(const Call& get, const Call& put) {
   const auto same = [](const auto& one, const auto& other) { return one && other && *one == *other; };
   return same(get.path->slot, put.path->slot) || same(get.path->slot, put.path->inner) ||
          same(get.path->inner, put.path->slot);
-}
-
-bool EventPairs::in_one_place(const Call& get, const Call& put) {
-  return get.path->held == Held::memory && put.path->held == Held::memory && in_one_slot(get, put);
 }
 
 double EventPairs::likely_before(const Call& get, const Call& put) {
@@ -214,7 +210,7 @@ std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life,
       const bool known = model.gets.contains(get.kind);
       const double more_likely = is_new ? kNewPut : new_place ? kNewPutPlace : 0;
       // Whoever gives back what lies where it was put is new only because the program has never come so far.
-      costs[row].push_back(cost(model, get, put) + (known && !in_one_place(get, put) ? more_likely : 0));
+      costs[row].push_back(cost(model, get, put) + (known && !in_one_slot(get, put) ? more_likely : 0));
     }
     costs[row].resize(life.gets.size() + life.puts.size(), kUnanswered);
   }

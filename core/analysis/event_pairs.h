@@ -125,9 +125,8 @@ class EventPairs {
   std::vector<std::size_t> match(const Model& model, const Life& life, std::size_t more = 0);
   static void leave_last_of_equals(const Model& model, const Life& life, std::vector<std::size_t>& answers);
   double cost(const Model& model, const Call& get, const Call& put);
-  static bool in_one_slot(const Call& get, const Call& put);
   /// Kept in a member, and given back from the same one.
-  static bool in_one_place(const Call& get, const Call& put);
+  static bool in_one_slot(const Call& get, const Call& put);
   static double same_holder(const Call& get, const Call& put,
                             const std::optional<CallPaths::Relation>& relation);
   double likely_before(const Call& get, const Call& put);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,26 +14,22 @@ namespace {
 
 constexpr unsigned kFarthest = 20;  // lines
 
-bool letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 template <std::size_t N>
 bool begins_with_word(std::string_view text, const std::array<std::string_view, N>& words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return text.starts_with(word) && (text.size() == word.size() || !letter(text[word.size()]));
+    return text.starts_with(word) &&
+           (text.size() == word.size() || !is_identifier_character(text[word.size()]));
   });
 }
 
-bool jumps(std::string_view text) {
-  static constexpr std::array<std::string_view, 4> kWords{"continue", "break", "goto", "return"};
-  return begins_with_word(text, kWords);
-}
+constexpr std::array<std::string_view, 4> kJumps{"continue", "break", "goto", "return"};
+
+bool jumps(std::string_view text) { return begins_with_word(text, kJumps); }
 
 /// Anywhere in the line: `if (full) return -1;`
 bool has_jump(std::string_view text) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if ((at == 0 || !letter(text[at - 1])) && jumps(text.substr(at))) return true;
-  }
-  return false;
+  return std::any_of(kJumps.begin(), kJumps.end(),
+                     [&](std::string_view word) { return has_whole_word(text, word); });
 }
 
 /// It ends the statements that follow on each other.

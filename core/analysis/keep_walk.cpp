@@ -189,22 +189,23 @@ std::optional<KeepWalk::Given> KeepWalk::given(Address put) {
   return given_;
 }
 
-bool KeepWalk::leaves_alone(unsigned argument) {
+const KeepWalk::Seen* KeepWalk::seen_of_argument(unsigned argument) {
   Wanted wanted;
   wanted.forgets = true;
   forgets_ = true;
   run(wanted);
   const auto found = seen_.find(argument);
-  return found != seen_.end() && found->second.gave && found->second.untaken;
+  return found == seen_.end() ? nullptr : &found->second;
+}
+
+bool KeepWalk::leaves_alone(unsigned argument) {
+  const Seen* seen = seen_of_argument(argument);
+  return seen != nullptr && seen->gave && seen->untaken;
 }
 
 bool KeepWalk::only_looks_at(unsigned argument) {
-  Wanted wanted;
-  wanted.forgets = true;
-  forgets_ = true;
-  run(wanted);
-  const auto found = seen_.find(argument);
-  return !unread_ && waiting_.empty() && found != seen_.end() && !found->second.away;
+  const Seen* seen = seen_of_argument(argument);
+  return !unread_ && waiting_.empty() && seen != nullptr && !seen->away;
 }
 
 void KeepWalk::keep(Way& way, Address place, const Value& value, const Value& stored_at) {

@@ -179,6 +179,9 @@ class KeepWalk {
     std::set<Address> taken_ways;
   };
   void run(const Wanted& wanted);
+  /// What all ways do with what the function is given in it (1-based); null where no way was followed to its
+  /// end.
+  const Seen* seen_of_argument(unsigned argument);
   void leave(Way way, const DecodedInstruction& instruction, const Wanted& wanted);
   /// It is a tail call under a condition.
   [[nodiscard]] bool leaves_if(const DecodedInstruction& instruction) const;

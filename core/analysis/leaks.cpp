@@ -523,11 +523,14 @@ NamedFrame LeakFinder::put_unlike(ObjectId id, const std::string& function,
 std::optional<NamedFrame> LeakFinder::strange_put_before(ObjectId id, const std::string& extra,
                                                          const std::vector<ObjectId>& others) {
   constexpr double kMost = 0.7;  // the rest may have the same mistake, which nobody has stumbled over
+  std::map<std::string, std::vector<LackedPut>> lacked;  // by function
   for (const auto& [event_id, event] : history_.life_of(id)) {
     if (!gives_back(event)) continue;
     const Owner& owner = owners_.of(event);
     if (owner.place == extra) break;
-    for (const LackedPut& put : lacked_puts(id, owner.place, others)) {
+    const auto [known, added] = lacked.try_emplace(owner.place);
+    if (added) known->second = lacked_puts(id, owner.place, others);
+    for (const LackedPut& put : known->second) {
       if (put.pc != owner.frame.pc || put.there < kFewest) continue;
       if (static_cast<double>(put.lacking_there) > kMost * static_cast<double>(put.there)) return put.frame;
     }

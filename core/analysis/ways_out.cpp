@@ -5,7 +5,6 @@
 
 #include "analysis/frame_module.h"
 #include "x86/code_jumps.h"
-#include "x86/known_functions.h"
 
 namespace refhist {
 
@@ -115,13 +114,6 @@ bool WaysOut::counts_argument(const Site& site, const Module& module, Address be
   if (at == entered.end()) return false;
   const auto signature = at->module->signature(at->symbol);
   return signature ? !signature->returns_pointer : leaves_result(module, behind);
-}
-
-bool WaysOut::ends_the_program(const Module& module, Address target) {
-  for (const CodeGraph::Function& function : graph_.entered_at(module, target)) {
-    if (ends_the_path(function.symbol.name)) return true;
-  }
-  return false;
 }
 
 FunctionWays::GivesBack WaysOut::gives_back(FamilyId family, const Here& here,
@@ -256,14 +248,11 @@ FunctionWays::Code WaysOut::whole_code(const Here& here) {
 
 FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
   know_sites();
-  FunctionWays::Code code{&here.loaded->module->code(),
-                          here.ranges,
-                          in_file(held.taken, *here.loaded),
-                          true,
-                          here.inlined,
-                          held.elsewhere,
-                          held.passed};
-  code.argument = [this, module = code.module](Address target) { return arguments_.of(*module, target); };
+  FunctionWays::Code code = whole_code(here);
+  code.from = in_file(held.taken, *here.loaded);
+  code.taken = true;
+  code.elsewhere = held.elsewhere;
+  code.passed = held.passed;
   code.borrows = [this, module = code.module](Address target, unsigned argument) {
     return borrowing_.leaves(*module, target, argument);
   };
@@ -335,7 +324,7 @@ void WaysOut::find(FamilyId family, const NamedFrame& frame, const Here& here,
                    const std::vector<NamedFrame>& puts, std::vector<Place>& places) {
   const Module& module = here.loaded->module->code();
   const FunctionWays::GivesBack gives = gives_back(family, here, puts);
-  const auto ends = [&](Address target) { return ends_the_program(module, target); };
+  const auto ends = [&](Address target) { return graph_.ends_path(module, target); };
   FunctionWays::Code code = whole_code(here);
   FunctionWays ways(code);
   std::vector<LostWay> lost = ways.lost(gives, ends);
@@ -375,7 +364,7 @@ std::vector<WaysOut::Place> WaysOut::behind(const Holding& held) {
   const Here& here = copies.front();
   const Module& module = here.loaded->module->code();
   FunctionWays ways(code_of(held, here));
-  const auto ends = [&](Address target) { return ends_the_program(module, target); };
+  const auto ends = [&](Address target) { return graph_.ends_path(module, target); };
   const std::vector<LostWay> lost = ways.lost(gives_back(held.family, here, held.puts), ends);
   std::vector<Place> places;
   add(lost, ways, held.taken, here, places);
@@ -413,7 +402,7 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) 
   const Here& here = copies.front();
   const Module& module = here.loaded->module->code();
   FunctionWays ways(code_of(held, here));
-  const auto ends = [&](Address target) { return ends_the_program(module, target); };
+  const auto ends = [&](Address target) { return graph_.ends_path(module, target); };
   const auto gives = gives_back(held.family, here, held.puts);
   std::vector<Address> places = (ways.*places_of)(gives, ends);
   const std::vector<Address> instructions = ways.instructions();

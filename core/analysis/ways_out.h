@@ -96,7 +96,6 @@ class WaysOut {
   /// as far as is known.
   bool counts_argument(const Site& site, const Module& module, Address behind);
   bool enters_put(FamilyId family, const Module& module, Address target);
-  bool ends_the_program(const Module& module, Address target);
   Place place_of(const LostWay& way, const std::set<Address>& good, const NamedFrame& frame,
                  const Here& here);
   /// Of the function's statements: its lines by instruction, also of those without code, which stand where

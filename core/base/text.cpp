@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 
 #include "base/error.h"
@@ -106,6 +107,16 @@ std::vector<std::string> split_words(std::string_view line) {
   if (quote != 0) fail("unclosed {} in the command: close it or put a backslash before it", quote);
   if (in_word) words.push_back(std::move(word));
   return words;
+}
+
+bool is_identifier_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+bool has_whole_word(std::string_view text, std::string_view word) {
+  const auto is_part = [&](std::size_t at) { return at < text.size() && is_identifier_character(text[at]); };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
+  }
+  return false;
 }
 
 std::string quoted_word(const std::string& text) { return "'" + replace_all(text, "'", "'\\''") + "'"; }

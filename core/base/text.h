@@ -35,6 +35,11 @@ std::string some_of(std::vector<std::string> words, std::size_t most);
 std::string replace_all(std::string text, std::string_view what, std::string_view with);
 std::string_view trim(std::string_view text);
 
+/// A letter, a digit or '_'.
+bool is_identifier_character(char c);
+/// The word stands somewhere in the text, and is no part of a longer identifier there.
+bool has_whole_word(std::string_view text, std::string_view word);
+
 /// One word of a command line that means this text, for split_words and for a shell.
 std::string quoted_word(const std::string& text);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <functional>
 #include <set>
 #include <utility>
@@ -47,23 +46,11 @@ std::optional<std::string> source_of(const std::string& file, unsigned line) {
   return line == 0 || line > source.size() ? std::nullopt : std::optional(source[line - 1]);
 }
 
-/// The word stands in the text, and is no part of another one.
-bool has_word(const std::string& text, std::string_view word) {
-  const auto is_part = [&](std::size_t place) {
-    return place < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[place])) != 0 || text[place] == '_');
-  };
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
-  }
-  return false;
-}
-
 /// The line has a statement that leaves: its source is there, and says so.
 bool leaves(const std::string& file, unsigned line) {
   const std::string text = source_of(file, line).value_or("");
   return std::any_of(kLeaving.begin(), kLeaving.end(),
-                     [&](std::string_view word) { return has_word(text, word); });
+                     [&](std::string_view word) { return has_whole_word(text, word); });
 }
 
 /// By its source, the line puts something somewhere; also where no source is there.
@@ -297,7 +284,7 @@ bool decides(const FollowedStep& step) {
   const auto text = source_of(step.file, step.line);
   if (!text) return true;
   return std::any_of(kDeciding.begin(), kDeciding.end(),
-                     [&](std::string_view word) { return has_word(*text, word); }) ||
+                     [&](std::string_view word) { return has_whole_word(*text, word); }) ||
          std::any_of(kDecidingSigns.begin(), kDecidingSigns.end(),
                      [&](std::string_view sign) { return text->find(sign) != std::string::npos; });
 }

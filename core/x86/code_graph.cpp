@@ -1,9 +1,11 @@
 #include "x86/code_graph.h"
 
+#include <algorithm>
 #include <set>
 
 #include "x86/import_slots.h"
 #include "x86/instruction.h"
+#include "x86/known_functions.h"
 
 namespace refhist {
 
@@ -32,6 +34,12 @@ std::vector<CodeGraph::Function> CodeGraph::entered_at(const Module& module, Add
     }
   }
   return functions;
+}
+
+bool CodeGraph::ends_path(const Module& module, Address target) {
+  const std::vector<Function> entered = entered_at(module, target);
+  return std::any_of(entered.begin(), entered.end(),
+                     [](const Function& function) { return ends_the_path(function.symbol.name); });
 }
 
 std::optional<Address> CodeGraph::call_before(const Module& module, const FunctionSymbol& function,

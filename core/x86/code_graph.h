@@ -27,6 +27,8 @@ class CodeGraph {
   /// The functions that a direct call or jump to the address may enter, or one through the GOT slot there:
   /// one, or all of the name that the linker binds. Empty when it cannot be told.
   std::vector<Function> entered_at(const Module& module, Address target);
+  /// Such a call may enter what ends the path, by its name: what follows it is never reached.
+  bool ends_path(const Module& module, Address target);
   /// direct_call_before, of a function that is read once: stacks have many return addresses in a large one.
   std::optional<Address> call_before(const Module& module, const FunctionSymbol& function, Address return_pc);
 

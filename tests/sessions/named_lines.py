@@ -1,7 +1,7 @@
 """The first suspect is the line that has to change, for mistakes of several kinds; none is said of the right program."""
 
-from harness.checks import agent_only, contains, equal
-from harness.shapes import check_findings, source_line
+from harness.checks import agent_only, equal
+from harness.shapes import check_findings, first_suspect_at
 
 COUNTER = "--name counter --init counter_set --get counter_get --put counter_put --type 'struct counter' --count refs"
 
@@ -15,10 +15,7 @@ def run(d, *way):
 
 def first_suspect(d, way):
     run(d, way)
-    status, found = check_findings(d)
-    equal(status, 23, "exit status")
-    first = found[0]["suspects"][0]
-    contains(source_line(first), f"// {way}", f"the line of {first}")
+    found, first = first_suspect_at(d, way)
     return found[0]["verdict"], first["what"]
 
 

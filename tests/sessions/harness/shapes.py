@@ -2,7 +2,7 @@
 
 import json
 
-from .checks import check, equal
+from .checks import check, contains, equal
 
 
 def roles(thing):
@@ -69,6 +69,15 @@ def source_line(place):
     """The text of the line that a suspect or a frame names."""
     with open(place["file"], encoding="utf-8") as source:
         return source.read().splitlines()[place["line"] - 1]
+
+
+def first_suspect_at(d, way):
+    """`refhist check`: its findings, and the first suspect of the first one, whose line is marked with the way."""
+    status, found = check_findings(d)
+    equal(status, 23, "exit status")
+    first = found[0]["suspects"][0]
+    contains(source_line(first), f"// {way}", f"the line of {first}")
+    return found, first
 
 
 def check_findings(d, options="--fail-on leak,imbalance,unobserved-change,undecidable"):
