@@ -138,13 +138,11 @@ std::vector<Command> report_commands() {
       {"explain",
        "[ADDR|EXPR|FINGERPRINT]",
        "run the program again, and show how a leaked reference was lost",
-       "The second run uses a debugger of its own: this session stays as it is. It follows the call that "
-       "should\n"
-       "have given the reference back, line by line, and another one that did. Without an argument: the "
-       "largest leaks.\n"
-       "The place where the two paths part is a confirmed suspect from then on. The program must behave the "
-       "same again.",
-       {{"--timeout", "S", "give up after S seconds (default 120)"}, kJson},
+       "Runs the program again, up to eight times, in a separate debugger; this session is not touched. The\n"
+       "pointer to the object is followed through functions and memory to the line that overwrites or drops\n"
+       "it. That line is a confirmed suspect from then on. Without an argument: the largest leaks.\n"
+       "The program must behave the same in each run.",
+       {{"--timeout", "S", "give up a run after S seconds (default 120)"}, kJson},
        run_explain},
       {"snapshot",
        "[NAME]",
@@ -256,13 +254,16 @@ std::vector<Command> rule_commands() {
        "in the next run, list the lines that one call executes: from an event of an object until it returns",
        "#NUMBER is an event number from a history: the next run follows the function that made that get or "
        "put.\n"
-       "The program does not stop. refhist explain chooses the events by itself.",
+       "The program does not stop, but may run much slower. refhist explain chooses the events by itself.",
        {{"--family", "GLOB", "only objects of these families; may be repeated"},
         {"--object", "ADDR|EXPR", "the object at this address"},
         {"--number", "N", "which of the object's events: 1 is the first line of its history"},
         {"--generation", "N", "which of the objects at this address, counted from 1 (default: any)"},
         {"--in", "FUNCTION", "another function on the event's stack"},
         {"--pointer", "", "continue after it returns: wherever the pointer goes, until nothing holds it"},
+        {"--lost", "", "follow every pointer to the object, until one of its references has none left"},
+        {"--through", "FIRST-END",
+         "with --lost: a heap block that holds the pointer; its own are followed (repeatable)"},
         {"--sum", "HEX", "only if the history up to the event has this checksum (for refhist explain)"},
         {"--save", "FILE", "write the lines to the file, as JSON"},
         kJson},

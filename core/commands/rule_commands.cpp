@@ -99,6 +99,18 @@ void read_own_options(const Arguments& arguments, StopRule& rule) {
   }
 }
 
+/// "0x1000-0x1040" each.
+std::vector<AddressRange> blocks_named(CommandContext& context) {
+  std::vector<AddressRange> blocks;
+  for (const std::string& word : context.arguments.all("--through")) {
+    const std::vector<std::string> ends = split(word, '-');
+    if (ends.size() != 2) fail("--through needs FIRST-END, two addresses, not {}", word);
+    blocks.push_back({address_named(context, ends[0]), address_named(context, ends[1])});
+    if (blocks.back().begin >= blocks.back().end) fail("--through {}: the block is empty", word);
+  }
+  return blocks;
+}
+
 /// "#352", as a history prints it: the same event of the same object in the next run.
 void read_event(const CommandContext& context, const std::string& word, StopRule& rule) {
   const History& history = context.state.history;
@@ -150,8 +162,12 @@ void run_rule(CommandContext& context, RuleKind kind) {
   if (arguments.has("--expect") && rule.after.empty())
     fail("--expect needs --after FN: it is the net change of one call");
   if (kind == RuleKind::follow)
-    rule.follow = FollowOrder{arguments.value("--in"), arguments.has("--pointer"), arguments.value("--sum"),
-                              user_path(arguments.value("--save"))};
+    rule.follow = FollowOrder{arguments.value("--in"),  arguments.has("--pointer"),
+                              arguments.has("--lost"),  blocks_named(context),
+                              arguments.value("--sum"), user_path(arguments.value("--save"))};
+  if (rule.follow && rule.follow->lost && rule.follow->pointer)
+    fail("--pointer and --lost exclude each other");
+  if (rule.follow && !rule.follow->lost && !rule.follow->through.empty()) fail("--through needs --lost");
   if (names_event) {
     read_event(context, arguments.words().front(), rule);
   } else {

@@ -8,13 +8,16 @@
 #include <set>
 #include <utility>
 
+#include "analysis/helper_frames.h"
 #include "analysis/jump_statement.h"
-#include "base/error.h"
-#include "base/input_file.h"
+#include "base/interruption.h"
 #include "base/scratch_folder.h"
 #include "base/short_name.h"
 #include "base/source_lines.h"
 #include "base/text.h"
+#include "explain/follow_orders.h"
+#include "explain/loss_place.h"
+#include "explain/loss_runs.h"
 #include "explain/twin_objects.h"
 #include "reachability/reachability_places.h"
 #include "reports/findings.h"
@@ -99,26 +102,6 @@ unsigned line_behind(const FollowedStep& step, const FollowedWay& lost, const Fo
   return JumpStatements()
       .behind(step.file, step.line, compiled_lines(lost, kept, step.file))
       .value_or(step.line);
-}
-
-std::string follow_words(const SessionState& state, EventId event, const std::string& function,
-                         const std::string& file) {
-  const ObjectId id = state.history.event(event).object;
-  const Object& object = state.history.object(id);
-  return fmt::format("--object {:#x} --generation {} --family {} --number {} --in {} --sum {} --save {}",
-                     object.address, object.generation, quoted_word(state.family_name(object.family)),
-                     number_in_history(state, event), quoted_word(function), history_sum(state, id, event),
-                     quoted_word(file));
-}
-
-FollowedWay read_way(const std::string& path) {
-  try {
-    return FollowedWay::of_json(InputFile(path).text());
-  } catch (const Error&) {
-    FollowedWay way;
-    way.why_not = "the second run did not reach this event: the program is not deterministic";
-    return way;
-  }
 }
 
 NamedFrame frame_of(const FollowedStep& step) {
@@ -213,11 +196,49 @@ void confirm_parted(Explanation& explanation) {
                             name, lost.steps.front().line, what, put));
 }
 
-/// The events of the way are the object's own in the first run, too.
-bool same_course(const SessionState& state, ObjectId object, const FollowedWay& lost) {
-  if (lost.events == 0) return false;
-  const EventId last = event_in_history(state, object, lost.events);
-  return last.valid() && history_sum(state, object, last) == lost.sum;
+/// It tells its caller of an error: then it may be for that one to give back what it has handed in.
+bool fails_to_take(const SessionState& state, const FollowedWay& way, const LossPlace& place) {
+  constexpr std::array<std::string_view, 8> kErrors{"false", "FALSE", "NULL", "nullptr",
+                                                    "error", "err",   "-1",   "-E"};
+  const FollowedStep& step = way.steps[place.step];
+  const std::string text = source_of(step.file, place.line).value_or("");
+  if (std::none_of(kErrors.begin(), kErrors.end(),
+                   [&](std::string_view word) { return text.find(word) != std::string::npos; }))
+    return false;
+  const auto signature = HelperFrames(state.modules).signature(frame_of(step));
+  if (!signature) return way.last_use->calls.size() > 1;  // inlined: what it has may be its caller's
+  return std::any_of(
+      signature->parameters.begin(), signature->parameters.end(),
+      [&](const Parameter& parameter) { return way.last_use->variables.contains(parameter.name); });
+}
+
+void explain_loss(Explanation& explanation, SessionState& state, EventId begun, const FollowedWay& way) {
+  explanation.lost = way;
+  explanation.taken = begun;
+  explanation.function = state.namer.owner(state.history.event(begun)).function;
+}
+
+/// Where the last pointer to the object went, from its last event on. False when that does not show.
+bool judge_loss(Explanation& explanation, SessionState& state, EventId begun, const FollowedWay& way) {
+  if (!way.why_not.empty()) return false;
+  if (way.replaced) {
+    const FollowedStep& step = way.steps[*way.replaced];
+    if (is_of_unknown_use(way.kept_in) || !(way.freed || assigns(step))) return false;
+    explain_loss(explanation, state, begun, way);
+    set_confirmed(
+        explanation, *way.replaced, step.line, way.freed ? "missing put" : "overwritten",
+        fmt::format("in another run, the last pointer to it was in {} until {} {}", way.kept_in,
+                    short_name(step.function), way.freed ? "freed that memory" : "put something else there"));
+    return true;
+  }
+  const auto place = loss_place(way);
+  if (!place || (!place->overwritten && fails_to_take(state, way, *place))) return false;
+  explain_loss(explanation, state, begun, way);
+  set_confirmed(explanation, place->step, place->line, place->overwritten ? "overwritten" : "missing put",
+                fmt::format("in another run, nothing used the pointer after line {}, and it is {} here",
+                            place->used, place->overwritten ? "overwritten" : "dropped"));
+  explanation.confirmed->frame.function = place->function;
+  return true;
 }
 
 /// Fills in what the ways show.
@@ -381,83 +402,105 @@ std::optional<Parting> parting(const FollowedWay& lost, const FollowedWay& kept)
 
 namespace {
 
-/// What a second run is to follow for one explanation.
-class Orders {
- public:
-  Orders(const SessionState& state, std::string folder) : state_(state), folder_(std::move(folder)) {}
-  /// Returns the number of the way.
-  std::size_t add(EventId event, const std::string& function, bool pointer) {
-    words_.push_back(follow_words(state_, event, function, file(words_.size())) +
-                     (pointer ? " --pointer" : ""));
-    return words_.size() - 1;
-  }
-  [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
-  [[nodiscard]] FollowedWay way(std::size_t number) const { return read_way(file(number)); }
-
- private:
-  [[nodiscard]] std::string file(std::size_t number) const {
-    return fmt::format("{}/{}.json", folder_, number);
-  }
-
-  const SessionState& state_;
-  std::string folder_;
-  std::vector<std::string> words_;
-};
-
 struct Ordered {
-  std::size_t lost = 0;
+  std::optional<std::size_t> lost;  ///< none: that is known
   std::vector<std::size_t> kept;
 };
 
-Ordered order(LeakFinder& finder, ObjectId object, const LostCall& call, Orders& orders) {
+Ordered order(LeakFinder& finder, const Explanation& explanation, const LostCall& call,
+              FollowOrders& orders) {
   constexpr std::size_t kMostKept = 3;
-  Ordered ordered{orders.add(call.taken, call.function, true), {}};
+  Ordered ordered;
+  if (!explanation.confirmed) ordered.lost = orders.add(call.taken, call.function, Follow::pointer);
   std::vector<std::string> functions{call.function};
   functions.insert(functions.end(), call.outer.begin(), call.outer.end());
   for (const std::string& function : functions) {
     if (ordered.kept.size() == kMostKept) break;
-    const EventId kept = finder.kept_call(object, call, function);
-    if (kept.valid()) ordered.kept.push_back(orders.add(kept, function, false));
+    if (explanation.confirmed && function != explanation.confirmed->frame.function) continue;
+    const EventId kept = finder.kept_call(explanation.object, call, function);
+    if (kept.valid()) ordered.kept.push_back(orders.add(kept, function, Follow::call));
   }
   return ordered;
+}
+
+/// Beside the confirmed way one is shown that gave such a reference back.
+void compare(Explanation& explanation) {
+  const std::vector<FollowedWay>& kept = explanation.kept;
+  const auto found = std::find_if(kept.begin(), kept.end(),
+                                  [](const FollowedWay& way) { return way.whole() && way.gives_back(); });
+  if (found != kept.end()) explanation.compared = static_cast<std::size_t>(found - kept.begin());
+}
+
+/// What the way shows of where the reference has gone.
+void explain_call(Explanation& explanation, const SessionState& state, FollowedWay lost) {
+  explanation.lost = std::move(lost);
+  if (explanation.lost.why_not.empty() && !same_course(state, explanation.object, explanation.lost)) {
+    explanation.why_not =
+        "in the second run, other events followed the one that took it: the program is not deterministic";
+  } else {
+    judge(explanation);
+  }
+}
+
+/// Calls that gave such a reference back; and the one that lost it, where that is not known yet.
+void follow_calls(SessionState& state, LeakFinder& finder, std::vector<Explanation>& all,
+                  const SecondRun& second) {
+  const ScratchFolder scratch;
+  FollowOrders orders(state, scratch.path());
+  std::vector<std::optional<Ordered>> ordered(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].object.valid()) continue;
+    const auto call = finder.lost_call(all[i].object);
+    if (!call) {
+      if (!all[i].confirmed) all[i].why_not = "it is not known which of its references was lost";
+      continue;
+    }
+    if (!all[i].confirmed) {
+      all[i].taken = call->taken;
+      all[i].function = call->function;
+    }
+    ordered[i] = order(finder, all[i], *call, orders);
+  }
+  if (orders.words().empty()) return;
+  try {
+    second.run(orders.words());
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    const bool any =
+        std::any_of(all.begin(), all.end(), [](const Explanation& one) { return one.confirmed.has_value(); });
+    if (!any) throw;  // what other runs have shown stays
+    for (Explanation& one : all) {
+      if (!one.confirmed) one.why_not = error.what();
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!ordered[i]) continue;
+    for (const std::size_t number : ordered[i]->kept) all[i].kept.push_back(orders.way(number));
+    if (ordered[i]->lost) {
+      explain_call(all[i], state, orders.way(*ordered[i]->lost));
+    } else {
+      compare(all[i]);
+    }
+  }
 }
 
 /// Invalid objects stay unexplained.
 std::vector<Explanation> follow_all(SessionState& state, const std::vector<ObjectId>& objects,
                                     const SecondRun& second) {
-  const ScratchFolder scratch;
-  Orders orders(state, scratch.path());
   std::vector<Explanation> all(objects.size());
-  std::vector<std::optional<Ordered>> ordered(objects.size());
-  LeakFinder finder = state.leak_finder();
   for (std::size_t i = 0; i < objects.size(); ++i) {
     all[i].object = objects[i];
-    if (!objects[i].valid()) {
+    if (!objects[i].valid())
       all[i].why_not = "another run had no such object: the program is not deterministic";
-      continue;
-    }
-    const auto call = finder.lost_call(objects[i]);
-    if (!call) {
-      all[i].why_not = "it is not known which of its references was lost";
-      continue;
-    }
-    all[i].taken = call->taken;
-    all[i].function = call->function;
-    ordered[i] = order(finder, objects[i], *call, orders);
   }
-  if (!orders.words().empty()) second.run(orders.words());
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    Explanation& explanation = all[i];
-    if (!ordered[i]) continue;
-    explanation.lost = orders.way(ordered[i]->lost);
-    for (const std::size_t number : ordered[i]->kept) explanation.kept.push_back(orders.way(number));
-    if (explanation.lost.why_not.empty() && !same_course(state, explanation.object, explanation.lost)) {
-      explanation.why_not =
-          "in the second run, other events followed the one that took it: the program is not deterministic";
-    } else {
-      judge(explanation);
-    }
-  }
+  LeakFinder finder = state.leak_finder();
+  follow_losses(state, finder, objects, second,
+                [&](std::size_t object, EventId begun, const FollowedWay& way) {
+                  return judge_loss(all[object], state, begun, way);
+                });
+  follow_calls(state, finder, all, second);
   return all;
 }
 

@@ -1,5 +1,8 @@
 target_sources(refhist_core PRIVATE
   explain/explanation.cpp
   explain/explanation_json.cpp
+  explain/follow_orders.cpp
+  explain/loss_place.cpp
+  explain/loss_runs.cpp
   explain/second_run.cpp
   explain/twin_objects.cpp)

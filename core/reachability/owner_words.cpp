@@ -19,13 +19,20 @@ namespace {
 
 class OwnerScan {
  public:
-  OwnerScan(DebuggerPort& port, const ModuleMap& modules, AddressRange object, const ReachOptions& options)
+  OwnerScan(DebuggerPort& port, const ModuleMap& modules, std::vector<AddressRange> objects,
+            const ReachOptions& options)
       : process_(port, options),
         modules_(modules),
-        object_(object),
+        objects_(std::move(objects)),
         withholds_(options.withholds),
         progress_(options.progress),
-        memory_(port, process_.info(), progress_) {}
+        memory_(port, process_.info(), progress_) {
+    if (!objects_.empty()) bounds_ = objects_.front();
+    for (const AddressRange& object : objects_) {
+      bounds_.begin = std::min(bounds_.begin, object.begin);
+      bounds_.end = std::max(bounds_.end, object.end);
+    }
+  }
 
   OwnerWords run() {
     try {
@@ -39,6 +46,12 @@ class OwnerScan {
   }
 
  private:
+  [[nodiscard]] bool is_theirs(Address address) const {
+    if (address < bounds_.begin || address >= bounds_.end) return false;
+    return std::any_of(objects_.begin(), objects_.end(),
+                       [address](const AddressRange& object) { return object.contains(address); });
+  }
+
   void doubt(const std::string& why) {
     if (found_.why_not_all.empty()) found_.why_not_all = why;
   }
@@ -56,7 +69,7 @@ class OwnerScan {
     if (process_.running_threads() != 0) doubt("threads are running: what their registers hold is unknown");
     const HolderPlaces places(modules_, layout, roots, heap.map);
     for (const RegisterRoot& root : roots.registers()) {
-      if (object_.contains(root.value)) found_.words.push_back({0, root.value, root.where});
+      if (is_theirs(root.value)) found_.words.push_back({0, root.value, root.where});
     }
     const std::size_t registers = found_.words.size();
     for (const RootRange& root : roots.ranges()) look(root.range, root.backing, places, nullptr);
@@ -71,14 +84,14 @@ class OwnerScan {
       for (std::size_t i = 0; i < count; ++i) {
         const Address target = untagged(words[i]);
         const Address moved = above_tag(words[i]);
-        if (object_.contains(target) || object_.contains(moved))
-          add(at + 8 * i, object_.contains(target) ? target : moved, places, heap);
+        if (is_theirs(target) || is_theirs(moved))
+          add(at + 8 * i, is_theirs(target) ? target : moved, places, heap);
       }
     });
   }
 
   void add(Address at, Address value, const HolderPlaces& places, HeapMap* heap) {
-    if (object_.contains(at)) return;
+    if (is_theirs(at)) return;
     OwnerWord word{at, value, {}, {}};
     if (heap != nullptr) {
       const std::optional<HeapBlock> block = heap->block_at(at);
@@ -91,7 +104,8 @@ class OwnerScan {
 
   ScannedProcess process_;
   const ModuleMap& modules_;
-  AddressRange object_;
+  std::vector<AddressRange> objects_;
+  AddressRange bounds_;  // of all of them
   bool withholds_;
   ScanProgress progress_;
   ScanMemory memory_;
@@ -106,7 +120,12 @@ AddressRange extent_of(const Object& object) {
 
 OwnerWords find_owner_words(DebuggerPort& port, const ModuleMap& modules, AddressRange object,
                             const ReachOptions& options) {
-  return OwnerScan(port, modules, object, options).run();
+  return find_owner_words(port, modules, std::vector<AddressRange>{object}, options);
+}
+
+OwnerWords find_owner_words(DebuggerPort& port, const ModuleMap& modules, std::vector<AddressRange> objects,
+                            const ReachOptions& options) {
+  return OwnerScan(port, modules, std::move(objects), options).run();
 }
 
 }  // namespace refhist

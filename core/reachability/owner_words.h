@@ -29,5 +29,8 @@ AddressRange extent_of(const Object& object);
 /// Words inside the object itself are no owners.
 OwnerWords find_owner_words(DebuggerPort& port, const ModuleMap& modules, AddressRange object,
                             const ReachOptions& options);
+/// The same of any of several blocks.
+OwnerWords find_owner_words(DebuggerPort& port, const ModuleMap& modules, std::vector<AddressRange> objects,
+                            const ReachOptions& options);
 
 }  // namespace refhist

@@ -109,7 +109,7 @@ std::vector<Option> run_table() {
        }},
       switch_option("--explain", "if the program leaks, run it again and show how the reference was lost",
                     &RunOptions::explain),
-      {"--explain-timeout", "S", "give up the second run after S seconds (default 120)",
+      {"--explain-timeout", "S", "give up a further run after S seconds (default 120)",
        [](RunOptions& options, const std::string& value) {
          options.explain_seconds = seconds("--explain-timeout", value);
        }},

@@ -6,19 +6,18 @@
 
 #include "analysis/helper_frames.h"
 #include "base/error.h"
-#include "base/replaced_file.h"
 #include "base/short_name.h"
 #include "base/system_path.h"
 #include "base/text.h"
+#include "session/freeing_frames.h"
+#include "session/given_back.h"
 #include "session/reach_scans.h"
-#include "x86/known_functions.h"
 
 namespace refhist {
 
 namespace {
 
 constexpr std::size_t kMostSteps = 5000;  // of a way: a loop is told, and no more of it
-constexpr std::size_t kMostLines = 4000;  // of a function
 constexpr const char* kWhereLeft = "the function was inlined, and where it was left could not be determined";
 constexpr std::size_t kMostWatched = 2;  // words, of the processor's four
 constexpr Address kRedZone = 128;        // below a stack pointer: what a frame that is gone has left there
@@ -31,33 +30,6 @@ std::vector<RawFrame> frames_of(Unwinder& unwinder, const ProgramAccess& access,
   };
   unwinder.unwind(registers, read, {limit}, frames);
   return frames;
-}
-
-/// How deep in a stack the function's frame is, its own or what it was inlined into.
-std::optional<std::size_t> depth_of(FrameNamer& namer, const std::vector<StackFrame>& frames,
-                                    const std::string& function) {
-  const auto found = std::find_if(frames.begin(), frames.end(), [&](const StackFrame& frame) {
-    const std::vector<NamedFrame>& names = namer.name(frame);
-    return std::any_of(names.begin(), names.end(),
-                       [&](const NamedFrame& name) { return name.function == function; });
-  });
-  if (found == frames.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - frames.begin());
-}
-
-/// Also the C library's own names for it, which a stack has where its debug information is there.
-bool is_in_free(std::string_view function) {
-  for (const std::string_view prefix : {"__GI_", "__libc_"}) {
-    if (function.starts_with(prefix)) function.remove_prefix(prefix.size());
-  }
-  return freed_argument(function) || function == "cfree" || function == "realloc" || function == "_int_free";
-}
-
-/// xfree(void *memory), and what the C++ library frees memory with.
-bool frees_for_others(const HelperFrames& helpers, const NamedFrame& frame) {
-  if (frame.function.starts_with("std::")) return true;
-  const auto signature = helpers.signature(frame);
-  return signature && !signature->parameters.empty() && signature->parameters.front().type == "void *";
 }
 
 }  // namespace
@@ -97,7 +69,7 @@ ActivationFollower::Place ActivationFollower::find(const ProgramAccess& access, 
 void ActivationFollower::begin(const ProgramAccess& access, long tid, const Registers& registers,
                                const StopRule& rule) {
   if (!begun_.insert(rule.number).second) return;
-  Following following;
+  Following following(state_);
   following.order = *rule.follow;
   following.way.function = rule.follow->function;
   following.tid = tid;
@@ -111,6 +83,7 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
     following.way.object = *rule.object;
     if (!rule.follow->expect.empty() && history_sum(state_, following.object, id) != rule.follow->expect)
       fail("the program is not deterministic: a different history led to this event");
+    if (rule.follow->lost) return losses_.begin(access, tid, registers, *rule.follow, following.object, id);
     const Event event = state_.history.event(id);
     const Place place = find(access, registers, event, rule.follow->function);
     following.cfa = place.cfa;
@@ -136,7 +109,7 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
 
 void ActivationFollower::refuse(DebuggerPort& port, const StopRule& rule, const std::string& why) {
   if (!begun_.insert(rule.number).second) return;
-  Following following;
+  Following following(state_);
   following.order = *rule.follow;
   following.way.object = *rule.object;
   following.way.function = rule.follow->function;
@@ -145,32 +118,9 @@ void ActivationFollower::refuse(DebuggerPort& port, const StopRule& rule, const 
 }
 
 void ActivationFollower::arm(DebuggerPort& port, Following& following, Address inside) {
-  const LoadedModule* loaded = state_.modules.get(following.module);
-  const Module& module = *loaded->module;
-  const auto function = module.function_at(inside - following.bias);
-  if (!function) fail("where {} begins and ends is not known", following.order.function);
-  following.entry = function->address + following.bias;
-  const FileRange range = function->range();
-  const std::vector<LineRow> rows = module.line_rows(range, function->address);
-  if (rows.size() > kMostLines) fail("{} has too many lines", following.order.function);
-  const std::vector<CodeBytes> jumps =
-      state_.agent.covered_code(range.begin + following.bias, range.end + following.bias);
-  const auto covered = [&](Address address) {
-    return std::any_of(jumps.begin(), jumps.end(), [&](const CodeBytes& jump) {
-      return address >= jump.address && address < jump.address + jump.expected.size();
-    });
-  };
-  const auto put = [&](Address address) {
-    if (!following.armed.contains(address) && !covered(address) && state_.breakpoints.arm(port, address))
-      following.armed.insert(address);
-  };
-  for (const LineRow& row : rows) {
-    if (row.statement && !row.ends_sequence && row.line != 0 && range.contains(row.address))
-      put(row.address + following.bias);
-  }
-  if (following.armed.empty())
-    fail("{} has no lines: it was built without debug information", following.order.function);
-  if (following.return_pc != 0) put(following.return_pc);
+  following.entry = following.armed.arm_function(port, *state_.modules.get(following.module), inside,
+                                                 following.order.function);
+  if (following.return_pc != 0) following.armed.arm(port, following.return_pc);
 }
 
 bool ActivationFollower::step(Following& following, Address pc, bool exact) {
@@ -398,10 +348,10 @@ bool ActivationFollower::watch(DebuggerPort& port, Following& following,
 bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address word) {
   const auto found =
       std::find_if(all_.begin(), all_.end(), [&](const Following& one) { return one.held.watches(word); });
-  if (found == all_.end()) return false;
+  if (found == all_.end()) return losses_.changed(access, tid, word);
   const HeldWords::Word held = *found->held.find(word);
   const auto registers = access.registers(tid);
-  const bool freed = !held.block.empty() && registers && frees_memory(access, *registers);
+  const bool freed = !held.block.empty() && registers && frees_memory(state_, access, *registers);
   if (!freed && held.at != word) return true;
   const Object& object = state_.history.object(found->object);
   Address value = 0;
@@ -421,79 +371,6 @@ bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address 
   }
   if (found->way.end != FollowedWay::End::unknown || !found->way.why_not.empty()) all_.erase(found);
   return true;
-}
-
-// What frees the holder may leave the references in it to its caller.
-std::set<std::string> ActivationFollower::giving_back(const Following& following) const {
-  const FamilyId family = state_.history.object(following.object).family;
-  std::set<std::string> functions;
-  for (const EventOrigin& origin : state_.history.log().origins()) {
-    if (!origin.site.valid() || !origin.stack.valid()) continue;
-    const Site& site = state_.sites.get(origin.site);
-    if (site.role != Role::put || site.family != family) continue;
-    Event put;
-    put.object = following.object;
-    put.role = Role::put;
-    put.site = origin.site;
-    put.stack = origin.stack;
-    functions.insert(state_.namer.owner(put).function);
-  }
-  return functions;
-}
-
-bool ActivationFollower::frees_memory(const ProgramAccess& access, const Registers& registers) const {
-  constexpr std::size_t kMostFrames = 8;
-  for (const RawFrame& frame : frames_of(state_.unwinder, access, registers, kMostFrames)) {
-    const LoadedModule* loaded = state_.modules.at(frame.pc);
-    if (loaded == nullptr) continue;  // our own code before the allocator's
-    const std::vector<NamedFrame>& names =
-        state_.namer.name(StackFrame{loaded->id, frame.pc - loaded->bias, false});
-    if (std::any_of(names.begin(), names.end(),
-                    [](const NamedFrame& name) { return is_in_free(name.function); }))
-      return true;
-    if (!is_system_path(loaded->module->path())) return false;
-  }
-  return false;
-}
-
-ActivationFollower::Hand ActivationFollower::hand_of(const Event& event) const {
-  Hand hand{state_.namer.owner(event).function, {}};
-  const std::vector<StackFrame> frames = state_.history.stacks().frames(event.stack);
-  const auto depth = depth_of(state_.namer, frames, hand.owner);
-  if (!depth) return {};
-  for (std::size_t i = *depth + 1; i < frames.size(); ++i) hand.callers.push_back(frames[i].pc);
-  return hand;
-}
-
-// A put by the call that had taken another reference gives that one back.
-bool ActivationFollower::more_puts_since(const Following& following) const {
-  std::vector<EventLog::Entry> events;
-  state_.history.read_back_while(following.object, [&](const EventLog::Entry& entry) {
-    if (!entry.event.failed) events.push_back(entry);
-    return true;
-  });
-  struct Taken {
-    Hand hand;
-    bool since = false;
-  };
-  std::vector<Taken> taken;
-  std::int64_t more = 0;
-  for (auto entry = events.rbegin(); entry != events.rend(); ++entry) {
-    const Event& event = entry->event;
-    const bool since = entry->id > following.told;
-    const bool takes = event.role == Role::init || event.role == Role::get || event.role == Role::try_get;
-    if (takes && entry->id != following.taken) taken.push_back({hand_of(event), since});
-    if (event.role != Role::put) continue;
-    const Hand hand = hand_of(event);
-    const auto own =
-        std::find_if(taken.rbegin(), taken.rend(), [&](const Taken& one) { return one.hand == hand; });
-    if (own != taken.rend() && !hand.owner.empty()) {
-      taken.erase(std::next(own).base());
-    } else if (since) {
-      ++more;
-    }
-  }
-  return more > std::count_if(taken.begin(), taken.end(), [](const Taken& one) { return one.since; });
 }
 
 bool ActivationFollower::was_put_by(const Following& following) const {
@@ -520,13 +397,15 @@ void ActivationFollower::replaced(const ProgramAccess& access, long tid, Followi
   if (!registers) fail("what overwrote the pointer is not known");
   following.tid = tid;
   const HelperFrames helpers(state_.modules);
-  const std::set<std::string> giving = freed.empty() ? std::set<std::string>() : giving_back(following);
+  // What frees the holder may leave the references in it to its caller.
+  const std::set<std::string> giving =
+      freed.empty() ? std::set<std::string>() : functions_giving_back(state_, following.object);
   enter(access, *registers, following, [&](const LoadedModule& loaded, const NamedFrame& frame) {
     if (is_system_path(loaded.module->path())) return true;
     return !freed.empty() && (frees_for_others(helpers, frame) || !giving.contains(frame.function));
   });
   if (was_put_by(following)) fail("{} gave it back", short_name(following.order.function));
-  if (more_puts_since(following))
+  if (given_back_since(state_, following.object, following.taken, following.told))
     fail("a reference was given back while the pointer was in {}", following.way.kept_in);
   following.told = state_.history.object(following.object).last_event;
   following.way.replaced = following.way.steps.empty() ? 0 : following.way.steps.size() - 1;
@@ -585,6 +464,7 @@ bool ActivationFollower::arrived(const ProgramAccess& access, const Registers& r
 }
 
 void ActivationFollower::passed(const ProgramAccess& access, long tid, const Registers& registers) {
+  losses_.passed(access, tid, registers);
   for (std::size_t i = all_.size(); i-- > 0;) {
     Following& following = all_[i];
     if (following.tid != tid || !following.armed.contains(registers.pc())) continue;
@@ -599,10 +479,7 @@ void ActivationFollower::passed(const ProgramAccess& access, long tid, const Reg
   }
 }
 
-void ActivationFollower::disarm(DebuggerPort& port, Following& following) {
-  for (const Address address : following.armed) state_.breakpoints.disarm(port, address);
-  following.armed.clear();
-}
+void ActivationFollower::disarm(DebuggerPort& port, Following& following) { following.armed.disarm(port); }
 
 void ActivationFollower::end(DebuggerPort& port, Following& following, FollowedWay::End how) {
   disarm(port, following);
@@ -611,28 +488,13 @@ void ActivationFollower::end(DebuggerPort& port, Following& following, FollowedW
   tell(port, following);
 }
 
-void ActivationFollower::add_sum(Following& following) const {
-  if (following.order.file.empty() || !following.told.valid()) return;
-  try {
-    following.way.events = number_in_history(state_, following.told);
-    following.way.sum = history_sum(state_, following.object, following.told);
-  } catch (const Error& error) {  // the object may have been folded meanwhile
-    following.way.why_not = error.what();
-  }
-}
-
 void ActivationFollower::tell(DebuggerPort& port, Following& following) {
-  add_sum(following);
-  const FollowedWay& way = following.way;
-  if (following.order.file.empty()) return port.print("refhist: " + way.title() + way.text());
-  try {
-    replace_file(following.order.file, way.json());
-  } catch (const Error& error) {
-    port.print(fmt::format("refhist: {}\n", error.what()));
-  }
+  if (!following.order.file.empty()) add_sum(state_, following.object, following.told, following.way);
+  tell_way(port, following.order, following.way);
 }
 
 void ActivationFollower::stop(DebuggerPort& port, const std::string& why) {
+  losses_.stop(port, why);
   for (Following& following : all_) {
     following.way.why_not = why;
     end(port, following, FollowedWay::End::unknown);
@@ -641,6 +503,7 @@ void ActivationFollower::stop(DebuggerPort& port, const std::string& why) {
 }
 
 void ActivationFollower::process_gone(DebuggerPort& port) {
+  losses_.process_gone(port);
   for (Following& following : all_) {
     following.way.end = following.left ? FollowedWay::End::returned : FollowedWay::End::running;
     try {

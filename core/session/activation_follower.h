@@ -12,9 +12,11 @@
 
 #include "events/program_access.h"
 #include "reachability/owner_words.h"
+#include "session/armed_lines.h"
 #include "session/follow_order.h"
 #include "session/followed_way.h"
 #include "session/held_words.h"
+#include "session/loss_follower.h"
 #include "session/session_state.h"
 
 namespace refhist {
@@ -38,6 +40,7 @@ class ActivationFollower {
 
  private:
   struct Following {
+    explicit Following(SessionState& state) : armed(state) {}
     FollowOrder order;
     ObjectId object;
     EventId taken;  ///< that the rule waited for
@@ -48,7 +51,7 @@ class ActivationFollower {
     Address entry = 0;  ///< where the function begins
     ModuleId module;
     Address bias = 0;
-    std::set<Address> armed;
+    ArmedLines armed;
     std::set<Address> known;                     ///< words that pointed at the object at the event
     bool looked = false;                         ///< all of them were seen
     bool has_result = true;                      ///< the function may return a pointer
@@ -105,19 +108,6 @@ class ActivationFollower {
   bool watch(DebuggerPort& port, Following& following, const std::vector<NewHolder>& holders);
   /// `freed`: the memory that had the pointer, when that was freed; else something else was put there.
   void replaced(const ProgramAccess& access, long tid, Following& following, AddressRange freed);
-  /// The owners of puts of the family.
-  [[nodiscard]] std::set<std::string> giving_back(const Following& following) const;
-  /// The thread is in the allocator, where it frees memory.
-  [[nodiscard]] bool frees_memory(const ProgramAccess& access, const Registers& registers) const;
-  /// Who took or gave back, and from where that was called.
-  struct Hand {
-    std::string owner;
-    std::vector<Address> callers;
-    bool operator==(const Hand&) const = default;
-  };
-  [[nodiscard]] Hand hand_of(const Event& event) const;
-  /// Since `told`, more references to it were given back than taken, but for those that are another's.
-  [[nodiscard]] bool more_puts_since(const Following& following) const;
   /// The object's last event is a put by the function, just before.
   [[nodiscard]] bool was_put_by(const Following& following) const;
   /// The thread is outside of an inlined function: true when that was the end.
@@ -126,14 +116,13 @@ class ActivationFollower {
   void returned_around(DebuggerPort& port, const Registers& registers, Following& following);
   void disarm(DebuggerPort& port, Following& following);
   void add_events(Following& following) const;
-  /// Which events of the object the way has seen, for who compares two runs.
-  void add_sum(Following& following) const;
   /// Nothing of it is armed any more, and its way is told.
   void end(DebuggerPort& port, Following& following, FollowedWay::End how);
   void tell(DebuggerPort& port, Following& following);
   [[nodiscard]] bool arrived(const ProgramAccess& access, const Registers& registers, Following& following);
 
   SessionState& state_;
+  LossFollower losses_{state_};
   std::vector<Following> all_;
   std::set<int> begun_;  // rules, in this process
 };

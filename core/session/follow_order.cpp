@@ -1,6 +1,11 @@
 #include "session/follow_order.h"
 
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/replaced_file.h"
 #include "base/text_hash.h"
+#include "session/followed_way.h"
 #include "session/session_state.h"
 
 namespace refhist {
@@ -51,6 +56,25 @@ EventId event_in_history(const SessionState& state, ObjectId object, std::int64_
     if (at-- == number) found = entry.id;
   });
   return found;
+}
+
+void add_sum(const SessionState& state, ObjectId object, EventId told, FollowedWay& way) {
+  if (!told.valid()) return;
+  try {
+    way.events = number_in_history(state, told);
+    way.sum = history_sum(state, object, told);
+  } catch (const Error& error) {  // the object may have been folded meanwhile
+    if (way.why_not.empty()) way.why_not = error.what();
+  }
+}
+
+void tell_way(DebuggerPort& port, const FollowOrder& order, const FollowedWay& way) {
+  if (order.file.empty()) return port.print("refhist: " + way.title() + way.text());
+  try {
+    replace_file(order.file, way.json());
+  } catch (const Error& error) {
+    port.print(fmt::format("refhist: {}\n", error.what()));
+  }
 }
 
 }  // namespace refhist

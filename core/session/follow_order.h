@@ -2,18 +2,26 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/types.h"
+#include "heap/reachability_ranges.h"
+#include "port/debugger_port.h"
 
 namespace refhist {
 
+struct FollowedWay;
 struct SessionState;
 
 struct FollowOrder {
   std::string function;  ///< whose call, as a stack names it; the innermost of that name
   bool pointer = false;  ///< behind its return as well: wherever the pointer goes, until nobody has it
-  std::string expect;    ///< history_sum of the object up to the event; empty: whatever it is
-  std::string file;      ///< the way is written there; empty: it is told
+  bool lost = false;     ///< from the event on, until the object has more references than pointers
+  /// `lost`: blocks of the heap with pointers to it. As soon as they lead to it, pointers to them are
+  /// followed.
+  std::vector<AddressRange> through;
+  std::string expect;  ///< history_sum of the object up to the event; empty: whatever it is
+  std::string file;    ///< the way is written there; empty: it is told
 };
 
 /// The same number for the same events of an object up to this one, in whatever run: 16 hex digits.
@@ -24,5 +32,10 @@ std::string history_sum(const SessionState& state, ObjectId object, EventId last
 std::int64_t number_in_history(const SessionState& state, EventId event);
 /// The event that stands there; invalid when there is none.
 EventId event_in_history(const SessionState& state, ObjectId object, std::int64_t number);
+
+/// Which events of the object the way has seen, for who compares two runs.
+void add_sum(const SessionState& state, ObjectId object, EventId told, FollowedWay& way);
+/// To the order's file, or to the user.
+void tell_way(DebuggerPort& port, const FollowOrder& order, const FollowedWay& way);
 
 }  // namespace refhist

@@ -52,6 +52,22 @@ FollowedStep step_of(const Json& json) {
   return step;
 }
 
+Json use_json(const LastUse& use) {
+  Json calls = Json::array();
+  for (const FollowedStep& call : use.calls) calls.push_back(step_json(call));
+  return {
+      {"step", use.step}, {"calls", std::move(calls)}, {"variables", use.variables}, {"lines", use.lines}};
+}
+
+LastUse use_of(const Json& json) {
+  LastUse use;
+  use.step = json.at("step").get<std::size_t>();
+  for (const Json& call : json.at("calls")) use.calls.push_back(step_of(call));
+  use.variables = json.at("variables").get<std::set<std::string>>();
+  use.lines = json.at("lines").get<std::set<unsigned>>();
+  return use;
+}
+
 }  // namespace
 
 bool FollowedStep::gives_back() const {
@@ -67,7 +83,10 @@ std::string FollowedWay::json() const {
   Json all = Json::array();
   for (const FollowedStep& step : steps) all.push_back(step_json(step));
   Json held = Json::array();
-  for (const NewHolder& holder : holders) held.push_back({{"at", holder.at}, {"where", holder.where}});
+  for (const NewHolder& holder : holders)
+    held.push_back({{"at", holder.at},
+                    {"where", holder.where},
+                    {"block", {{"begin", holder.block.begin}, {"end", holder.block.end}}}});
   const Json way{{"schema", "refhist-follow/1"},
                  {"object", object},
                  {"function", function},
@@ -75,6 +94,7 @@ std::string FollowedWay::json() const {
                  {"why_not", why_not},
                  {"kept_in", kept_in},
                  {"replaced", replaced ? Json(*replaced) : Json(nullptr)},
+                 {"last_use", last_use ? use_json(*last_use) : Json(nullptr)},
                  {"freed", freed},
                  {"holders_known", holders_known},
                  {"events", events},
@@ -95,12 +115,16 @@ FollowedWay FollowedWay::of_json(const std::string& text) {
     if (found != kEnds.end()) way.end = static_cast<End>(found - kEnds.begin());
     way.kept_in = json.at("kept_in").get<std::string>();
     if (const Json& step = json.at("replaced"); !step.is_null()) way.replaced = step.get<std::size_t>();
+    if (const Json& step = json.at("last_use"); !step.is_null()) way.last_use = use_of(step);
     way.freed = json.at("freed").get<bool>();
     way.holders_known = json.at("holders_known").get<bool>();
     way.events = json.at("events").get<std::int64_t>();
     way.sum = json.at("sum").get<std::string>();
     for (const Json& holder : json.at("holders"))
-      way.holders.push_back({holder.at("at").get<Address>(), holder.at("where").get<std::string>()});
+      way.holders.push_back(
+          {holder.at("at").get<Address>(),
+           holder.at("where").get<std::string>(),
+           {holder.at("block").at("begin").get<Address>(), holder.at("block").at("end").get<Address>()}});
     for (const Json& step : json.at("steps")) way.steps.push_back(step_of(step));
     return way;
   } catch (const Json::exception& error) {

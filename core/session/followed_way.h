@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ struct NewHolder {
   AddressRange block{};  ///< OwnerWord::block
 };
 
+/// Where a pointer was used for the last time.
+struct LastUse {
+  std::size_t step = 0;             ///< of the way
+  std::vector<FollowedStep> calls;  ///< that line, then where its function was inlined into, outwards
+  std::set<std::string> variables;  ///< that had the pointer
+  std::set<unsigned> lines;         ///< of that file, which the function has code of
+};
+
 struct FollowedWay {
   enum class End { unknown, returned, unwound, running };
   Address object = 0;
@@ -44,6 +53,7 @@ struct FollowedWay {
   std::vector<NewHolder> holders;
   std::string kept_in;                  ///< OwnerWord::where, of the last place in memory that it was kept in
   std::optional<std::size_t> replaced;  ///< the step that put something else there, or freed it
+  std::optional<LastUse> last_use;      ///< of an order to the loss
   bool freed = false;                   ///< it freed it
   bool holders_known = false;           ///< the memory was looked at, all of it
   std::int64_t events = 0;              ///< of the object's, up to the last one of the way; 0: not known

@@ -14,8 +14,11 @@ constexpr unsigned kSize = 8;
 }  // namespace
 
 std::string HeldWords::watch(DebuggerPort& port, const ProcessInfo& process, const NewHolder& holder) {
-  const Word word{holder.at & ~Address{kSize - 1}, holder.block, holder.block.begin};
+  const Word word{holder.at & ~Address{kSize - 1}, holder.block, holder.at, holder.where, holder.block.begin};
   const bool guarded = word.guard == 0 || word.guard == word.at || watches(word.guard);
+  const bool taken = (!watches(word.at) && port.watchpoint_alive(word.at)) ||
+                     (!guarded && port.watchpoint_alive(word.guard));
+  if (taken) return "it is watched already";
   std::string why_not = place_watchpoint(port, process, word.at, kSize);
   if (!why_not.empty()) return why_not;
   if (!guarded) why_not = place_watchpoint(port, process, word.guard, kSize);

@@ -17,6 +17,8 @@ class HeldWords {
   struct Word {
     Address at = 0;      ///< a multiple of 8
     AddressRange block;  ///< of the heap; empty: it lies elsewhere
+    Address holder = 0;  ///< NewHolder::at
+    std::string where;   ///< NewHolder::where
     Address guard = 0;   ///< the block's first word, which the allocator overwrites as it is freed; 0: none
   };
 

@@ -146,7 +146,8 @@ void add_cut_blocks(const SessionState& state, ReachOptions& options) {
   }
 }
 
-/// GDB lets the other threads run on while it asks about one that stands at a breakpoint.
+}  // namespace
+
 std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port) {
   if (!state.tracer_here) return nullptr;
   std::vector<long> known;
@@ -157,8 +158,6 @@ std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port)
   if (halt->any()) state.agent.replay();
   return halt;
 }
-
-}  // namespace
 
 void look_at_managed(SessionState& state, DebuggerPort& port) {
   if (!state.alive || state.kernel || port.process().state == ProcessState::running) return;

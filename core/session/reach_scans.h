@@ -1,7 +1,10 @@
 // Looks at what the program can still reach, kept in the session's state.
 #pragma once
 
+#include <memory>
+
 #include "port/debugger_port.h"
+#include "port/thread_halt.h"
 #include "session/session_state.h"
 
 namespace refhist {
@@ -11,6 +14,10 @@ void look_at_managed(SessionState& state, DebuggerPort& port);
 
 /// Of this program, for every scan.
 ReachOptions reach_options(const SessionState& state);
+
+/// GDB lets the other threads run on while it asks about one that stands at a breakpoint: they stand still as
+/// long as what this returns. Null where that cannot be.
+std::unique_ptr<ThreadHalt> halt_others(SessionState& state, DebuggerPort& port);
 
 /// Looks at what a stopped program can still reach, unless that is known; does nothing when there is none.
 /// Throws Error when it runs.

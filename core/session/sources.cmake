@@ -2,6 +2,7 @@ target_sources(refhist_core PRIVATE
   session/activation_follower.cpp
   session/agent_rules.cpp
   session/allocation_place.cpp
+  session/armed_lines.cpp
   session/asked_calls.cpp
   session/counter_watches.cpp
   session/crash_cause.cpp
@@ -11,11 +12,15 @@ target_sources(refhist_core PRIVATE
   session/follow_order.cpp
   session/followed_way.cpp
   session/held_words.cpp
+  session/freeing_frames.cpp
+  session/given_back.cpp
   session/history_folder.cpp
   session/hit_handler.cpp
   session/hit_handler_kernel.cpp
+  session/live_pointers.cpp
   session/live_replay.cpp
   session/long_work.cpp
+  session/loss_follower.cpp
   session/object_lists.cpp
   session/program_guard.cpp
   session/program_identity.cpp

@@ -44,6 +44,8 @@ std::string StopRule::describe() const {
   if (reachable) text += " --reachable";
   if (raw_exit) text += " --raw-exit";
   if (follow) text += fmt::format(" --in {}", follow->function);
+  if (follow && follow->pointer) text += " --pointer";
+  if (follow && follow->lost) text += " --lost";
   return text;
 }
 

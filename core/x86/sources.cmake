@@ -19,6 +19,7 @@ target_sources(refhist_core PRIVATE
   x86/machine_state.cpp
   x86/memory_copy.cpp
   x86/name_words.cpp
+  x86/place_reads.cpp
   x86/prologue.cpp
   x86/register_distances.cpp
   x86/stack_arguments.cpp
