@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +53,8 @@ bool says_nothing(std::string_view text, bool& comment) {
 }
 
 }  // namespace
+
+bool has_way_out(std::string_view line) { return has_jump(line) || has_whole_word(line, "throw"); }
 
 std::optional<unsigned> JumpStatements::behind(const std::string& file, unsigned line,
                                                const std::set<unsigned>& compiled) {

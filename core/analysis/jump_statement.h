@@ -5,10 +5,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "analysis/source_files.h"
 
 namespace refhist {
+
+/// The line has a word that leaves what it stands in: `return`, `continue`, `break`, `goto` or `throw`.
+bool has_way_out(std::string_view line);
 
 class JumpStatements {
  public:

@@ -29,7 +29,6 @@ namespace {
 
 using Line = std::pair<std::string, unsigned>;
 
-constexpr std::array<std::string_view, 5> kLeaving{"return", "continue", "break", "goto", "throw"};
 constexpr std::array<std::string_view, 5> kDeciding{"if", "while", "for", "switch", "case"};
 constexpr std::array<std::string_view, 3> kDecidingSigns{" ? ", "&&", "||"};
 
@@ -51,9 +50,7 @@ std::optional<std::string> source_of(const std::string& file, unsigned line) {
 
 /// The line has a statement that leaves: its source is there, and says so.
 bool leaves(const std::string& file, unsigned line) {
-  const std::string text = source_of(file, line).value_or("");
-  return std::any_of(kLeaving.begin(), kLeaving.end(),
-                     [&](std::string_view word) { return has_whole_word(text, word); });
+  return has_way_out(source_of(file, line).value_or(""));
 }
 
 /// By its source, the line puts something somewhere; also where no source is there.

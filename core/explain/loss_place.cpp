@@ -75,7 +75,7 @@ class LossStatement {
   /// What the line does to leave, or what follows it and has no code.
   std::optional<LossPlace> at_line(std::size_t step, unsigned line, std::size_t next) {
     if (const auto silent = silent_assignment(line, next)) return place(step, *silent, true);
-    if (leaves(line) && !went_on(line, next)) return place(step, line, false);
+    if (has_way_out(text(line)) && !went_on(line, next)) return place(step, line, false);
     const auto jump = jumps_.behind(own_.file, line, use_.lines);
     if (jump && !went_on(*jump, next)) return place(step, *jump, false);
     return std::nullopt;
@@ -113,11 +113,6 @@ class LossStatement {
 
   [[nodiscard]] std::string_view text(unsigned line) const {
     return line == 0 || line > source_.size() ? std::string_view() : std::string_view(source_[line - 1]);
-  }
-
-  [[nodiscard]] bool leaves(unsigned line) const {
-    return std::any_of(kWaysOut.begin(), kWaysOut.end(),
-                       [&](std::string_view word) { return has_whole_word(text(line), word); });
   }
 
   /// `name = …`, of one of the variables that had the pointer; `*name = …` is of what it points at.

@@ -84,6 +84,10 @@ LiveStack LivePointers::stack(const ProgramAccess& access, long tid, const Regis
 
 std::size_t LivePointers::will_read(const LiveFrame& frame, const LoadedModule& loaded,
                                     const PointedAt& object, const std::vector<Address>& words) {
+  const auto first = frame.registers.value.begin();
+  const bool in_register =
+      std::any_of(first, first + kRip, [&](Address value) { return contains(object, value); });
+  if (words.empty() && !in_register) return 0;  // as in most frames
   FramePlaces places;
   const Address rbp = frame.registers[kRbp];
   if (rbp >= frame.sp && rbp <= frame.raw.cfa) places.base = static_cast<std::int64_t>(rbp - frame.sp);
