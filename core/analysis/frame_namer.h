@@ -33,6 +33,8 @@ class FrameNamer {
   /// What the owner called: of the functions that the family folds, and of helpers, the outermost, in short
   /// ("std::weak_ptr::lock"); empty when there are none.
   std::string operation(const Event& event);
+  /// The object's family folds it, or it is a helper.
+  [[nodiscard]] bool passes_on(const Event& event, const NamedFrame& frame);
   /// How many of the innermost frames of `stack` the family folds, its own function among them.
   std::size_t folded(const Event& event);
   /// The owner has not called the event's function itself, but another one of the library that this is in.
@@ -84,8 +86,6 @@ class FrameNamer {
   [[nodiscard]] Place behind_copy(const Site& site, const std::vector<StackFrame>& frames);
   /// One frame outwards. False when there is none.
   bool next(const std::vector<StackFrame>& frames, Place& place);
-  /// The object's family folds it, or it is a helper.
-  [[nodiscard]] bool passes_on(const Event& event, const NamedFrame& frame);
   /// The first place from this one on that `skip` is not true of; the same one when there is none.
   template <class Skip>
   Place behind(const std::vector<StackFrame>& frames, Place from, Skip&& skip);

@@ -353,7 +353,31 @@ std::vector<Suspect> LeakFinder::suspects_of(ObjectId id) {
   }
   suspects_.finish(suspects);
   name_first(suspects);
+  for (const ConfirmedPlace& place : confirmed_) {
+    if (place.object == id) Suspects::put_first(place.suspect, suspects);
+  }
   return suspects;
+}
+
+bool LeakFinder::puts_births(EventId birth, const std::string& function) {
+  const Event event = history_.event(birth);
+  const ReferencePairs::Partners partners = pairs_.partners_of_put(pairs_.subject_of(event.object), function);
+  return !partners.empty() && partners.front().first == owners_.of(event).place;
+}
+
+bool LeakFinder::gets_from_callee(const std::string& function, FamilyId family) {
+  if (!callers_known_) {
+    callers_known_ = true;
+    std::set<std::uint64_t> seen;
+    history_.log().for_each(EventId(std::uint32_t{0}), [&](const EventLog::Entry& entry) {
+      const Event& event = entry.event;
+      const bool get = event.role == Role::get || event.role == Role::try_get;
+      if (!get || !seen.insert(std::uint64_t{event.site.value} << 32U | event.stack.value).second) return;
+      const std::vector<NamedFrame> frames = owners_.outwards(event);
+      if (frames.size() > 1) callers_.emplace(history_.object(event.object).family, frames[1].function);
+    });
+  }
+  return callers_.contains({family, function});
 }
 
 // Whoever has used it then has given back no more than others do.

@@ -77,6 +77,14 @@ class LeakFinder {
   EventId kept_call(ObjectId id, const LostCall& lost, const std::string& function);
   /// Which of its puts answers which get.
   [[nodiscard]] EventPairs& pairs() { return event_pairs_; }
+  [[nodiscard]] Owners& owners() { return owners_; }
+  /// Among objects that were released clean, the function mostly gives back the reference of a birth like
+  /// this one.
+  bool puts_births(EventId birth, const std::string& function);
+  /// Some function that this one calls has taken a reference to an object of the family.
+  bool gets_from_callee(const std::string& function, FamilyId family);
+  /// The function of the put leaves on some paths without giving back what it has at its begin.
+  bool may_keep(const NamedFrame& put, FamilyId family) { return suspects_.may_keep(put, family); }
 
  private:
   using PlaceCounts = std::map<std::string, int>;  // function of the owner frame -> how often
@@ -226,6 +234,8 @@ class LeakFinder {
   OwnerSums owner_sums_{owners_};
   ReferencePairs pairs_;
   EventPairs event_pairs_;
+  std::set<std::pair<FamilyId, std::string>> callers_;  // gets_from_callee
+  bool callers_known_ = false;
   ReleaseDepth depth_;
   WaysOut ways_out_;
   UntakenKeeps keeps_;

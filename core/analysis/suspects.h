@@ -106,6 +106,16 @@ class Suspects {
   /// Ways out of a function that should have given back, on which it does not.
   std::vector<Suspect> ways_out_of(const std::string& function, FamilyId family);
 
+  /// LeakFinder::may_keep
+  bool may_keep(const NamedFrame& put, FamilyId family) {
+    std::vector<NamedFrame> puts;
+    if (!put.module.empty()) puts.push_back(put);
+    for (NamedFrame& other : puts_in(put.function, family)) {
+      if (other.pc != put.pc) puts.push_back(std::move(other));
+    }
+    return !ways_out_.from_begin(family, puts).empty();
+  }
+
   /// Appends those at places that are not in the list yet.
   static void add(std::vector<Suspect>& suspects, std::vector<Suspect> more);
   static void put_first(Suspect first, std::vector<Suspect>& suspects);

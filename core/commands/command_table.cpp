@@ -137,11 +137,13 @@ std::vector<Command> report_commands() {
        run_leaks},
       {"explain",
        "[ADDR|EXPR|FINGERPRINT]",
-       "run the program again, and show how a leaked reference was lost",
-       "Runs the program again, up to eight times, in a separate debugger; this session is not touched. The\n"
-       "pointer to the object is followed through functions and memory to the line that overwrites or drops\n"
-       "it. That line is a confirmed suspect from then on. Without an argument: the largest leaks.\n"
-       "The program must behave the same in each run.",
+       "run the program again, and show how a reference was lost, or which put had none to give back",
+       "Runs the program again, up to twelve times, in a separate debugger; this session is not touched.\n"
+       "Of a leak, the pointer to the object is followed through functions and memory to the line that\n"
+       "overwrites or drops it. Of an object that was put too often, each reference is matched with its\n"
+       "put: what is left is a pointer that was stored without a reference, or an extra put. That line\n"
+       "is a confirmed suspect from then on. Without an argument: objects that were put too often, and\n"
+       "the largest leaks. The program must behave the same in each run.",
        {{"--timeout", "S", "give up a run after S seconds (default 120)"}, kJson},
        run_explain},
       {"snapshot",
@@ -262,6 +264,8 @@ std::vector<Command> rule_commands() {
         {"--in", "FUNCTION", "another function on the event's stack"},
         {"--pointer", "", "continue after it returns: wherever the pointer goes, until nothing holds it"},
         {"--lost", "", "follow every pointer to the object, until one of its references has none left"},
+        {"--holders", "", "follow nothing: list what holds a pointer to the object at the event"},
+        {"--stored", "ADDR", "from the event on, wait until a pointer to the object is stored at ADDR"},
         {"--through", "FIRST-END",
          "with --lost: a heap block that holds the pointer; its own are followed (repeatable)"},
         {"--sum", "HEX", "only if the history up to the event has this checksum (for refhist explain)"},

@@ -65,7 +65,7 @@ void run_explain(CommandContext& context) {
   }
   scan_if_alive(state, context.port);
   const std::vector<ObjectId> objects = wanted(context);
-  if (objects.empty()) fail("there is no leak to explain: refhist leaks lists what there is");
+  if (objects.empty()) fail("there is nothing to explain: refhist check --stay lists the findings");
   const std::vector<Explanation> all = explain(state, objects, second);
   if (context.arguments.has("--json")) {
     context.text = explanations_json(state, all);

@@ -111,6 +111,27 @@ std::vector<AddressRange> blocks_named(CommandContext& context) {
   return blocks;
 }
 
+FollowOrder follow_order(CommandContext& context) {
+  const Arguments& arguments = context.arguments;
+  FollowOrder order;
+  order.function = arguments.value("--in");
+  order.through = blocks_named(context);
+  order.expect = arguments.value("--sum");
+  order.file = user_path(arguments.value("--save"));
+  std::string given;
+  for (const auto& [option, what] :
+       {std::pair("--pointer", Follow::pointer), std::pair("--lost", Follow::loss),
+        std::pair("--holders", Follow::holders), std::pair("--stored", Follow::store)}) {
+    if (!arguments.has(option)) continue;
+    if (!given.empty()) fail("{} and {} exclude each other", given, option);
+    given = option;
+    order.what = what;
+  }
+  if (order.what == Follow::store) order.word = address_named(context, arguments.value("--stored"));
+  if (order.what != Follow::loss && !order.through.empty()) fail("--through needs --lost");
+  return order;
+}
+
 /// "#352", as a history prints it: the same event of the same object in the next run.
 void read_event(const CommandContext& context, const std::string& word, StopRule& rule) {
   const History& history = context.state.history;
@@ -161,13 +182,7 @@ void run_rule(CommandContext& context, RuleKind kind) {
   rule.expect = arguments.number("--expect", 0);
   if (arguments.has("--expect") && rule.after.empty())
     fail("--expect needs --after FN: it is the net change of one call");
-  if (kind == RuleKind::follow)
-    rule.follow = FollowOrder{arguments.value("--in"),  arguments.has("--pointer"),
-                              arguments.has("--lost"),  blocks_named(context),
-                              arguments.value("--sum"), user_path(arguments.value("--save"))};
-  if (rule.follow && rule.follow->lost && rule.follow->pointer)
-    fail("--pointer and --lost exclude each other");
-  if (rule.follow && !rule.follow->lost && !rule.follow->through.empty()) fail("--through needs --lost");
+  if (kind == RuleKind::follow) rule.follow = follow_order(context);
   if (names_event) {
     read_event(context, arguments.words().front(), rule);
   } else {

@@ -10,6 +10,7 @@
 
 #include "analysis/helper_frames.h"
 #include "analysis/jump_statement.h"
+#include "analysis/owners.h"
 #include "base/interruption.h"
 #include "base/scratch_folder.h"
 #include "base/short_name.h"
@@ -18,6 +19,8 @@
 #include "explain/follow_orders.h"
 #include "explain/loss_place.h"
 #include "explain/loss_runs.h"
+#include "explain/over_put.h"
+#include "explain/put_runs.h"
 #include "explain/twin_objects.h"
 #include "reachability/reachability_places.h"
 #include "reports/findings.h"
@@ -464,11 +467,12 @@ void follow_calls(SessionState& state, LeakFinder& finder, std::vector<Explanati
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
-    const bool any =
-        std::any_of(all.begin(), all.end(), [](const Explanation& one) { return one.confirmed.has_value(); });
+    const bool any = std::any_of(all.begin(), all.end(), [](const Explanation& one) {
+      return one.confirmed.has_value() || !one.references.empty();
+    });
     if (!any) throw;  // what other runs have shown stays
     for (Explanation& one : all) {
-      if (!one.confirmed) one.why_not = error.what();
+      if (one.object.valid() && !one.confirmed) one.why_not = error.what();
     }
     return;
   }
@@ -483,33 +487,112 @@ void follow_calls(SessionState& state, LeakFinder& finder, std::vector<Explanati
   }
 }
 
+/// What is to be explained of an object.
+struct Wanted {
+  ObjectId object;
+  bool over_put = false;  ///< else a leak
+  FailingPut failing;
+};
+
+/// One line a reference: where it was taken, what kept it, and what gave it back.
+std::string references_text(const std::vector<TracedReference>& references) {
+  std::string text;
+  for (const TracedReference& one : references) {
+    text += fmt::format("    {}\n", one.taken.empty() ? "without a reference" : "taken: " + one.taken);
+    if (!one.stored.empty()) text += fmt::format("      kept in {}\n", one.stored);
+    if (!one.given.empty()) text += fmt::format("      given back: {}\n", one.given);
+  }
+  return text.empty() ? text : "  the references to it, in another run:\n" + text;
+}
+
+/// More was given back than had been taken.
+bool is_deficit(Verdict verdict) {
+  return verdict == Verdict::over_put || verdict == Verdict::use_after_free;
+}
+
+/// A put that comes too late may fail before it counts.
+bool puts(SessionState& state, EventId id) {
+  const Event event = state.history.event(id);
+  if (gives_back(event)) return true;
+  const std::vector<NamedFrame> stack = state.namer.stack(event.stack);
+  return std::any_of(stack.begin(), stack.end(),
+                     [&](const NamedFrame& frame) { return state.namer.is_put(frame.function); });
+}
+
+Wanted wanted(SessionState& state, LeakFinder& finder, ObjectId object) {
+  Wanted wanted{object, false, {}};
+  for (const Finding& finding : state.history.findings()) {
+    if (finding.object != object || !is_deficit(finding.verdict) || wanted.over_put) continue;
+    wanted.over_put = true;
+    if (finding.event.valid() && puts(state, finding.event))
+      wanted.failing = failing_put(state, finder, finding.event);
+  }
+  return wanted;
+}
+
 /// Invalid objects stay unexplained.
-std::vector<Explanation> follow_all(SessionState& state, const std::vector<ObjectId>& objects,
+std::vector<ObjectId> chosen(const std::vector<Wanted>& all, bool over_puts) {
+  std::vector<ObjectId> objects;
+  objects.reserve(all.size());
+  for (const Wanted& one : all) objects.push_back(one.over_put == over_puts ? one.object : ObjectId());
+  return objects;
+}
+
+void explain_over_puts(SessionState& state, LeakFinder& finder, const std::vector<Wanted>& wanted,
+                       const SecondRun& second, std::vector<Explanation>& all) {
+  std::vector<PutCourse> courses;
+  std::string why_not;
+  try {
+    courses = put_courses(state, chosen(wanted, true), second);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {  // what other runs have shown stays
+    why_not = error.what();
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!wanted[i].over_put) continue;
+    all[i].why_not = why_not;
+    if (!why_not.empty()) continue;
+    OverPut judged = judge_over_put(state, finder, courses[i], wanted[i].failing);
+    all[i].references = std::move(judged.references);
+    all[i].confirmed = std::move(judged.suspect);
+    all[i].why_not = std::move(judged.why_not);
+  }
+}
+
+std::vector<Explanation> follow_all(SessionState& state, const std::vector<Wanted>& wanted,
                                     const SecondRun& second) {
-  std::vector<Explanation> all(objects.size());
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    all[i].object = objects[i];
-    if (!objects[i].valid())
+  std::vector<Explanation> all(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i].over_put) all[i].object = wanted[i].object;
+    if (!wanted[i].object.valid())
       all[i].why_not = "another run had no such object: the program is not deterministic";
   }
   LeakFinder finder = state.leak_finder();
-  follow_losses(state, finder, objects, second,
+  explain_over_puts(state, finder, wanted, second, all);
+  follow_losses(state, finder, chosen(wanted, false), second,
                 [&](std::size_t object, EventId begun, const FollowedWay& way) {
                   return judge_loss(all[object], state, begun, way);
                 });
   follow_calls(state, finder, all, second);
+  for (std::size_t i = 0; i < wanted.size(); ++i) all[i].object = wanted[i].object;
   return all;
 }
 
 /// Where objects lie elsewhere in each run, one that moves none comes first, and the next one follows it.
-std::vector<Explanation> follow_twins(SessionState& state, const std::vector<ObjectId>& objects,
+std::vector<Explanation> follow_twins(SessionState& state, const std::vector<Wanted>& wanted,
                                       const SecondRun& second) {
   const ScratchFolder scratch;
   const std::string history = scratch.path() + "/again.rh";
   second.run({}, history);
   SessionState again;
   SessionReader(history).open(again);
-  std::vector<Explanation> all = follow_all(again, twins_of(state, objects, again), second);
+  std::vector<ObjectId> objects;
+  for (const Wanted& one : wanted) objects.push_back(one.object);
+  const std::vector<ObjectId> twins = twins_of(state, objects, again);
+  std::vector<Wanted> in_again = wanted;
+  for (std::size_t i = 0; i < twins.size(); ++i) in_again[i].object = twins[i];
+  std::vector<Explanation> all = follow_all(again, in_again, second);
   for (std::size_t i = 0; i < objects.size(); ++i) {
     Explanation& explanation = all[i];
     explanation.object = objects[i];
@@ -523,9 +606,12 @@ std::vector<Explanation> follow_twins(SessionState& state, const std::vector<Obj
 
 std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId>& objects,
                                  const SecondRun& second) {
+  std::vector<Wanted> wanted;
+  LeakFinder finder = state.leak_finder();
+  for (const ObjectId object : objects) wanted.push_back(refhist::wanted(state, finder, object));
   std::vector<Explanation> all = second.moves_objects()
-                                     ? follow_twins(state, objects, second.without_quarantine())
-                                     : follow_all(state, objects, second);
+                                     ? follow_twins(state, wanted, second.without_quarantine())
+                                     : follow_all(state, wanted, second);
   for (const Explanation& explanation : all) {
     std::erase_if(state.confirmed,
                   [&](const ConfirmedPlace& place) { return place.object == explanation.object; });
@@ -537,6 +623,12 @@ std::vector<Explanation> explain(SessionState& state, const std::vector<ObjectId
 std::vector<ObjectId> explainable(SessionState& state, std::size_t most) {
   LeakFinder finder = state.leak_finder();
   std::vector<ObjectId> objects;
+  const std::size_t for_leaks = most / 2;
+  for (const ReportedFinding& finding : collect_findings(state, {})) {
+    const bool known = std::find(objects.begin(), objects.end(), finding.object) != objects.end();
+    if (is_deficit(finding.verdict) && !known && objects.size() < most - for_leaks)
+      objects.push_back(finding.object);
+  }
   for (const LeakGroup& group : finder.find(state.scan.objects)) {
     const bool reachable = group.reach_known && group.reach == Reach::reachable;
     if (objects.size() == most || group.consequence || reachable || group.verdict != Verdict::leak) continue;
@@ -552,6 +644,7 @@ std::string Explanation::text(SessionState& state) const {
   if (!lost.steps.empty())
     text += fmt::format("  the reference of event #{}, which nothing gave back, in {}:\n{}", taken.value,
                         short_name(function), marked(lost, step));
+  text += references_text(references);
   if (compared)
     text += fmt::format("  another call of {}, with {:#x}, gave it back:\n{}",
                         short_name(kept[*compared].function), kept[*compared].object,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "explain/over_put.h"
 #include "explain/second_run.h"
 #include "session/followed_way.h"
 #include "session/session_state.h"
@@ -19,6 +20,7 @@ struct Explanation {
   FollowedWay lost;
   std::vector<FollowedWay>
       kept;  ///< of calls that gave one back: of the function, and of those that called it
+  std::vector<TracedReference> references;  ///< of one that was put too often
   std::optional<Suspect> confirmed;
   std::string why_not;  ///< why nothing is confirmed; empty when something is
 

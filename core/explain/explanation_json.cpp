@@ -28,7 +28,11 @@ Json explanation_json(SessionState& state, const Explanation& explanation) {
     confirmed = {{"function", explanation.confirmed->frame.function},
                  {"file", explanation.confirmed->frame.file},
                  {"line", explanation.confirmed->frame.line},
+                 {"what", explanation.confirmed->what},
                  {"why", explanation.confirmed->why}};
+  Json references = Json::array();
+  for (const TracedReference& one : explanation.references)
+    references.push_back({{"taken", one.taken}, {"stored", one.stored}, {"given_back", one.given}});
   Json kept = Json::array();
   for (const FollowedWay& way : explanation.kept) kept.push_back(way_json(way));
   return {{"object", fmt::format("{:#x}", state.history.object(explanation.object).address)},
@@ -37,6 +41,7 @@ Json explanation_json(SessionState& state, const Explanation& explanation) {
           {"function", explanation.function},
           {"confirmed", std::move(confirmed)},
           {"why_not", explanation.why_not},
+          {"references", std::move(references)},
           {"lost", way_json(explanation.lost)},
           {"kept", std::move(kept)}};
 }

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/input_file.h"
 #include "base/text.h"
-#include "session/follow_order.h"
 
 namespace refhist {
 
@@ -17,7 +16,7 @@ std::string follow_words(const SessionState& state, EventId event, const std::st
                          const std::string& file, Follow follow) {
   const ObjectId id = state.history.event(event).object;
   const Object& object = state.history.object(id);
-  constexpr std::array<std::string_view, 3> kHow{"", " --pointer", " --lost"};
+  constexpr std::array<std::string_view, 5> kHow{"", " --pointer", " --lost", " --holders", " --stored"};
   return fmt::format("--object {:#x} --generation {} --family {} --number {} --in {} --sum {} --save {}{}",
                      object.address, object.generation, quoted_word(state.family_name(object.family)),
                      number_in_history(state, event), quoted_word(function), history_sum(state, id, event),
@@ -42,6 +41,12 @@ std::size_t FollowOrders::add(EventId event, const std::string& function, Follow
   for (const AddressRange& block : through)
     words_.back() += fmt::format(" --through {:#x}-{:#x}", block.begin, block.end);
   return words_.size() - 1;
+}
+
+std::size_t FollowOrders::add_store(EventId event, const std::string& function, Address word) {
+  const std::size_t number = add(event, function, Follow::store);
+  words_.back() += fmt::format(" {:#x}", word);
+  return number;
 }
 
 FollowedWay FollowOrders::way(std::size_t number) const { return read_way(file(number)); }

@@ -1,20 +1,14 @@
 // What a second run is to follow, and what it has seen.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "session/follow_order.h"
 #include "session/followed_way.h"
 #include "session/session_state.h"
 
 namespace refhist {
-
-enum class Follow : std::uint8_t {
-  call,     ///< until it returns
-  pointer,  ///< FollowOrder::pointer
-  loss      ///< FollowOrder::lost
-};
 
 class FollowOrders {
  public:
@@ -23,6 +17,8 @@ class FollowOrders {
   /// From the event on; `through`: FollowOrder::through. Returns the number of the way.
   std::size_t add(EventId event, const std::string& function, Follow follow,
                   const std::vector<AddressRange>& through = {});
+  /// Follow::store, of the word.
+  std::size_t add_store(EventId event, const std::string& function, Address word);
   /// Of `refhist follow`, for each.
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
   /// After the run.

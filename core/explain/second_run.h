@@ -10,7 +10,7 @@
 namespace refhist {
 
 inline constexpr double kExplainSeconds = 120;    ///< until it is given up, unless said otherwise
-inline constexpr std::size_t kMostExplained = 8;  ///< leaks in one second run
+inline constexpr std::size_t kMostExplained = 8;  ///< objects in one second run
 
 struct SecondRun {
   std::string runner;                 ///< refhist-run

@@ -4,5 +4,8 @@ target_sources(refhist_core PRIVATE
   explain/follow_orders.cpp
   explain/loss_place.cpp
   explain/loss_runs.cpp
+  explain/over_put.cpp
+  explain/put_match.cpp
+  explain/put_runs.cpp
   explain/second_run.cpp
   explain/twin_objects.cpp)

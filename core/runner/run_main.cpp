@@ -123,7 +123,7 @@ std::vector<std::string> recording_settings(const RunOptions& options) {
   return settings;
 }
 
-/// Runs the program again for its leaks. Returns what is to be shown.
+/// Runs the program again for its leaks and late puts. Returns what is to be shown.
 std::string explain_leaks(Histories& histories, const RunSession& session, const RunOptions& options) {
   SessionState& state = histories.program();
   const std::vector<ObjectId> objects = explainable(state, kMostExplained);

@@ -83,7 +83,11 @@ void ActivationFollower::begin(const ProgramAccess& access, long tid, const Regi
     following.way.object = *rule.object;
     if (!rule.follow->expect.empty() && history_sum(state_, following.object, id) != rule.follow->expect)
       fail("the program is not deterministic: a different history led to this event");
-    if (rule.follow->lost) return losses_.begin(access, tid, registers, *rule.follow, following.object, id);
+    const FollowOrder& order = *rule.follow;
+    if (order.what == Follow::loss) return losses_.begin(access, tid, registers, order, following.object, id);
+    if (order.what == Follow::holders)
+      return holders_.tell(access, tid, registers, order, following.object, id);
+    if (order.what == Follow::store) return stores_.begin(access, order, following.object, id);
     const Event event = state_.history.event(id);
     const Place place = find(access, registers, event, rule.follow->function);
     following.cfa = place.cfa;
@@ -241,7 +245,7 @@ void ActivationFollower::returned_around(DebuggerPort& port, const Registers& re
 bool ActivationFollower::returned(const ProgramAccess& access, const Registers& registers,
                                   Following& following) {
   add_events(following);
-  if (following.inlined && following.order.pointer && !following.way.replaced) {
+  if (following.inlined && following.order.what == Follow::pointer && !following.way.replaced) {
     returned_around(access.port(), registers, following);
     return true;
   }
@@ -252,7 +256,8 @@ bool ActivationFollower::returned(const ProgramAccess& access, const Registers& 
 bool ActivationFollower::follow_holders(const ProgramAccess& access, const Registers& registers,
                                         Following& following) {
   const FollowedWay& way = following.way;
-  if (!following.order.pointer || way.gives_back() || way.holders.empty() || !way.holders_known) {
+  if (following.order.what != Follow::pointer || way.gives_back() || way.holders.empty() ||
+      !way.holders_known) {
     end(access.port(), following, FollowedWay::End::returned);
     return true;
   }
@@ -348,7 +353,7 @@ bool ActivationFollower::watch(DebuggerPort& port, Following& following,
 bool ActivationFollower::changed(const ProgramAccess& access, long tid, Address word) {
   const auto found =
       std::find_if(all_.begin(), all_.end(), [&](const Following& one) { return one.held.watches(word); });
-  if (found == all_.end()) return losses_.changed(access, tid, word);
+  if (found == all_.end()) return losses_.changed(access, tid, word) || stores_.changed(access, tid, word);
   const HeldWords::Word held = *found->held.find(word);
   const auto registers = access.registers(tid);
   const bool freed = !held.block.empty() && registers && frees_memory(state_, access, *registers);
@@ -447,10 +452,11 @@ bool ActivationFollower::arrived(const ProgramAccess& access, const Registers& r
   if (following.left) return false;
   const std::size_t before = following.way.steps.size();
   const bool inside = step(following, pc, true);
-  if (following.order.pointer && following.way.steps.size() != before)
+  if (following.order.what == Follow::pointer && following.way.steps.size() != before)
     following.way.steps.back().in_hand = in_hand(access, registers, following);
-  if (!inside && following.order.pointer && left_inlined(access, registers, following)) return true;
-  if (!inside && !following.order.pointer && following.inlined && following.way.gives_back()) {
+  if (!inside && following.order.what == Follow::pointer && left_inlined(access, registers, following))
+    return true;
+  if (!inside && following.order.what != Follow::pointer && following.inlined && following.way.gives_back()) {
     if (following.entered_again) following.way.why_not = kWhereLeft;
     end(access.port(), following, FollowedWay::End::returned);
     return true;
@@ -495,6 +501,7 @@ void ActivationFollower::tell(DebuggerPort& port, Following& following) {
 
 void ActivationFollower::stop(DebuggerPort& port, const std::string& why) {
   losses_.stop(port, why);
+  stores_.stop(port, why);
   for (Following& following : all_) {
     following.way.why_not = why;
     end(port, following, FollowedWay::End::unknown);
@@ -504,6 +511,7 @@ void ActivationFollower::stop(DebuggerPort& port, const std::string& why) {
 
 void ActivationFollower::process_gone(DebuggerPort& port) {
   losses_.process_gone(port);
+  stores_.stop(port, "nothing stored a pointer to the object there");
   for (Following& following : all_) {
     following.way.end = following.left ? FollowedWay::End::returned : FollowedWay::End::running;
     try {

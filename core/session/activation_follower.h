@@ -16,8 +16,10 @@
 #include "session/follow_order.h"
 #include "session/followed_way.h"
 #include "session/held_words.h"
+#include "session/holders_at_event.h"
 #include "session/loss_follower.h"
 #include "session/session_state.h"
+#include "session/store_follower.h"
 
 namespace refhist {
 
@@ -123,6 +125,8 @@ class ActivationFollower {
 
   SessionState& state_;
   LossFollower losses_{state_};
+  StoreFollower stores_{state_};
+  HoldersAtEvent holders_{state_};
   std::vector<Following> all_;
   std::set<int> begun_;  // rules, in this process
 };

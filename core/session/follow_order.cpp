@@ -68,8 +68,25 @@ void add_sum(const SessionState& state, ObjectId object, EventId told, FollowedW
   }
 }
 
+namespace {
+
+/// For the user.
+std::string told(const FollowOrder& order, const FollowedWay& way) {
+  const bool seen = way.why_not.empty();
+  if (!seen || (order.what != Follow::holders && order.what != Follow::store))
+    return way.title() + way.text();
+  if (order.what == Follow::store)
+    return fmt::format("a pointer to {:#x} was stored at {:#x}\n", way.object, order.word) + way.text();
+  if (way.holders.empty()) return fmt::format("no word of memory points at {:#x}\n", way.object);
+  std::string text = fmt::format("what points at {:#x}:\n", way.object);
+  for (const NewHolder& holder : way.holders) text += fmt::format("  {:#x}  {}\n", holder.at, holder.where);
+  return text;
+}
+
+}  // namespace
+
 void tell_way(DebuggerPort& port, const FollowOrder& order, const FollowedWay& way) {
-  if (order.file.empty()) return port.print("refhist: " + way.title() + way.text());
+  if (order.file.empty()) return port.print("refhist: " + told(order, way));
   try {
     replace_file(order.file, way.json());
   } catch (const Error& error) {

@@ -1,6 +1,7 @@
 // What `refhist follow` is asked for: the call in which an event happens is followed line by line to its end.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,21 @@ namespace refhist {
 struct FollowedWay;
 struct SessionState;
 
+enum class Follow : std::uint8_t {
+  call,     ///< until it returns
+  pointer,  ///< behind its return as well: wherever the pointer goes, until nobody has it
+  loss,     ///< from the event on, until the object has more references than pointers
+  holders,  ///< not at all: what holds pointers to the object at the event is told
+  store     ///< from the event on, until a word of memory is given a pointer to the object
+};
+
 struct FollowOrder {
   std::string function;  ///< whose call, as a stack names it; the innermost of that name
-  bool pointer = false;  ///< behind its return as well: wherever the pointer goes, until nobody has it
-  bool lost = false;     ///< from the event on, until the object has more references than pointers
-  /// `lost`: blocks of the heap with pointers to it. As soon as they lead to it, pointers to them are
+  Follow what = Follow::call;
+  /// Follow::loss: blocks of the heap with pointers to it. As soon as they lead to it, pointers to them are
   /// followed.
   std::vector<AddressRange> through;
+  Address word = 0;    ///< Follow::store: which
   std::string expect;  ///< history_sum of the object up to the event; empty: whatever it is
   std::string file;    ///< the way is written there; empty: it is told
 };

@@ -30,11 +30,15 @@ Json step_json(const FollowedStep& step) {
     events.push_back({{"role", role_name(event.role)},
                       {"count_before", count_json(event.before)},
                       {"count_after", count_json(event.after)}});
-  return {{"function", step.function},
-          {"file", step.file},
-          {"line", step.line},
-          {"in_hand", step.in_hand ? Json(*step.in_hand) : Json(nullptr)},
-          {"events", std::move(events)}};
+  Json json{{"function", step.function},
+            {"file", step.file},
+            {"line", step.line},
+            {"in_hand", step.in_hand ? Json(*step.in_hand) : Json(nullptr)},
+            {"events", std::move(events)}};
+  if (step.frame != 0) json["frame"] = step.frame;
+  if (step.pc != 0) json["pc"] = step.pc;
+  if (!step.reaches.empty()) json["reaches"] = step.reaches;
+  return json;
 }
 
 FollowedStep step_of(const Json& json) {
@@ -44,6 +48,9 @@ FollowedStep step_of(const Json& json) {
                     {},
                     {}};
   if (const Json& in_hand = json.at("in_hand"); !in_hand.is_null()) step.in_hand = in_hand.get<bool>();
+  step.frame = json.value("frame", Address{0});
+  step.pc = json.value("pc", Address{0});
+  if (json.contains("reaches")) step.reaches = json.at("reaches").get<std::map<Address, std::uint64_t>>();
   for (const Json& event : json.at("events")) {
     const auto role = role_from_name(event.at("role").get<std::string>());
     if (!role) fail("a step has an unknown role");

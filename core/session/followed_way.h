@@ -1,6 +1,8 @@
 // The way that one call of a function has gone: its lines, from an event of an object until it was left.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +28,10 @@ struct FollowedStep {
   /// As the line began, a register or the frame of the call had the pointer, and no word of memory that did
   /// not have it at the event. Nothing where that is not known.
   std::optional<bool> in_hand;
+  Address frame = 0;  ///< of a step that is a frame of a stack: its canonical frame address
+  Address pc = 0;     ///< of such a one
+  /// Of the holders, those that the frame has a pointer to, or to a little before it: how many bytes before.
+  std::map<Address, std::uint64_t> reaches = {};
   [[nodiscard]] bool gives_back() const;
 };
 

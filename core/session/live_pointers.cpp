@@ -181,6 +181,7 @@ LiveCopies LivePointers::find(const ProgramAccess& access, const PointedAt& obje
   std::vector<OwnerWord> on_stacks;
   for (OwnerWord& word : words.words) {
     if (is_stack(word.where)) {
+      if (word.at != 0) found.stacks.push_back({word.at, word.where, {}});
       on_stacks.push_back(std::move(word));
     } else if (word.at != 0 && !is_ours(word.where) && narrow_to_slice(options, word)) {
       found.memory.push_back({word.at, std::move(word.where), word.block});

@@ -43,6 +43,7 @@ struct LiveStack {
 
 struct LiveCopies {
   std::vector<NewHolder> memory;  ///< outside of stacks
+  std::vector<NewHolder> stacks;  ///< words of stacks, whether they will be read or not
   std::vector<LiveFrame>
       frames;                 ///< those that will read it, of the thread that was asked first before others
   std::size_t in_frames = 0;  ///< registers and words of those frames
@@ -64,9 +65,10 @@ class LivePointers {
   std::set<std::string> variables(const ProgramAccess& access, const PointedAt& object,
                                   const LiveFrame& frame) const;
 
- private:
-  /// Words of the frame that are variables of a pointer type.
+  /// Words of the frame that are variables of a pointer type, by debug information.
   std::set<Address> pointer_variables(const LiveFrame& frame, const LoadedModule& loaded) const;
+
+ private:
   /// How many of the registers and of the words, which hold it, will be read.
   std::size_t will_read(const LiveFrame& frame, const LoadedModule& loaded, const PointedAt& object,
                         const std::vector<Address>& words);

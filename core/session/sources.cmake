@@ -17,6 +17,7 @@ target_sources(refhist_core PRIVATE
   session/history_folder.cpp
   session/hit_handler.cpp
   session/hit_handler_kernel.cpp
+  session/holders_at_event.cpp
   session/live_pointers.cpp
   session/live_replay.cpp
   session/long_work.cpp
@@ -29,6 +30,7 @@ target_sources(refhist_core PRIVATE
   session/shown_code.cpp
   session/stop_points.cpp
   session/stop_rules.cpp
+  session/store_follower.cpp
   session/thread_places.cpp
   session/tracker.cpp
   session/tracker_kernel.cpp
