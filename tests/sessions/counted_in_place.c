@@ -17,7 +17,7 @@ static int taken, given, births;
   } while (0)
 
 struct page {
-  char name[12];
+  char name[24];  // beyond what malloc overwrites of a free block
   int refs;
   int bytes[8];
 };
