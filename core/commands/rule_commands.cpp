@@ -118,13 +118,10 @@ FollowOrder follow_order(CommandContext& context) {
   order.through = blocks_named(context);
   order.expect = arguments.value("--sum");
   order.file = user_path(arguments.value("--save"));
-  std::string given;
-  for (const auto& [option, what] :
-       {std::pair("--pointer", Follow::pointer), std::pair("--lost", Follow::loss),
-        std::pair("--holders", Follow::holders), std::pair("--stored", Follow::store)}) {
-    if (!arguments.has(option)) continue;
-    if (!given.empty()) fail("{} and {} exclude each other", given, option);
-    given = option;
+  for (const Follow what : kAllFollows) {
+    if (what == Follow::call || !arguments.has(std::string(follow_option(what)))) continue;
+    if (order.what != Follow::call)
+      fail("{} and {} exclude each other", follow_option(order.what), follow_option(what));
     order.what = what;
   }
   if (order.what == Follow::store) order.word = address_named(context, arguments.value("--stored"));

@@ -104,14 +104,6 @@ unsigned line_behind(const FollowedStep& step, const FollowedWay& lost, const Fo
       .value_or(step.line);
 }
 
-NamedFrame frame_of(const FollowedStep& step) {
-  NamedFrame frame;
-  frame.function = step.function;
-  frame.file = step.file;
-  frame.line = step.line;
-  return frame;
-}
-
 /// `line` is the step's, or that of a jump without code behind it, which becomes a step of its own.
 void set_confirmed(Explanation& explanation, std::size_t step, unsigned line, std::string what,
                    std::string why) {
@@ -565,8 +557,7 @@ std::vector<Explanation> follow_all(SessionState& state, const std::vector<Wante
   std::vector<Explanation> all(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i].over_put) all[i].object = wanted[i].object;
-    if (!wanted[i].object.valid())
-      all[i].why_not = "another run had no such object: the program is not deterministic";
+    if (!wanted[i].object.valid()) all[i].why_not = kNoTwin;
   }
   LeakFinder finder = state.leak_finder();
   explain_over_puts(state, finder, wanted, second, all);

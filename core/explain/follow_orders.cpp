@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
-
 #include "base/error.h"
 #include "base/input_file.h"
 #include "base/text.h"
@@ -16,11 +14,11 @@ std::string follow_words(const SessionState& state, EventId event, const std::st
                          const std::string& file, Follow follow) {
   const ObjectId id = state.history.event(event).object;
   const Object& object = state.history.object(id);
-  constexpr std::array<std::string_view, 5> kHow{"", " --pointer", " --lost", " --holders", " --stored"};
-  return fmt::format("--object {:#x} --generation {} --family {} --number {} --in {} --sum {} --save {}{}",
+  const std::string_view option = follow_option(follow);
+  return fmt::format("--object {:#x} --generation {} --family {} --number {} --in {} --sum {} --save {}{}{}",
                      object.address, object.generation, quoted_word(state.family_name(object.family)),
                      number_in_history(state, event), quoted_word(function), history_sum(state, id, event),
-                     quoted_word(file), kHow[static_cast<std::size_t>(follow)]);
+                     quoted_word(file), option.empty() ? "" : " ", option);
 }
 
 FollowedWay read_way(const std::string& path) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/short_name.h"
+#include "reachability/reachability_places.h"
 
 namespace refhist {
 
@@ -25,16 +26,6 @@ std::int64_t references_of(const Event& event) {
   constexpr std::int64_t kMost = 8;
   if (event.role == Role::init) return event.after ? std::min(*event.after, kMost) : 1;
   return event.before && event.after ? std::clamp(*event.after - *event.before, std::int64_t{0}, kMost) : 1;
-}
-
-bool is_on_stack(const NewHolder& word) { return word.where.starts_with("stack"); }
-
-FollowedStep step_of(const NamedFrame& frame) {
-  FollowedStep step;
-  step.function = frame.function;
-  step.file = frame.file;
-  step.line = frame.line;
-  return step;
 }
 
 class Judge {
@@ -63,7 +54,8 @@ class Judge {
   void find_moved();
   [[nodiscard]] bool passed_out(std::size_t span) const;
   [[nodiscard]] bool may_have(const Put& put, std::size_t span) const;
-  [[nodiscard]] std::optional<std::size_t> reached(const Put& put, std::size_t moment) const;
+  [[nodiscard]] std::size_t moment_of(const Put& put) const;
+  [[nodiscard]] std::optional<std::size_t> reached(const Put& put) const;
   [[nodiscard]] std::optional<double> cost_of(const Put& put, std::size_t span) const;
   [[nodiscard]] static double cost_of_variable(const Put& put);
   void find_sources();
@@ -101,7 +93,6 @@ class Judge {
   const FailingPut& failing_;
   std::vector<bool> moved_;  ///< of each span: another one has taken its pointer over
   std::vector<TakenReference> taken_;
-  std::vector<EventId> taken_events_;
   std::vector<Put> puts_;
   std::vector<CallStack> stores_;  ///< of each span
   std::vector<Found> found_;       ///< the cheapest, for each that may be without a reference
@@ -118,11 +109,7 @@ NamedFrame Judge::named(const FollowedStep& step) const {
       return frame;
     }
   }
-  NamedFrame frame;
-  frame.function = step.function;
-  frame.file = step.file;
-  frame.line = step.line;
-  return frame;
+  return frame_of(step);
 }
 
 CallStack Judge::owners(const CallStack& stack, EventId id) {
@@ -167,14 +154,18 @@ bool Judge::passed_out(std::size_t span) const {
 
 bool Judge::may_have(const Put& put, std::size_t span) const {
   const NewHolder& word = course_.spans[span].word;
-  if (!is_on_stack(word) || passed_out(span)) return true;
+  if (!is_on_stack(word.where) || passed_out(span)) return true;
   // What its own frame has, and those inside of it, is its own variable.
   return !put.stack.empty() && put.stack.front().frame != 0 && word.at >= put.stack.front().frame;
 }
 
-/// Words that pointed at the object at the moment, of which the put's own frame has the address, or one a
-/// little before it: the nearest.
-std::optional<std::size_t> Judge::reached(const Put& put, std::size_t moment) const {
+/// At the put, or the last one before.
+std::size_t Judge::moment_of(const Put& put) const { return std::min(put.at, course_.moments.size() - 1); }
+
+/// Words that pointed at the object at the put, of which the put's own frame has the address, or one a little
+/// before it: the nearest.
+std::optional<std::size_t> Judge::reached(const Put& put) const {
+  const std::size_t moment = moment_of(put);
   std::optional<std::size_t> nearest;
   std::uint64_t least = 0;
   if (put.stack.empty()) return nearest;
@@ -197,10 +188,10 @@ std::optional<double> Judge::cost_of(const Put& put, std::size_t span) const {
   const HeldSpan& held = course_.spans[span];
   const std::size_t last = course_.moments.size() - 1;
   if (moved_[span] || !may_have(put, span) || stores_[span].empty()) return std::nullopt;
-  const auto near = reached(put, std::min(put.at, last));
-  if (is_on_stack(held.word) && near != span && !passed_out(span)) return std::nullopt;
+  const auto near = reached(put);
+  if (is_on_stack(held.word.where) && near != span && !passed_out(span)) return std::nullopt;
   const bool before = put.at <= last && held.last + 1 == put.at;  // cleared first
-  const bool after = held.last == std::min(put.at, last);
+  const bool after = held.last == moment_of(put);
   const bool stays = near == span && put.held == Held::memory;
   if (!before && !after && !stays) return std::nullopt;
   double cost = near && near != span ? kOther : 0;
@@ -235,7 +226,7 @@ void Judge::find_sources() {
   }
   const auto is_sure = [&](std::size_t put) {
     const Source source = chosen(put);
-    return source && reached(puts_[put], std::min(puts_[put].at, last)) == *source;
+    return source && reached(puts_[put]) == *source;
   };
   for (std::size_t i = 0; i < puts_.size(); ++i) {
     Put& put = puts_[i];
@@ -295,10 +286,7 @@ void Judge::collect() {
     CallStack stack = owners(moment.at.steps, moment.event);
     if (stack.empty()) fail("the stack of event #{} is not known", moment.event.value);
     if (acquires(event)) {
-      for (std::int64_t k = references_of(event); k > 0; --k) {
-        taken_.push_back({stack, i});
-        taken_events_.push_back(moment.event);
-      }
+      for (std::int64_t k = references_of(event); k > 0; --k) taken_.push_back({stack, i});
       continue;
     }
     puts_.push_back({moment.event,
@@ -413,8 +401,8 @@ bool Judge::has_members(const Found& found) const {
   const Put& put = puts_[found.match.unmatched];
   for (std::size_t i = 0; i < course_.spans.size(); ++i) {
     const HeldSpan& span = course_.spans[i];
-    const std::size_t moment = std::min(put.at, course_.moments.size() - 1);
-    const bool then = span.first <= moment && span.last + 1 >= moment && is_on_stack(span.word);
+    const std::size_t moment = moment_of(put);
+    const bool then = span.first <= moment && span.last + 1 >= moment && is_on_stack(span.word.where);
     const bool known = std::find(found.sources.begin(), found.sources.end(), i) != found.sources.end();
     if (then && !known) return true;
   }
@@ -428,8 +416,7 @@ std::string Judge::why_not_extra(const Found& found) {
   if (put.usual) return fmt::format("the put in {} is one that correct objects have, too", name);
   if (put.held == Held::memory || has_members(found))
     return fmt::format("from where {} had the pointer was not seen", name);
-  const EventId born = course_.moments.front().event;
-  const FamilyId family = state_.history.object(state_.history.event(born).object).family;
+  const FamilyId family = state_.history.object(course_.object).family;
   if (put.held == Held::argument && !finder_.may_keep(named(put.stack.front()), family))
     return fmt::format("{} gives back what it is given on each path, as far as that is known", name);
   if (put.held != Held::argument && finder_.gets_from_callee(put.stack.front().function, family))
@@ -445,7 +432,7 @@ std::string Judge::why_not_extra(const Found& found) {
 /// A word that the puts may have been from, and nobody knows who stored the pointer there.
 std::string Judge::unknown_store() const {
   for (std::size_t i = 0; i < course_.spans.size(); ++i) {
-    if (stores_[i].empty() && !moved_[i] && !is_on_stack(course_.spans[i].word))
+    if (stores_[i].empty() && !moved_[i] && !is_on_stack(course_.spans[i].word.where))
       return fmt::format("what stored the pointer in {} was not seen", course_.spans[i].word.where);
   }
   return {};
@@ -482,7 +469,7 @@ std::string Judge::why_not(const Found& found) {
   if (const std::string unknown = unknown_store(); !unknown.empty()) return unknown;
   if (!found.sources[found.match.unmatched]) return why_not_extra(found);
   const std::size_t span = *found.sources[found.match.unmatched];
-  if (is_on_stack(course_.spans[span].word)) return "it was kept in a structure on a stack";
+  if (is_on_stack(course_.spans[span].word.where)) return "it was kept in a structure on a stack";
   const std::string& putting = put.stack.front().function;
   if (blamed_depth(found, span) == 0 && finder_.puts_births(course_.moments.front().event, putting) &&
       !takes_beside_birth())
@@ -501,8 +488,7 @@ std::string Judge::why_not(const Found& found) {
 }
 
 std::string Judge::taken_text(std::size_t taken) const {
-  const EventId id = taken_events_[taken];
-  const Event event = state_.history.event(id);
+  const Event event = state_.history.event(course_.moments[taken_[taken].at].event);
   return fmt::format("{} in {}", role_name(event.role), FrameNamer::text(state_.namer.owner(event)));
 }
 

@@ -9,6 +9,7 @@
 #include "base/interruption.h"
 #include "base/scratch_folder.h"
 #include "explain/follow_orders.h"
+#include "explain/twin_objects.h"
 
 namespace refhist {
 
@@ -28,7 +29,7 @@ PutCourse events_of(const SessionState& state, ObjectId id) {
   PutCourse course;
   course.object = id;
   if (!id.valid()) {
-    course.why_not = "another run had no such object: the program is not deterministic";
+    course.why_not = kNoTwin;
     return course;
   }
   std::vector<PutMoment> all;

@@ -7,6 +7,9 @@
 
 namespace refhist {
 
+/// Why an object stays unexplained that has no twin.
+constexpr const char* kNoTwin = "another run had no such object: the program is not deterministic";
+
 /// For each object the one that was born as the same one of its family and ended alike,
 /// else another one with the same history. Each stands for one object alone; invalid when there is none.
 std::vector<ObjectId> twins_of(const SessionState& first, const std::vector<ObjectId>& objects,

@@ -13,6 +13,8 @@ constexpr std::string_view kAnonymousMemory = "anonymous memory";
 constexpr std::string_view kHeapMemory = "[heap] memory";
 }  // namespace
 
+bool is_on_stack(std::string_view place) { return place.starts_with("stack"); }
+
 bool is_of_unknown_use(std::string_view place) {
   return place.starts_with(kAnonymousMemory) || place.starts_with(kHeapMemory);
 }

@@ -16,6 +16,8 @@ namespace refhist {
 /// The place, as HolderPlaces names it, is in no block, variable or file that is known: whatever was there
 /// may be out of use.
 bool is_of_unknown_use(std::string_view place);
+/// The place, as HolderPlaces names it, is on the stack of a thread.
+bool is_on_stack(std::string_view place);
 
 class HolderPlaces {
  public:

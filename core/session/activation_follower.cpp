@@ -9,6 +9,7 @@
 #include "base/short_name.h"
 #include "base/system_path.h"
 #include "base/text.h"
+#include "reachability/reachability_places.h"
 #include "session/freeing_frames.h"
 #include "session/given_back.h"
 #include "session/reach_scans.h"
@@ -170,7 +171,7 @@ std::optional<bool> ActivationFollower::in_hand(const ProgramAccess& access, con
   following.looked_for += Clock::now() - begin;
   if (!known) return std::nullopt;
   return std::all_of(holders.begin(), holders.end(),
-                     [](const NewHolder& holder) { return holder.where.starts_with("stack"); });
+                     [](const NewHolder& holder) { return is_on_stack(holder.where); });
 }
 
 OwnerWords ActivationFollower::words_of(DebuggerPort& port, ObjectId id) const {
@@ -263,7 +264,7 @@ bool ActivationFollower::follow_holders(const ProgramAccess& access, const Regis
   }
   std::vector<NewHolder> in_memory = way.holders;
   std::erase_if(in_memory,
-                [](const NewHolder& holder) { return holder.at == 0 || holder.where.starts_with("stack"); });
+                [](const NewHolder& holder) { return holder.at == 0 || is_on_stack(holder.where); });
   disarm(access.port(), following);
   try {
     if (in_memory.empty()) {
@@ -395,7 +396,7 @@ void ActivationFollower::replaced(const ProgramAccess& access, long tid, Followi
   bool known = false;
   std::vector<NewHolder> holders = new_holders(access.port(), following, known);
   std::erase_if(holders, [&](const NewHolder& holder) {
-    return holder.where.starts_with("stack") || freed.contains(holder.at);
+    return is_on_stack(holder.where) || freed.contains(holder.at);
   });
   if (!holders.empty() && watch(access.port(), following, holders)) return;
   const auto registers = access.registers(tid);

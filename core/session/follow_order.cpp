@@ -22,6 +22,22 @@ void add(TextHash& sum, const Count& count) {
 
 }  // namespace
 
+std::string_view follow_option(Follow what) {
+  switch (what) {
+    case Follow::pointer:
+      return "--pointer";
+    case Follow::loss:
+      return "--lost";
+    case Follow::holders:
+      return "--holders";
+    case Follow::store:
+      return "--stored";
+    case Follow::call:
+      break;
+  }
+  return "";
+}
+
 std::string history_sum(const SessionState& state, ObjectId object, EventId last, bool with_memory) {
   TextHash sum;
   state.history.read_back(object, [&](const EventLog::Entry& entry) {

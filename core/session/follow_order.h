@@ -1,8 +1,10 @@
 // What `refhist follow` is asked for: the call in which an event happens is followed line by line to its end.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/types.h"
@@ -21,6 +23,11 @@ enum class Follow : std::uint8_t {
   holders,  ///< not at all: what holds pointers to the object at the event is told
   store     ///< from the event on, until a word of memory is given a pointer to the object
 };
+
+inline constexpr std::array kAllFollows{Follow::call, Follow::pointer, Follow::loss, Follow::holders,
+                                        Follow::store};
+/// Of `refhist follow`: "--lost"; empty for a call.
+std::string_view follow_option(Follow what);
 
 struct FollowOrder {
   std::string function;  ///< whose call, as a stack names it; the innermost of that name

@@ -77,6 +77,22 @@ LastUse use_of(const Json& json) {
 
 }  // namespace
 
+FollowedStep step_of(const NamedFrame& frame) {
+  FollowedStep step;
+  step.function = frame.function;
+  step.file = frame.file;
+  step.line = frame.line;
+  return step;
+}
+
+NamedFrame frame_of(const FollowedStep& step) {
+  NamedFrame frame;
+  frame.function = step.function;
+  frame.file = step.file;
+  frame.line = step.line;
+  return frame;
+}
+
 bool FollowedStep::gives_back() const {
   return std::any_of(events.begin(), events.end(),
                      [](const FollowedEvent& event) { return event.role == Role::put; });

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/named_frame.h"
 #include "base/types.h"
 #include "heap/reachability_ranges.h"
 #include "history/event.h"
@@ -34,6 +35,10 @@ struct FollowedStep {
   std::map<Address, std::uint64_t> reaches = {};
   [[nodiscard]] bool gives_back() const;
 };
+
+FollowedStep step_of(const NamedFrame& frame);
+/// Function, file and line of the step.
+NamedFrame frame_of(const FollowedStep& step);
 
 /// A word that points at the object when the call returns, and did not at the event.
 struct NewHolder {

@@ -19,8 +19,7 @@ void add_stack(SessionState& state, const LiveStack& stack, FollowedWay& way) {
   for (const LiveFrame& frame : stack.frames) {
     const LoadedModule* loaded = state.modules.at(frame.raw.pc);
     if (loaded == nullptr || is_system_path(loaded->module->path())) continue;
-    const std::vector<NamedFrame>& names =
-        state.namer.name(StackFrame{loaded->id, frame.raw.pc - loaded->bias, frame.raw.exact});
+    const std::vector<NamedFrame>& names = state.namer.name(stack_frame(*loaded, frame.raw));
     for (const NamedFrame& name : names) {
       // Startup code has no line information, though its file has some.
       const bool own = name.file.empty() ? !loaded->module->has_debug_info() : !is_system_path(name.file);

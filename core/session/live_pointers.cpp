@@ -6,6 +6,7 @@
 
 #include "analysis/helper_frames.h"
 #include "reachability/owner_words.h"
+#include "reachability/reachability_places.h"
 #include "session/reach_scans.h"
 
 namespace refhist {
@@ -46,8 +47,6 @@ bool narrow_to_slice(const ReachOptions& options, OwnerWord& word) {
 Address code_address(const LiveFrame& frame, const LoadedModule& loaded) {
   return frame.raw.pc - loaded.bias - (frame.raw.exact ? 0 : 1);
 }
-
-bool is_stack(const std::string& where) { return where.starts_with("stack"); }
 
 }  // namespace
 
@@ -92,7 +91,7 @@ std::size_t LivePointers::will_read(const LiveFrame& frame, const LoadedModule& 
   const Address rbp = frame.registers[kRbp];
   if (rbp >= frame.sp && rbp <= frame.raw.cfa) places.base = static_cast<std::int64_t>(rbp - frame.sp);
   const Address pc = frame.raw.pc - loaded.bias;
-  const std::vector<NamedFrame>& names = state_.namer.name(StackFrame{loaded.id, pc, frame.raw.exact});
+  const std::vector<NamedFrame>& names = state_.namer.name(stack_frame(loaded, frame.raw));
   places.result = names.empty() || !state_.namer.hands_nothing_out(names.back());
   places.two_results = !names.empty() && returns_structure(state_, names.back());
   std::size_t live = 0;
@@ -180,7 +179,7 @@ LiveCopies LivePointers::find(const ProgramAccess& access, const PointedAt& obje
   found.why_not_all = std::move(words.why_not_all);
   std::vector<OwnerWord> on_stacks;
   for (OwnerWord& word : words.words) {
-    if (is_stack(word.where)) {
+    if (is_on_stack(word.where)) {
       if (word.at != 0) found.stacks.push_back({word.at, word.where, {}});
       on_stacks.push_back(std::move(word));
     } else if (word.at != 0 && !is_ours(word.where) && narrow_to_slice(options, word)) {

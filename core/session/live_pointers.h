@@ -29,6 +29,11 @@ struct LiveFrame {
   bool two_results = false;  ///< with a small structure in rax and rdx
 };
 
+/// As a history has it.
+inline StackFrame stack_frame(const LoadedModule& loaded, const RawFrame& raw) {
+  return {loaded.id, raw.pc - loaded.bias, raw.exact};
+}
+
 /// A call that has just returned.
 enum class LiveReturn : std::uint8_t { none, value, structure };
 

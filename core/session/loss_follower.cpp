@@ -111,8 +111,7 @@ bool LossFollower::is_lost(const LiveCopies& copies, const Following& following,
 bool LossFollower::add_step(const LiveFrame& frame, bool in_hand, Following& following) {
   const LoadedModule* loaded = state_.modules.at(frame.raw.pc);
   if (loaded == nullptr || is_system_path(loaded->module->path())) return false;
-  const std::vector<NamedFrame>& names =
-      state_.namer.name(StackFrame{loaded->id, frame.raw.pc - loaded->bias, frame.raw.exact});
+  const std::vector<NamedFrame>& names = state_.namer.name(stack_frame(*loaded, frame.raw));
   const auto named = std::find_if(names.begin(), names.end(), [](const NamedFrame& name) {
     return !name.file.empty() && name.line != 0 && !is_system_path(name.file);
   });
@@ -232,8 +231,7 @@ const std::vector<Address>& LossFollower::function_starts() {
 LiveReturn LossFollower::result_of(const LiveFrame& frame) {
   const LoadedModule* loaded = state_.modules.at(frame.raw.pc);
   if (loaded == nullptr) return LiveReturn::structure;
-  const std::vector<NamedFrame>& names =
-      state_.namer.name(StackFrame{loaded->id, frame.raw.pc - loaded->bias, frame.raw.exact});
+  const std::vector<NamedFrame>& names = state_.namer.name(stack_frame(*loaded, frame.raw));
   return !names.empty() && returns_structure(state_, names.back()) ? LiveReturn::structure
                                                                    : LiveReturn::value;
 }
@@ -269,17 +267,14 @@ LastUse LossFollower::last_use(const Following& following) const {
   const LiveFrame& frame = *following.used;
   const LoadedModule* loaded = state_.modules.at(frame.raw.pc);
   if (loaded == nullptr) return use;
-  const auto names = [&](Address pc, bool exact) -> const std::vector<NamedFrame>& {
-    return state_.namer.name(StackFrame{loaded->id, pc, exact});
-  };
-  for (const NamedFrame& name : names(frame.raw.pc - loaded->bias, frame.raw.exact))
-    use.calls.push_back({name.function, name.file, name.line, {}, {}});
+  for (const NamedFrame& name : state_.namer.name(stack_frame(*loaded, frame.raw)))
+    use.calls.push_back(step_of(name));
   use.variables = following.variables;
   const auto function = loaded->module->function_at(frame.raw.pc - loaded->bias);
   if (!function) return use;
   const std::string& file = following.way.steps.back().file;
   for (const LineRow& row : loaded->module->line_rows(function->range(), function->address)) {
-    for (const NamedFrame& name : names(row.address, true)) {
+    for (const NamedFrame& name : state_.namer.name(StackFrame{loaded->id, row.address, true})) {
       if (name.file == file && name.line != 0) use.lines.insert(name.line);
     }
   }
@@ -388,11 +383,7 @@ void LossFollower::overwritten(const ProgramAccess& access, long tid, const Regi
   const auto add = [&](bool only_giving) {
     return std::any_of(stack.frames.begin(), stack.frames.end(), [&](const LiveFrame& frame) {
       if (!add_step(frame, false, following)) return false;
-      const FollowedStep& step = following.way.steps.back();
-      NamedFrame named;
-      named.function = step.function;
-      named.file = step.file;
-      named.line = step.line;
+      const NamedFrame named = frame_of(following.way.steps.back());
       const bool skipped =
           freed && (frees_for_others(helpers, named) || (only_giving && !giving.contains(named.function)));
       if (skipped) following.way.steps.resize(before);
@@ -417,9 +408,7 @@ bool LossFollower::was_put_in(const std::string& function, const LiveStack& stac
   const auto depth = depth_of(state_.namer, put, function);
   const auto here = std::find_if(stack.frames.begin(), stack.frames.end(), [&](const LiveFrame& frame) {
     const LoadedModule* loaded = state_.modules.at(frame.raw.pc);
-    return loaded != nullptr &&
-           depth_of(state_.namer, {StackFrame{loaded->id, frame.raw.pc - loaded->bias, frame.raw.exact}},
-                    function);
+    return loaded != nullptr && depth_of(state_.namer, {stack_frame(*loaded, frame.raw)}, function);
   });
   if (!depth || here == stack.frames.end()) return false;
   // Called from the same place: it is the same call, or one like it.
@@ -437,8 +426,7 @@ std::string LossFollower::why_not_its_own(const LiveStack& stack, bool freed, co
     const LoadedModule* loaded = state_.modules.at(frame.raw.pc);
     if (loaded == nullptr) continue;
     const bool system = is_system_path(loaded->module->path());
-    const std::vector<NamedFrame>& names =
-        state_.namer.name(StackFrame{loaded->id, frame.raw.pc - loaded->bias, frame.raw.exact});
+    const std::vector<NamedFrame>& names = state_.namer.name(stack_frame(*loaded, frame.raw));
     for (const NamedFrame& name : names) {
       if (name.function == function) break;
       if (state_.namer.is_put(name.function))

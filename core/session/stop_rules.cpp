@@ -44,10 +44,8 @@ std::string StopRule::describe() const {
   if (reachable) text += " --reachable";
   if (raw_exit) text += " --raw-exit";
   if (follow) text += fmt::format(" --in {}", follow->function);
-  if (follow && follow->what == Follow::pointer) text += " --pointer";
-  if (follow && follow->what == Follow::loss) text += " --lost";
-  if (follow && follow->what == Follow::holders) text += " --holders";
-  if (follow && follow->what == Follow::store) text += fmt::format(" --stored {:#x}", follow->word);
+  if (follow && follow->what != Follow::call) text += fmt::format(" {}", follow_option(follow->what));
+  if (follow && follow->what == Follow::store) text += fmt::format(" {:#x}", follow->word);
   return text;
 }
 
