@@ -224,6 +224,8 @@ MachineState FunctionWays::at_begin() {
   } else if (code_.taken && !code_.elsewhere) {
     if (!code_.loaded) follow_to_call(state);
     reference_ = state.reg(code_.reg);
+  } else if (code_.by_argument) {
+    follow_to_variable(state);
   }
   return state;
 }
@@ -276,6 +278,23 @@ void FunctionWays::follow_to_call(MachineState& state) {
   const bool known = code_.passed_in && kept && given.offset == 0 && !values_.is_constant(given);
   // What returns a number says by it that there is one.
   state.return_from_call(known ? given : values_.fresh());
+}
+
+// Of several variables, it may have been any.
+void FunctionWays::follow_to_variable(MachineState& state) {
+  std::vector<DecodedInstruction> way = straight_way_through_call(*code_.module, code_.from).instructions;
+  if (way.empty()) return;
+  way.pop_back();
+  execute(way, state);
+  std::vector<Value> variables;
+  for (const unsigned reg : kEncodedArguments) {
+    if (values_.is_stack(state.reg(reg)) && state.reg(reg).exact) variables.push_back(state.reg(reg));
+  }
+  status_ = values_.fresh();
+  state.return_from_call(status_);
+  if (variables.size() != 1) return;
+  reference_ = values_.fresh();
+  state.store_to_stack(variables.front(), reference_);
 }
 
 bool FunctionWays::read_one(const Waiting& waiting, const GivesBack& gives_back, const Ends& ends) {
@@ -586,7 +605,9 @@ std::vector<LostWay> FunctionWays::lost(const GivesBack& gives_back, const Ends&
   std::vector<LostWay> ways;
   for (const Address at : gives) {
     const Step& step = steps_.at(at);
-    if (step.gives || is_reference(step.tested) || !not_kept.contains(at) || good.contains(at)) continue;
+    // What the call has returned tells whether there is any.
+    const bool asks = is_reference(step.tested) || (status_.known() && step.tested == status_);
+    if (step.gives || asks || !not_kept.contains(at) || good.contains(at)) continue;
     for (const Address next : step.next) {
       if (!gives.contains(next)) ways.push_back(way(at, next, good));
     }

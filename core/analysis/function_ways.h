@@ -62,6 +62,8 @@ class FunctionWays {
     /// Of a call by name that takes or gives back: the argument (1-based) that has the object. May be empty.
     std::function<unsigned(Address target)> argument = {};
     Address counted = 0;  ///< or the instruction there, right before `from`, has changed its counter in place
+    /// Where `elsewhere`: maybe in a variable that the call had the address of, and its result is no pointer.
+    bool by_argument = false;
   };
   using GivesBack = std::function<bool(Address at, Address next, std::optional<Address> call)>;
   /// Of a call by name: what follows is never reached.
@@ -189,6 +191,8 @@ class FunctionWays {
   std::vector<Value> execute(const std::vector<DecodedInstruction>& way, MachineState& state);
   /// From as far before the call that took the reference as is known, to behind it.
   void follow_to_call(MachineState& state);
+  /// The same where the call has left the reference in a variable that it had the address of.
+  void follow_to_variable(MachineState& state);
   [[nodiscard]] bool has_frame_pointer() const;
   /// Goes with what is known to have been passed: the rest is what comes behind that.
   void follow_passed();
@@ -216,6 +220,7 @@ class FunctionWays {
   ValueTable values_;
   FunctionFacts facts_;
   Value reference_;
+  Value status_;                  // what the call has returned that has left the reference in a variable
   std::optional<Address> taker_;  // what the call before `from` enters, where that takes it
   Slot slot_;
   std::set<Address> without_;  // what comes where there was no reference to be had

@@ -20,7 +20,7 @@ constexpr std::size_t kMostShown = 200;  // objects of a family whose stacks are
 // Events that are read to get those of one object, more or less: half a block for each of a few.
 constexpr std::size_t kReadForOne = 100;
 // So many are released for each that is held to the end: else nothing says that it should have been.
-constexpr std::size_t kReleasedForHeld = 3;
+constexpr std::size_t kReleasedForHeld = 2;
 constexpr std::size_t kFewest = 3;        // objects that show what is usual
 constexpr std::size_t kMostPaired = 100;  // members of a lost cycle whose gets and puts are paired
 
@@ -480,8 +480,12 @@ std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own,
   const NamedFrame put = put_unlike(id, extra, by_living ? born.living : born.released);
   Suspect suspect{put, "extra put", "candidate", basis};
   // Whoever gives back what others leave to it, and did so twice, may have been left one that nobody had
-  // taken. So may a place in memory that it was given back from.
-  const bool sure = own.put.at(extra) == 1 && !put_from_memory(id, extra);
+  // taken. So may a place in memory that it was given back from. That others live does not show that what
+  // they were put twice by was right.
+  const bool twice = std::any_of(own.put.begin(), own.put.end(), [&](const auto& put) {
+    return put.second > 1 && (by_living || put.first == extra);
+  });
+  const bool sure = !twice && !put_from_memory(id, extra);
   return sure ? std::move(suspect).found_by(Suspect::Basis::too_many) : suspect;
 }
 

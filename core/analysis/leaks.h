@@ -83,6 +83,8 @@ class LeakFinder {
   bool puts_births(EventId birth, const std::string& function);
   /// Some function that this one calls has taken a reference to an object of the family.
   bool gets_from_callee(const std::string& function, FamilyId family);
+  /// Of those that were released clean, evenly spread.
+  std::vector<ObjectId> some_released(FamilyId family);
   /// The function of the put leaves on some paths without giving back what it has at its begin.
   bool may_keep(const NamedFrame& put, FamilyId family) { return suspects_.may_keep(put, family); }
 
@@ -215,8 +217,6 @@ class LeakFinder {
   static std::vector<ObjectId> living_beside(ObjectId id, const std::vector<ObjectId>& born);
   /// Of those that were released clean, evenly spread, those that were born at the same place first.
   std::vector<std::pair<ObjectId, double>> released_like(const ReferencePairs::Subject& subject);
-  /// Of those that were released clean, evenly spread.
-  std::vector<ObjectId> some_released(FamilyId family);
   NamedFrame example_of(const std::string& function, FamilyId family, bool put);
   std::vector<NamedFrame> places_of(const std::string& function, FamilyId family, bool put);
 

@@ -275,6 +275,7 @@ WaysOut::Holding Suspects::holding(const LostReference& lost, std::size_t depth)
       std::find_if(lost.frames.rend() - static_cast<std::ptrdiff_t>(depth), lost.frames.rend(),
                    [](const NamedFrame& one) { return !one.file.empty(); });
   held.elsewhere = depth > 0 && (called == lost.frames.rend() || namer_.result_type(*called).empty());
+  held.by_argument = held.elsewhere && called != lost.frames.rend();
   if (depth == 0) held.taker = lost.taken.site;
   if (lost.id.valid()) held.passed = trail_.behind(lost.id, frame);
   return held;

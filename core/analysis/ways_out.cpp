@@ -252,6 +252,7 @@ FunctionWays::Code WaysOut::code_of(const Holding& held, const Here& here) {
   code.from = in_file(held.taken, *here.loaded);
   code.taken = true;
   code.elsewhere = held.elsewhere;
+  code.by_argument = held.by_argument;
   code.passed = held.passed;
   code.borrows = [this, module = code.module](Address target, unsigned argument) {
     return borrowing_.leaves(*module, target, argument);
@@ -363,11 +364,15 @@ std::vector<WaysOut::Place> WaysOut::behind(const Holding& held) {
   if (copies.empty() || !copies.front().contains(held.taken)) return {};
   const Here& here = copies.front();
   const Module& module = here.loaded->module->code();
-  FunctionWays ways(code_of(held, here));
   const auto ends = [&](Address target) { return graph_.ends_path(module, target); };
-  const std::vector<LostWay> lost = ways.lost(gives_back(held.family, here, held.puts), ends);
+  FunctionWays::Code code = code_of(held, here);
   std::vector<Place> places;
-  add(lost, ways, held.taken, here, places);
+  for (const bool by_argument : {true, false}) {
+    if (!places.empty() || (by_argument && !code.by_argument)) continue;
+    code.by_argument = by_argument;
+    FunctionWays ways(code);
+    add(ways.lost(gives_back(held.family, here, held.puts), ends), ways, held.taken, here, places);
+  }
   return likeliest(std::move(places));
 }
 
@@ -408,7 +413,8 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) 
   const std::vector<Address> instructions = ways.instructions();
   const bool at_end = places_of == &FunctionWays::leaves || places_of == &FunctionWays::drops;
   const bool on_some_way = places_of == &FunctionWays::drops && ways.keeps_on_some_way();
-  if (here.inlined && at_end && !on_some_way && !places.empty()) places = {end_of(instructions, taken, here)};
+  const bool of_copy = here.inlined && at_end && !on_some_way && !places.empty();
+  if (of_copy) places = {end_of(instructions, taken, here)};
   std::map<unsigned, NamedFrame> by_line;
   for (Address at : places) {
     if (on_some_way) at = last_of_own(at, instructions, taken, here);
@@ -416,8 +422,9 @@ std::vector<NamedFrame> WaysOut::leaving(const Holding& held, Places places_of) 
     place.lost = nullptr;
     place.pc = here.loaded->bias + at;
     place.line = line_of(at, taken, here);
-    const auto jump =
-        on_some_way ? statements_.behind(place.file, place.line, lines_around(at, here)) : std::nullopt;
+    const auto jump = on_some_way || of_copy
+                          ? statements_.behind(place.file, place.line, lines_around(at, here))
+                          : std::nullopt;
     place.line = jump.value_or(place.line);
     if (place.line != 0) by_line.try_emplace(place.line, std::move(place));
   }

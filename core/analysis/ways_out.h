@@ -49,6 +49,7 @@ class WaysOut {
     bool elsewhere = false;      ///< FunctionWays::Code::elsewhere
     std::vector<Passed> passed;  ///< FunctionWays::Code::passed
     SiteId taker = {};           ///< what the call enters, where that takes it
+    bool by_argument = false;    ///< FunctionWays::Code::by_argument
   };
   /// From the call that `taken` is the frame of, which takes such a reference. `puts`: frames of the same
   /// function in calls that gave one back. The likeliest first; empty when there are none, or too many to say

@@ -25,6 +25,13 @@ class SecondOwners {
   void set_deletes(Deletes deletes) { deletes_ = std::move(deletes); }
   /// The control block points at that object. Adds a finding where another one owned it meanwhile.
   void note(ObjectId block, Address owned);
+  /// Of addresses that blocks were noted with, the last one up to this; 0 when there is none.
+  [[nodiscard]] Address owned_at(Address inside) const;
+  /// What own or owned the object, as they were noted.
+  [[nodiscard]] std::vector<ObjectId> owners_of(Address owned) const;
+  /// The memory of the object was given back: adds a finding where a block that has ended was the second one
+  /// to own it, while the first one still does. Null when there is none.
+  const Finding* note_deleted(Address owned);
   void forget();
 
  private:
@@ -33,7 +40,7 @@ class SecondOwners {
   /// It has the object in itself.
   [[nodiscard]] ObjectId around(ObjectId block, Address owned) const;
   [[nodiscard]] bool at_one_time(ObjectId one, ObjectId other) const;
-  void tell(ObjectId one, ObjectId other, Address owned);
+  void tell(ObjectId one, ObjectId other, Address owned, const char* then);
 
   History& history_;
   const std::vector<TrackedFamily>& families_;

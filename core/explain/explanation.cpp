@@ -16,7 +16,9 @@
 #include "base/short_name.h"
 #include "base/source_lines.h"
 #include "base/text.h"
+#include "explain/correct_siblings.h"
 #include "explain/follow_orders.h"
+#include "explain/known_pairs.h"
 #include "explain/loss_place.h"
 #include "explain/loss_runs.h"
 #include "explain/over_put.h"
@@ -530,6 +532,30 @@ std::vector<ObjectId> chosen(const std::vector<Wanted>& all, bool over_puts) {
   return objects;
 }
 
+/// What correct objects show of the ways of those that more than one place may explain.
+KnownPairs known_pairs(SessionState& state, LeakFinder& finder, const std::vector<ObjectId>& unclear,
+                       const SecondRun& second) {
+  constexpr std::size_t kMostOfEach = 3;
+  constexpr std::size_t kMostSiblings = 12;
+  KnownPairs known;
+  std::vector<ObjectId> siblings;
+  for (const ObjectId object : unclear) {
+    for (const ObjectId sibling : correct_siblings(state, finder, object, kMostOfEach)) {
+      const bool is_new = std::find(siblings.begin(), siblings.end(), sibling) == siblings.end();
+      if (is_new && siblings.size() < kMostSiblings) siblings.push_back(sibling);
+    }
+  }
+  if (siblings.empty()) return known;
+  try {
+    for (const PutCourse& course : put_courses(state, siblings, second))
+      learn_from(state, finder, course, known);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error&) {  // what other runs have shown stays
+  }
+  return known;
+}
+
 void explain_over_puts(SessionState& state, LeakFinder& finder, const std::vector<Wanted>& wanted,
                        const SecondRun& second, std::vector<Explanation>& all) {
   std::vector<PutCourse> courses;
@@ -541,14 +567,23 @@ void explain_over_puts(SessionState& state, LeakFinder& finder, const std::vecto
   } catch (const Error& error) {  // what other runs have shown stays
     why_not = error.what();
   }
+  std::vector<OverPut> judged(all.size());
+  std::vector<ObjectId> unclear;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!wanted[i].over_put) continue;
-    all[i].why_not = why_not;
+    judged[i].why_not = why_not;
     if (!why_not.empty()) continue;
-    OverPut judged = judge_over_put(state, finder, courses[i], wanted[i].failing);
-    all[i].references = std::move(judged.references);
-    all[i].confirmed = std::move(judged.suspect);
-    all[i].why_not = std::move(judged.why_not);
+    judged[i] = judge_over_put(state, finder, courses[i], wanted[i].failing, {});
+    if (judged[i].unclear) unclear.push_back(wanted[i].object);
+  }
+  const KnownPairs known = known_pairs(state, finder, unclear, second);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!wanted[i].over_put) continue;
+    if (judged[i].unclear && !known.empty())
+      judged[i] = judge_over_put(state, finder, courses[i], wanted[i].failing, known);
+    all[i].references = std::move(judged[i].references);
+    all[i].confirmed = std::move(judged[i].suspect);
+    all[i].why_not = std::move(judged[i].why_not);
   }
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/leaks.h"
-#include "explain/put_match.h"
-#include "explain/put_runs.h"
+#include "explain/known_pairs.h"
+#include "explain/put_references.h"
 #include "session/session_state.h"
 
 namespace refhist {
@@ -23,18 +23,15 @@ struct TracedReference {
 struct OverPut {
   std::optional<Suspect> suspect;
   std::vector<TracedReference> references;
-  std::string why_not;  ///< empty when there is a suspect
+  std::string why_not;   ///< empty when there is a suspect
+  bool unclear = false;  ///< several places explain it about as well
 };
 
-/// The put that was one too many in the run that is explained.
-struct FailingPut {
-  CallStack stack;  ///< empty where no put was seen
-  bool usual = false;
-  Held held = Held::memory;
-};
-FailingPut failing_put(SessionState& state, LeakFinder& finder, EventId put);
+/// Adds what the object shows, if it does.
+void learn_from(SessionState& state, LeakFinder& finder, const PutCourse& correct, KnownPairs& known);
 
+/// `known`: what correct objects have shown.
 OverPut judge_over_put(SessionState& state, LeakFinder& finder, const PutCourse& course,
-                       const FailingPut& failing);
+                       const FailingPut& failing, const KnownPairs& known);
 
 }  // namespace refhist

@@ -16,7 +16,8 @@ using CallStack = std::vector<FollowedStep>;
 
 struct TakenReference {
   CallStack stack;
-  std::size_t at = 0;  ///< which of the object's events
+  std::size_t at = 0;      ///< which of the object's events
+  bool is_stored = false;  ///< by its code, what took it puts it into memory
 };
 
 /// What a put gives back: from a word of memory, or from a variable of its function's.
@@ -30,15 +31,21 @@ struct GivenReference {
 
 struct PutMatch {
   double cost = 0;
-  std::size_t unmatched = 0;                      ///< which put
+  std::optional<std::size_t> unmatched;           ///< which put
   std::vector<std::optional<std::size_t>> taken;  ///< of each put
 };
 
-/// One more is given than taken. `forbidden`: none of these is without a reference.
-/// Nothing when no such match is possible.
-std::optional<PutMatch> match_puts(const std::vector<TakenReference>& taken,
-                                   const std::vector<GivenReference>& given,
-                                   const std::vector<bool>& forbidden);
+constexpr double kImpossible = 1e6;
+
+/// The evidence against that what was taken is what is given.
+double pair_cost(const TakenReference& taken, const GivenReference& given);
+
+/// `costs`: of each that is given, with each that is taken; behind these, that it had no reference. No more
+/// than one may have none. Nothing when no match is possible.
+std::optional<PutMatch> match_puts(const std::vector<std::vector<double>>& costs, std::size_t taken);
+
+/// In one function; where that has no lines, at one address.
+bool same_line(const FollowedStep& one, const FollowedStep& other);
 
 /// How many frames of `inner` lie inside of the innermost one that both stacks have.
 std::size_t depth_inside(const CallStack& inner, const CallStack& other);

@@ -101,11 +101,39 @@ void find_spans(PutCourse& course) {
         known->last = i;
         continue;
       }
-      course.spans.push_back({holder, i, i, {}});
+      course.spans.push_back({holder, i, i, {}, {}});
       if (course.spans.size() <= kMostSpans) continue;
       course.why_not = fmt::format("more than {} words of memory have pointed at it", kMostSpans);
       return;
     }
+  }
+}
+
+bool is_of_stack(const std::vector<FollowedStep>& stack, Address at) {
+  constexpr Address kDeepest = 1U << 20U;  // bytes below the innermost frame
+  return !stack.empty() && at < stack.back().frame && at + kDeepest > stack.front().frame;
+}
+
+/// Of the block that others of its words were seen in, where there is one.
+NewHolder place_of(const PutCourse& course, Address word) {
+  const auto beside = std::find_if(course.spans.begin(), course.spans.end(),
+                                   [&](const HeldSpan& span) { return span.word.block.contains(word); });
+  if (beside == course.spans.end()) return {word, fmt::format("{:#x}", word), {}};
+  const AddressRange& block = beside->word.block;
+  return {word, fmt::format("heap block {:#x}+{:#x}", block.begin, word - block.begin), block};
+}
+
+/// Words that had the pointer between two moments only: what gave it back has cleared them first.
+void find_passing(const SessionState& state, PutCourse& course) {
+  for (std::size_t i = 1; i < course.moments.size(); ++i) {
+    const FollowedWay& way = course.moments[i].at;
+    if (!gives_back(state.history.event(course.moments[i].event))) continue;
+    const Address from = way.loaded_from;
+    const bool known = std::any_of(course.spans.begin(), course.spans.end(), [&](const HeldSpan& span) {
+      return span.word.at == from && span.first <= i && span.last + 1 >= i;
+    });
+    if (from == 0 || known || is_of_stack(way.steps, from)) continue;
+    if (course.spans.size() < kMostSpans) course.spans.push_back({place_of(course, from), i, i, {}, {}});
   }
 }
 
@@ -165,6 +193,60 @@ void watch(SessionState& state, const SecondRun& second, std::vector<PutCourse>&
   }
 }
 
+/// The events of puts that have loaded the pointer from the word, of which it had it all the time.
+std::vector<EventId> puts_from(const SessionState& state, const PutCourse& course, const HeldSpan& span) {
+  std::vector<EventId> puts;
+  for (std::size_t i = span.first; i <= span.last; ++i) {
+    const PutMoment& moment = course.moments[i];
+    if (moment.at.loaded_from == span.word.at && gives_back(state.history.event(moment.event)))
+      puts.push_back(moment.event);
+  }
+  const bool to_end = span.last + 1 == course.moments.size();
+  if (to_end && course.behind && course.behind->at.loaded_from == span.word.at)
+    puts.push_back(course.behind->event);
+  return puts;
+}
+
+/// The word was given the pointer once more: two spans that nothing seen lies between.
+void part(const SessionState& state, PutCourse& course, std::size_t number, const FollowedWay& again) {
+  for (std::size_t i = course.spans[number].first + 1; i <= course.spans[number].last; ++i) {
+    if (number_in_history(state, course.moments[i].event) <= again.events) continue;
+    HeldSpan later{course.spans[number].word, i, course.spans[number].last, again, {}};
+    course.spans[number].last = i - 1;
+    course.spans.push_back(std::move(later));
+    return;
+  }
+}
+
+/// Between two puts from one word, was the pointer stored there again?
+void watch_again(SessionState& state, const SecondRun& second, std::vector<PutCourse>& courses) {
+  const ScratchFolder scratch;
+  FollowOrders orders(state, scratch.path());
+  std::vector<std::pair<PutCourse*, std::size_t>> asked;
+  for (PutCourse& course : courses) {
+    for (std::size_t i = 0; course.why_not.empty() && i < course.spans.size(); ++i) {
+      const std::vector<EventId> puts = puts_from(state, course, course.spans[i]);
+      if (puts.size() < 2) continue;
+      orders.add_store(puts.front(), function_of(state, puts.front()), course.spans[i].word.at);
+      asked.emplace_back(&course, i);
+    }
+  }
+  if (asked.empty()) return;
+  try {
+    second.run(orders.words());
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error&) {  // what earlier runs have shown stays
+    return;
+  }
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    auto& [course, number] = asked[k];
+    FollowedWay way = orders.way(k);
+    if (way.why_not.empty() && same_course(state, course->object, way)) part(state, *course, number, way);
+    course->spans[number].again = std::move(way);
+  }
+}
+
 }  // namespace
 
 std::vector<PutCourse> put_courses(SessionState& state, const std::vector<ObjectId>& objects,
@@ -174,8 +256,14 @@ std::vector<PutCourse> put_courses(SessionState& state, const std::vector<Object
   look(state, second, courses);
   for (PutCourse& course : courses) {
     if (course.why_not.empty()) find_spans(course);
+    if (course.why_not.empty()) find_passing(state, course);
   }
   watch(state, second, courses);
+  watch_again(state, second, courses);
+  for (PutCourse& course : courses) {
+    std::stable_sort(course.spans.begin(), course.spans.end(),
+                     [](const HeldSpan& one, const HeldSpan& other) { return one.first < other.first; });
+  }
   return courses;
 }
 

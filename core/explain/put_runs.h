@@ -24,6 +24,10 @@ struct HeldSpan {
   std::size_t first = 0;  ///< the moment at which it was first seen
   std::size_t last = 0;   ///< and last, without a break
   FollowedWay stored;     ///< Follow::store
+  /// Where the code of several puts has loaded the pointer from there: what stored it behind the first one.
+  std::optional<FollowedWay> again;
+  /// It was looked for to the object's end.
+  [[nodiscard]] bool was_kept() const { return again && again->end == FollowedWay::End::running; }
 };
 
 struct PutCourse {

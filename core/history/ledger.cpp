@@ -230,7 +230,12 @@ void Ledger::reconcile(ObjectId id, const Execution& execution, std::int64_t mem
     object.ledger = memory;
     return;
   }
-  if (memory == object.ledger || is_explained(execution, id, object.ledger, memory)) return;
+  if (memory != object.ledger && !is_explained(execution, id, object.ledger, memory))
+    note_unobserved(id, execution, memory);
+}
+
+void Ledger::note_unobserved(ObjectId id, const Execution& execution, std::int64_t memory) {
+  const Object& object = history_.object(id);
   Event event;
   event.time_ns = execution.time_ns;
   event.object = id;
@@ -626,7 +631,15 @@ Outcome Ledger::release(const Execution& execution) {
   }
   std::optional<Finding> finding;
   const bool was_dead = history_.object(id).state == ObjectState::dead;
-  if (!was_dead && execution.before) reconcile(id, execution, *execution.before);
+  if (!was_dead && execution.before) {
+    reconcile(id, execution, *execution.before);
+    // What other threads did since the look at the counter explains no reference that it does not count: they
+    // have none to take one from.
+    const std::int64_t ledger = history_.object(id).ledger;
+    if (*execution.before <= 0 && ledger > 0 &&
+        !explained_by(ledger, *execution.before, in_flight(execution, id)))
+      note_unobserved(id, execution, *execution.before);
+  }
   const Object& object = history_.object(id);
   if (was_dead && !object.freed) {
     withdraw_below_zero(id, execution);

@@ -138,6 +138,8 @@ class Ledger {
   EventId record(ObjectId id, const Execution& execution, Count before, Count after, CountSource source,
                  bool during_death = false);
   void reconcile(ObjectId id, const Execution& execution, std::int64_t memory);
+  /// The counter says other than the ledger, and nothing that was seen explains it.
+  void note_unobserved(ObjectId id, const Execution& execution, std::int64_t memory);
   /// Judges a get or put on an object whose last reference is gone. Sets `reborn` when it must be another
   /// object.
   std::optional<Finding> judge_dead(ObjectId id, const Execution& execution, bool& reborn,

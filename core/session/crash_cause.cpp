@@ -10,6 +10,7 @@
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "heap/heap_layout.h"
+#include "session/reach_scans.h"
 #include "x86/instruction.h"
 #include "x86/straight_way.h"
 
@@ -17,43 +18,13 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kMostFrames = 16;
 constexpr Address kReach = 1U << 16U;  // bytes that a function may use behind the address that it was given
-
-/// Where code of ours runs in place of the program's, that is meant.
-Address own_pc(const ModuleMap& modules, Address pc) {
-  const Address original = modules.original(pc);
-  return original != 0 ? original : pc;
-}
 
 bool is_memory(const ZydisDecodedOperand& operand) {
   return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
 }
 
 }  // namespace
-
-ValueOrigin::ReadWord CrashCause::reader() const {
-  return [this](Address address, Address& word) { return access_.read_word(address, word); };
-}
-
-CrashCause::Frames CrashCause::frames_of(const Registers& registers) {
-  const auto read = [&](Address address, void* out, std::size_t size) {
-    return access_.read_memory(address, out, size, false);
-  };
-  Frames frames;
-  Registers begin = registers;
-  frames.jumped = state_.modules.at(own_pc(state_.modules, registers.pc())) == nullptr;
-  if (frames.jumped) {
-    if (!access_.read_word(begin.sp(), begin[kRip])) return frames;
-    begin[kRsp] += sizeof(Address);
-  }
-  state_.unwinder.unwind(begin, read, {kMostFrames}, frames.raw, &frames.registers);
-  for (std::size_t i = 0; i < frames.raw.size(); ++i) {
-    const bool calls = i == 0 ? frames.jumped : !frames.raw[i].exact;
-    frames.calls.push_back(calls ? read_call(frames.raw[i], i) : std::nullopt);
-  }
-  return frames;
-}
 
 // In quarantine each block has pages of its own: what lies beside an object there, but for the block's
 // header, is the block that it is embedded in, or more of an object whose size is not known.
@@ -96,27 +67,6 @@ std::optional<CrashCause::Use> CrashCause::dead_at(const ValueOrigin::Traced& tr
   return std::nullopt;
 }
 
-// Registers that calls preserve are those of the caller; of the others only what it passes is known.
-std::optional<ValueOrigin::Traced> CrashCause::at_entry(const Frames& frames, std::size_t index,
-                                                        unsigned reg) const {
-  const std::size_t caller = index + 1;
-  if (caller >= frames.raw.size() || frames.raw[caller].exact) return std::nullopt;
-  if (is_preserved(reg)) return ValueOrigin::Traced{frames.registers[caller][reg], {}};
-  const auto& call = frames.calls[caller];
-  return call ? origin_of(*call, frames).of_register(reg) : std::nullopt;
-}
-
-ValueOrigin CrashCause::origin_of(const Call& call, const Frames& frames) const {
-  // Where control went astray, nothing has run since the call.
-  const bool all = frames.jumped && call.frame == 0;
-  return {call.way,
-          call.bias,
-          frames.registers[call.frame],
-          all ? ValueOrigin::Known::all : ValueOrigin::Known::preserved,
-          reader(),
-          [this, &frames, index = call.frame](unsigned reg) { return at_entry(frames, index, reg); }};
-}
-
 std::optional<CrashCause::Use> CrashCause::by_instruction(const Registers& registers, const Frames& frames,
                                                           std::vector<Address>& failed) const {
   const Address here = own_pc(state_.modules, registers.pc());
@@ -124,40 +74,28 @@ std::optional<CrashCause::Use> CrashCause::by_instruction(const Registers& regis
   DecodedInstruction instruction;
   if (loaded == nullptr || !read_instruction(loaded->module->code(), here - loaded->bias, instruction))
     return std::nullopt;
-  const ValueOrigin now({}, loaded->bias, registers, ValueOrigin::Known::all, reader(), {});
-  const ValueOrigin origin(straight_way(loaded->module->code(), here - loaded->bias), loaded->bias, registers,
-                           ValueOrigin::Known::all, reader(),
-                           [&](unsigned reg) { return at_entry(frames, 0, reg); });
+  const auto now = frames.now();
+  const auto origin = frames.here();
+  if (!now || !origin) return std::nullopt;
   for (unsigned i = 0; i < instruction.raw.operand_count; ++i) {
     const ZydisDecodedOperand& operand = instruction.operands[i];
-    const auto address = is_memory(operand) ? now.of_address(instruction, operand) : std::nullopt;
+    const auto address = is_memory(operand) ? now->of_address(instruction, operand) : std::nullopt;
     if (!address) continue;
     failed.push_back(address->value);
     // Memory may have changed since the program has read it.
-    const auto traced = origin.of_address(instruction, operand);
+    const auto traced = origin->of_address(instruction, operand);
     if (auto use = dead_at(traced && traced->value == address->value ? *traced : *address)) return use;
   }
   return std::nullopt;
 }
 
-std::optional<CrashCause::Call> CrashCause::read_call(const RawFrame& raw, std::size_t frame) const {
-  const Address return_pc = own_pc(state_.modules, raw.pc);
-  const LoadedModule* loaded = state_.modules.at(return_pc);
-  if (loaded == nullptr) return std::nullopt;
-  StraightWay way = straight_way_through_call(loaded->module->code(), return_pc - loaded->bias);
-  if (way.instructions.empty()) return std::nullopt;
-  const DecodedInstruction call = way.instructions.back();
-  way.instructions.pop_back();
-  return Call{call, std::move(way), frame, loaded->bias};
-}
-
 std::optional<CrashCause::Use> CrashCause::by_arguments(const Call& call, const Frames& frames,
                                                         const std::vector<Address>& failed) const {
-  const ValueOrigin origin = origin_of(call, frames);
+  const ValueOrigin origin = frames.of_call(call);
   for (const unsigned reg : kArgumentRegisters) {
     const auto traced = origin.of_register(reg);
     // The C library's free begins with the header in front of the block.
-    const bool frees = reg == kRdi && call.frame > 0 && gives_memory_back(frames.raw[call.frame - 1].pc);
+    const bool frees = reg == kRdi && call.frame > 0 && gives_memory_back(frames.frames()[call.frame - 1].pc);
     const Address before = frees ? malloc_layout::kHeader : 0;
     const bool leads_there = traced && std::any_of(failed.begin(), failed.end(), [&](Address address) {
                                return address + before - traced->value < kReach;
@@ -169,7 +107,7 @@ std::optional<CrashCause::Use> CrashCause::by_arguments(const Call& call, const 
 }
 
 std::optional<CrashCause::Use> CrashCause::by_target(const Call& call, const Frames& frames) const {
-  const ValueOrigin origin = origin_of(call, frames);
+  const ValueOrigin origin = frames.of_call(call);
   const ZydisDecodedOperand& target = call.instruction.operands[0];
   const auto reg = is_register(target) ? dwarf_number(target.reg.value) : std::nullopt;
   const auto traced = reg                 ? origin.of_register(*reg)
@@ -180,12 +118,12 @@ std::optional<CrashCause::Use> CrashCause::by_target(const Call& call, const Fra
 
 std::optional<CrashCause::Use> CrashCause::bad_access(const Registers& registers, const Frames& frames,
                                                       std::vector<Address>& failed) const {
-  if (frames.jumped)
-    return frames.raw.empty() || !frames.calls[0] ? std::nullopt : by_target(*frames.calls[0], frames);
+  if (frames.jumped())
+    return frames.frames().empty() || !frames.call(0) ? std::nullopt : by_target(*frames.call(0), frames);
   if (auto use = by_instruction(registers, frames, failed)) return use;
-  for (std::size_t i = 1; i < frames.raw.size() && !frames.raw[i].exact; ++i) {
-    if (!frames.calls[i]) continue;
-    if (auto use = by_arguments(*frames.calls[i], frames, failed)) return use;
+  for (std::size_t i = 1; i < frames.frames().size() && !frames.frames()[i].exact; ++i) {
+    if (!frames.call(i)) continue;
+    if (auto use = by_arguments(*frames.call(i), frames, failed)) return use;
   }
   return std::nullopt;
 }
@@ -216,13 +154,13 @@ std::optional<CrashCause::Use> CrashCause::freed_again(const ValueOrigin::Traced
 // The C library ends the program for what the innermost function of others has asked of it.
 std::optional<CrashCause::Use> CrashCause::aborted(const Frames& frames) const {
   std::size_t outer = 0;
-  while (outer < frames.raw.size() && is_c_library(frames.raw[outer].pc)) ++outer;
-  if (outer == 0 || outer == frames.raw.size()) return std::nullopt;
-  const auto& call = frames.calls[outer];
+  while (outer < frames.frames().size() && is_c_library(frames.frames()[outer].pc)) ++outer;
+  if (outer == 0 || outer == frames.frames().size()) return std::nullopt;
+  const auto& call = frames.call(outer);
   if (!call) return std::nullopt;
   if (auto use = by_target(*call, frames)) return use;
-  const auto given = origin_of(*call, frames).of_register(kRdi);
-  if (!given || !gives_memory_back(frames.raw[outer - 1].pc)) return std::nullopt;
+  const auto given = frames.of_call(*call).of_register(kRdi);
+  if (!given || !gives_memory_back(frames.frames()[outer - 1].pc)) return std::nullopt;
   return freed_again(*given);
 }
 
@@ -304,29 +242,73 @@ SiteId CrashCause::put_at(Address address, FamilyId family) const {
   return site.family == family && site.counter && site.role == Role::put ? id : SiteId();
 }
 
+// In quarantine each block has pages of its own.
+std::optional<CrashCause::OwnedMemory> CrashCause::owned_memory(const std::vector<Address>& failed) {
+  const auto withheld = std::find_if(failed.begin(), failed.end(),
+                                     [&](Address address) { return state_.agent.withholds(address); });
+  if (withheld == failed.end()) return std::nullopt;
+  look_at_managed(state_, access_.port());
+  const Address owned = state_.recorder.second_owners().owned_at(*withheld);
+  if (owned == 0 || owned / kPage != *withheld / kPage) return std::nullopt;
+  return OwnedMemory{owned, *withheld};
+}
+
+std::string CrashCause::second_owner(Address owned) {
+  const Finding* finding = state_.recorder.second_owners().note_deleted(owned);
+  if (finding == nullptr) return {};
+  const Object& block = state_.history.object(finding->object);
+  return fmt::format(
+      "refhist: second-owner: {0} {1:#x}: {2}; the program used it after that; refhist {1:#x} shows its "
+      "history\n",
+      state_.family_name(block.family), block.address, finding->why);
+}
+
+std::optional<CrashCause::Use> CrashCause::by_owner(const OwnedMemory& memory) const {
+  const std::vector<ObjectId> owners = state_.recorder.second_owners().owners_of(memory.owned);
+  if (owners.empty()) return std::nullopt;
+  const ObjectId last = *std::max_element(owners.begin(), owners.end());
+  const Object& block = state_.history.object(last);
+  const bool owns = block.state == ObjectState::live;
+  const bool reused = block.died.valid() && state_.recorder.allocations().covered_since(
+                                                memory.owned, state_.history.event(block.died).time_ns);
+  if (reused) return std::nullopt;
+  return Use{
+      last, fmt::format("what it {} at {:#x} was used after its memory was freed, {} into it",
+                        owns ? "owns" : "owned", memory.owned, plural(memory.failed - memory.owned, "byte"))};
+}
+
 std::string CrashCause::look(long tid, int signal) {
   const auto registers = access_.registers(tid);
   if (!registers) return {};
-  const Frames frames = frames_of(*registers);
+  const Frames frames(state_, access_, *registers);
   std::vector<Address> failed;
-  const auto use = find(*registers, frames, signal, failed);
+  auto use = find(*registers, frames, signal, failed);
+  if (!use && signal == SIGSEGV) {
+    if (const auto memory = owned_memory(failed)) {
+      if (std::string told = second_owner(memory->owned); !told.empty()) return told;
+      use = by_owner(*memory);
+    }
+  }
   if (!use) return signal == SIGSEGV ? other_memory(*registers, failed) : std::string();
   // What is said of it already explains the crash.
   const std::vector<Finding>& findings = state_.history.findings();
   const bool known = std::any_of(findings.begin(), findings.end(),
                                  [&](const Finding& finding) { return finding.object == use->object; });
   if (known) return {};
-  Registers here = frames.jumped ? frames.registers.front() : *registers;
-  if (frames.jumped) here[kRip] -= 1;  // in the call
-  const SiteId put =
-      frames.jumped ? SiteId() : begun_put(use->object, own_pc(state_.modules, here.pc()), failed);
+  use->how += ": " + signal_name(signal);
+  return tell(*use, tid, frames.jumped() ? frames.registers(0) : *registers, frames.jumped(), failed);
+}
+
+std::string CrashCause::tell(const Use& use, long tid, Registers here, bool jumped,
+                             const std::vector<Address>& failed) {
+  if (jumped) here[kRip] -= 1;  // in the call
+  const SiteId put = jumped ? SiteId() : begun_put(use.object, own_pc(state_.modules, here.pc()), failed);
   if (put.valid()) here[kRip] = state_.sites.get(put).address;  // where its other events have it
-  const EventId event = state_.recorder.on_use(access_, tid, here, use->object, put);
-  const std::string why = fmt::format("{}: {}", use->how, signal_name(signal));
-  state_.history.add_finding({Verdict::use_after_free, use->object, event, why});
-  const Object& object = state_.history.object(use->object);
+  const EventId event = state_.recorder.on_use(access_, tid, here, use.object, put);
+  state_.history.add_finding({Verdict::use_after_free, use.object, event, use.how});
+  const Object& object = state_.history.object(use.object);
   return fmt::format("refhist: use-after-free: {} {:#x}: {} at {}; refhist {:#x} shows its history\n",
-                     state_.family_name(object.family), object.address, why,
+                     state_.family_name(object.family), object.address, use.how,
                      FrameNamer::text(state_.namer.owner(state_.history.event(event))), object.address);
 }
 

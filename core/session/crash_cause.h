@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "events/program_access.h"
+#include "session/frame_origins.h"
 #include "session/session_state.h"
-#include "x86/value_origin.h"
 
 namespace refhist {
 
@@ -30,23 +30,9 @@ class CrashCause {
     ObjectId object;
     std::string how;  ///< "used after its memory was freed, 8 bytes into it"
   };
-  /// A call in the program's code, by a frame of the stack.
-  struct Call {
-    DecodedInstruction instruction;
-    StraightWay way;  ///< to it
-    std::size_t frame = 0;
-    Address bias = 0;
-  };
+  using Call = FrameOrigins::Call;
+  using Frames = FrameOrigins;
 
-  /// Of the thread, the innermost first.
-  struct Frames {
-    bool jumped = false;  ///< there is no code where the thread stands: the first one has called that
-    std::vector<RawFrame> raw;
-    std::vector<Registers> registers;        ///< in step
-    std::vector<std::optional<Call>> calls;  ///< in step: that the frame is in; none where it is in none
-  };
-
-  [[nodiscard]] Frames frames_of(const Registers& registers);
   [[nodiscard]] std::optional<Use> find(const Registers& registers, const Frames& frames, int signal,
                                         std::vector<Address>& failed) const;
   [[nodiscard]] std::optional<Use> bad_access(const Registers& registers, const Frames& frames,
@@ -64,21 +50,25 @@ class CrashCause {
   [[nodiscard]] std::optional<Use> by_arguments(const Call& call, const Frames& frames,
                                                 const std::vector<Address>& failed) const;
   [[nodiscard]] std::optional<Use> by_target(const Call& call, const Frames& frames) const;
-  /// Of the frame, which the call returns to.
-  [[nodiscard]] std::optional<Call> read_call(const RawFrame& raw, std::size_t frame) const;
-  [[nodiscard]] ValueOrigin origin_of(const Call& call, const Frames& frames) const;
-  /// What a register held where the function of this frame was entered.
-  [[nodiscard]] std::optional<ValueOrigin::Traced> at_entry(const Frames& frames, std::size_t index,
-                                                            unsigned reg) const;
   [[nodiscard]] bool is_c_library(Address pc) const;
   [[nodiscard]] bool gives_memory_back(Address pc) const;
   [[nodiscard]] std::optional<Use> freed_again(const ValueOrigin::Traced& given) const;
   [[nodiscard]] std::optional<Use> dead_at(const ValueOrigin::Traced& traced) const;
   [[nodiscard]] ObjectId dead_object(Address word) const;
   [[nodiscard]] bool in_block_of(const Object& object, Address word) const;
+  /// Memory in quarantine, in the page where what a counted object owns, or has owned, begins.
+  struct OwnedMemory {
+    Address owned = 0;
+    Address failed = 0;
+  };
+  std::optional<OwnedMemory> owned_memory(const std::vector<Address>& failed);
+  /// Two control blocks have owned it, and one of them has deleted it.
+  std::string second_owner(Address owned);
+  [[nodiscard]] std::optional<Use> by_owner(const OwnedMemory& memory) const;
+  /// The use becomes an event of the object, and a finding.
+  std::string tell(const Use& use, long tid, Registers here, bool jumped, const std::vector<Address>& failed);
   /// The signal came from memory in quarantine that no object is known in: says so, here and in all reports.
   std::string other_memory(const Registers& registers, const std::vector<Address>& failed);
-  [[nodiscard]] ValueOrigin::ReadWord reader() const;
 
   SessionState& state_;
   ProgramAccess access_;

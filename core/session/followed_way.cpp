@@ -116,6 +116,8 @@ std::string FollowedWay::json() const {
                  {"end", kEnds[static_cast<std::size_t>(end)]},
                  {"why_not", why_not},
                  {"kept_in", kept_in},
+                 {"loaded_from", loaded_from},
+                 {"is_result", is_result},
                  {"replaced", replaced ? Json(*replaced) : Json(nullptr)},
                  {"last_use", last_use ? use_json(*last_use) : Json(nullptr)},
                  {"freed", freed},
@@ -137,6 +139,8 @@ FollowedWay FollowedWay::of_json(const std::string& text) {
     const auto found = std::find(kEnds.begin(), kEnds.end(), json.at("end").get<std::string>());
     if (found != kEnds.end()) way.end = static_cast<End>(found - kEnds.begin());
     way.kept_in = json.at("kept_in").get<std::string>();
+    way.loaded_from = json.value("loaded_from", Address{0});
+    way.is_result = json.value("is_result", false);
     if (const Json& step = json.at("replaced"); !step.is_null()) way.replaced = step.get<std::size_t>();
     if (const Json& step = json.at("last_use"); !step.is_null()) way.last_use = use_of(step);
     way.freed = json.at("freed").get<bool>();

@@ -65,11 +65,13 @@ struct FollowedWay {
   std::string kept_in;                  ///< OwnerWord::where, of the last place in memory that it was kept in
   std::optional<std::size_t> replaced;  ///< the step that put something else there, or freed it
   std::optional<LastUse> last_use;      ///< of an order to the loss
-  bool freed = false;                   ///< it freed it
-  bool holders_known = false;           ///< the memory was looked at, all of it
-  std::int64_t events = 0;              ///< of the object's, up to the last one of the way; 0: not known
-  std::string sum;                      ///< history_sum of those
-  std::string why_not;                  ///< why it was not followed, or not to its end; empty when it was
+  Address loaded_from = 0;              ///< at the event, the word that its pointer came from; 0: not known
+  bool is_result = false;      ///< at the event, a call had returned it to the function that gives it
+  bool freed = false;          ///< it freed it
+  bool holders_known = false;  ///< the memory was looked at, all of it
+  std::int64_t events = 0;     ///< of the object's, up to the last one of the way; 0: not known
+  std::string sum;             ///< history_sum of those
+  std::string why_not;         ///< why it was not followed, or not to its end; empty when it was
 
   /// It was followed until it had returned.
   [[nodiscard]] bool whole() const { return why_not.empty() && end == End::returned; }

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/error.h"
 #include "base/system_path.h"
 #include "reachability/owner_words.h"
+#include "session/frame_origins.h"
 #include "session/reach_scans.h"
 
 namespace refhist {
@@ -43,6 +45,30 @@ std::vector<Address> values_of(const ProgramAccess& access, const LiveFrame& fra
   if (access.read_memory(frame.sp, words.data(), words.size() * sizeof(Address), false) != 0)
     values.insert(values.end(), words.begin(), words.end());
   return values;
+}
+
+/// That has the pointer which the event is about: of several, the one that a function gets first.
+std::optional<unsigned> pointing_register(const Registers& registers, const AddressRange& object) {
+  const auto points = [&](unsigned reg) { return object.contains(registers[reg]); };
+  const auto argument = std::find_if(kArgumentRegisters.begin(), kArgumentRegisters.end(), points);
+  if (argument != kArgumentRegisters.end()) return *argument;
+  for (unsigned reg = kRax; reg < kRip; ++reg) {
+    if (points(reg)) return reg;
+  }
+  return std::nullopt;
+}
+
+/// Whence it has that.
+void find_origin(const FrameOrigins& frames, const Registers& registers, const AddressRange& object,
+                 FollowedWay& way) {
+  const auto origin = frames.here();
+  const auto reg = pointing_register(registers, object);
+  if (!origin || !reg) return;
+  way.is_result = frames.is_result(*reg);
+  const auto traced = origin->of_register(*reg);
+  // It may have been cleared since.
+  if (traced && !traced->read.empty() && (object.contains(traced->value) || traced->value == 0))
+    way.loaded_from = traced->read.back();
 }
 
 }  // namespace
@@ -103,6 +129,8 @@ void HoldersAtEvent::tell(const ProgramAccess& access, long tid, const Registers
                  [&](const NewHolder& word) { return word.where != own; });
     if (way.holders.size() > kMostHolders) fail("more than {} words point at it", kMostHolders);
     add_reaches(access, stack, way);
+    find_origin(FrameOrigins(state_, access, registers), registers, extent_of(state_.history.object(object)),
+                way);
     way.why_not = std::move(copies.why_not_all);
     way.holders_known = way.why_not.empty();
     way.end = FollowedWay::End::running;

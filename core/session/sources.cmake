@@ -12,6 +12,7 @@ target_sources(refhist_core PRIVATE
   session/follow_order.cpp
   session/followed_way.cpp
   session/held_words.cpp
+  session/frame_origins.cpp
   session/freeing_frames.cpp
   session/given_back.cpp
   session/history_folder.cpp

@@ -12,7 +12,7 @@ namespace refhist {
 
 namespace {
 
-constexpr std::size_t kMostStops = 20000;  // of the program, for one word
+constexpr std::size_t kMostStoreStops = 20000;  // of the program, for one word
 
 }  // namespace
 
@@ -63,8 +63,11 @@ bool StoreFollower::changed(const ProgramAccess& access, long tid, Address word)
   FollowedWay way;
   try {
     const Object& object = state_.history.object(found->object);
-    if (object.state != ObjectState::live) fail("the object ended before a pointer to it was stored there");
-    if (++found->stops > kMostStops) fail("the word was given {} other values", kMostStops);
+    if (object.state != ObjectState::live) {
+      way.end = FollowedWay::End::running;
+      fail("the object ended before a pointer to it was stored there");
+    }
+    if (++found->stops > kMostStoreStops) fail("the word was given {} other values", kMostStoreStops);
     Address value = 0;
     if (!access.read_word(found->order.word, value) || !extent_of(object).contains(value)) return true;
     way = store(access, tid);
@@ -79,6 +82,7 @@ void StoreFollower::stop(DebuggerPort& port, const std::string& why) {
   while (!all_.empty()) {
     FollowedWay way;
     way.why_not = why;
+    way.end = FollowedWay::End::running;
     end(port, std::prev(all_.end()), std::move(way));
   }
 }

@@ -90,14 +90,19 @@ StraightWay straight_way(const Module& module, Address end) {
   return index ? way_to(function, *index) : StraightWay{};
 }
 
-StraightWay straight_way_through_call(const Module& module, Address return_address) {
+StraightWay straight_way_through(const Module& module, Address behind) {
   Function function;
-  if (!function.read(module, return_address - 1)) return {};
-  const auto call = function.ending_at(return_address);
-  if (!call || !function.at(*call).is_call()) return {};
-  StraightWay way = way_to(function, *call);
-  way.instructions.push_back(function.at(*call));
+  if (!function.read(module, behind - 1)) return {};
+  const auto last = function.ending_at(behind);
+  if (!last) return {};
+  StraightWay way = way_to(function, *last);
+  way.instructions.push_back(function.at(*last));
   return way;
+}
+
+StraightWay straight_way_through_call(const Module& module, Address return_address) {
+  StraightWay way = straight_way_through(module, return_address);
+  return !way.instructions.empty() && way.instructions.back().is_call() ? way : StraightWay();
 }
 
 }  // namespace refhist

@@ -19,7 +19,9 @@ struct StraightWay {
 
 /// To the instruction at `end`, in the file, which is not part of it.
 StraightWay straight_way(const Module& module, Address end);
-/// To the call that returns to this address, which is the last one.
+/// To the instruction that ends at this address, which is the last one.
+StraightWay straight_way_through(const Module& module, Address behind);
+/// The same of a call.
 StraightWay straight_way_through_call(const Module& module, Address return_address);
 
 }  // namespace refhist

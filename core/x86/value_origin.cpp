@@ -65,13 +65,17 @@ std::optional<ValueOrigin::Traced> ValueOrigin::copied(unsigned reg, std::size_t
   return std::nullopt;
 }
 
+std::optional<std::size_t> ValueOrigin::writer(unsigned reg, std::size_t before) const {
+  while (before > 0 && !writes(way_[before - 1], reg)) --before;
+  return before > 0 ? std::optional(before - 1) : std::nullopt;
+}
+
 // As the last instruction that has changed it says; else what is known of the value that it left.
 std::optional<ValueOrigin::Traced> ValueOrigin::value(unsigned reg, std::size_t before) const {
   if (reg == kRsp) return stack_pointer(before);
-  std::size_t last = before;
-  while (last > 0 && !writes(way_[last - 1], reg)) --last;
-  auto traced = last > 0 ? written(last - 1, reg) : std::nullopt;
-  if (!traced && last == 0 && from_entry_ && at_entry_) traced = at_entry_(reg);
+  const auto last = writer(reg, before);
+  auto traced = last ? written(*last, reg) : std::nullopt;
+  if (!traced && !last && from_entry_ && at_entry_) traced = at_entry_(reg);
   if (!traced && is_unchanged(reg, before)) traced = Traced{registers_[reg], {}};
   return traced ? traced : copied(reg, before);
 }
@@ -109,13 +113,68 @@ std::optional<ValueOrigin::Traced> ValueOrigin::moved(std::size_t index) const {
   }
 }
 
+// By the same name of the place.
+std::optional<std::size_t> ValueOrigin::store_to(const ZydisDecodedOperand& place, std::size_t before) const {
+  const auto& variable = place.mem;
+  // Without a frame pointer, rbp is a register like others.
+  constexpr Address kLargestFrame = 1U << 20U;
+  const bool frame =
+      variable.base == ZYDIS_REGISTER_RBP && registers_[kRbp] - registers_[kRsp] < kLargestFrame;
+  if (variable.index != ZYDIS_REGISTER_NONE || (variable.base != ZYDIS_REGISTER_RSP && !frame))
+    return std::nullopt;
+  const auto is_place = [&](const ZydisDecodedOperand& operand) {
+    return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.base == variable.base &&
+           operand.mem.index == ZYDIS_REGISTER_NONE && operand.mem.disp.value == variable.disp.value;
+  };
+  std::optional<std::size_t> store;
+  for (std::size_t i = before; i-- > 0;) {
+    const DecodedInstruction& earlier = way_[i];
+    if (writes(earlier, *dwarf_number(variable.base))) break;
+    // Whoever has the address may store there, too.
+    if (earlier.raw.mnemonic == ZYDIS_MNEMONIC_LEA && is_place(earlier.operands[1])) return std::nullopt;
+    const bool changes = (earlier.operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    if (store || !changes || !is_place(earlier.operands[0])) continue;
+    const bool whole = earlier.raw.mnemonic == ZYDIS_MNEMONIC_MOV && earlier.raw.operand_width == 64 &&
+                       is_register(earlier.operands[1]);
+    if (!whole) return std::nullopt;
+    store = i;
+  }
+  return store;
+}
+
+std::optional<ValueOrigin::Traced> ValueOrigin::spilled(std::size_t index,
+                                                        const ZydisDecodedOperand& operand) const {
+  const auto store = store_to(operand, index);
+  const auto from = store ? dwarf_number(way_[*store].operands[1].reg.value) : std::nullopt;
+  return from ? value(*from, *store) : std::nullopt;
+}
+
+ValueOrigin::Root ValueOrigin::root(unsigned reg, std::size_t before) const {
+  const auto last = writer(reg, before);
+  if (!last) return {from_entry_ ? Root::By::caller : Root::By::unknown, reg};
+  const DecodedInstruction& instruction = way_[*last];
+  if (instruction.is_call()) return {reg == kRax ? Root::By::call : Root::By::unknown, reg};
+  if (instruction.raw.mnemonic != ZYDIS_MNEMONIC_MOV || instruction.raw.operand_width != 64) return {};
+  const ZydisDecodedOperand& source = instruction.operands[1];
+  const auto store = source.type == ZYDIS_OPERAND_TYPE_MEMORY ? store_to(source, *last) : std::nullopt;
+  const ZydisDecodedOperand& given = store ? way_[*store].operands[1] : source;
+  const auto from = is_register(given) ? dwarf_number(given.reg.value) : std::nullopt;
+  return from ? root(*from, store.value_or(*last)) : Root();
+}
+
 std::optional<ValueOrigin::Traced> ValueOrigin::loaded(std::size_t index,
                                                        const ZydisDecodedOperand& operand) const {
   auto traced = address(way_[index], operand, index);
   if (!traced) return std::nullopt;
   traced->read.push_back(traced->value);
   if (!read_(traced->value, traced->value)) return std::nullopt;
-  return traced;
+  // What lies on the way there may have changed since, and not the variable. The place itself may have been
+  // cleared.
+  auto stored = spilled(index, operand);
+  const bool same = stored && !stored->read.empty() && (stored->value == traced->value || stored->value == 0);
+  if (!same) return traced;
+  stored->value = traced->value;
+  return stored;
 }
 
 std::optional<ValueOrigin::Traced> ValueOrigin::address(const DecodedInstruction& instruction,

@@ -26,6 +26,12 @@ class ValueOrigin {
   /// Which registers are right: in a frame that has called another one, those that calls give back.
   enum class Known : std::uint8_t { all, preserved };
 
+  /// Without a look at memory: what has given a value to the function.
+  struct Root {
+    enum class By : std::uint8_t { unknown, call, caller } by = By::unknown;
+    unsigned reg = 0;  ///< of the caller's: in which it came
+  };
+
   /// `way`: what ran before the thread came to where `registers` are of. `bias`: of the module.
   ValueOrigin(StraightWay way, Address bias, const Registers& registers, Known known, ReadWord read,
               AtEntry at_entry)
@@ -39,6 +45,7 @@ class ValueOrigin {
 
   /// Of a register (DWARF's number) where the thread stands; nothing when that is not known.
   [[nodiscard]] std::optional<Traced> of_register(unsigned reg) const { return value(reg, way_.size()); }
+  [[nodiscard]] Root root_of_register(unsigned reg) const { return root(reg, way_.size()); }
   /// Of the address that a memory operand of the instruction there means.
   [[nodiscard]] std::optional<Traced> of_address(const DecodedInstruction& instruction,
                                                  const ZydisDecodedOperand& operand) const {
@@ -47,8 +54,15 @@ class ValueOrigin {
 
  private:
   [[nodiscard]] std::optional<Traced> value(unsigned reg, std::size_t before) const;
+  [[nodiscard]] Root root(unsigned reg, std::size_t before) const;
+  /// The instruction before this one that has changed it last.
+  [[nodiscard]] std::optional<std::size_t> writer(unsigned reg, std::size_t before) const;
+  /// Of a load from a variable in the frame: what has stored there last.
+  [[nodiscard]] std::optional<std::size_t> store_to(const ZydisDecodedOperand& place,
+                                                    std::size_t before) const;
   [[nodiscard]] std::optional<Traced> written(std::size_t index, unsigned reg) const;
   [[nodiscard]] std::optional<Traced> moved(std::size_t index) const;
+  [[nodiscard]] std::optional<Traced> spilled(std::size_t index, const ZydisDecodedOperand& operand) const;
   [[nodiscard]] std::optional<Traced> loaded(std::size_t index, const ZydisDecodedOperand& operand) const;
   [[nodiscard]] std::optional<Traced> address(const DecodedInstruction& instruction,
                                               const ZydisDecodedOperand& operand, std::size_t before) const;

@@ -115,11 +115,71 @@ __attribute__((noinline)) static void twice(void) {
   item_put(shelf[0]);
 }
 
+struct mount {
+  char name[24];
+  struct item *active;
+};
+
+__attribute__((noinline)) static struct mount *mount_new(struct item *item) {
+  struct mount *mount = calloc(1, sizeof *mount);
+  mount->active = item;
+  return mount;
+}
+
+// The pointer stays behind.
+__attribute__((noinline)) static void detach(struct mount *mount) {
+  item_put(mount->active); /* OVER stays */
+  mount->name[0] = '-';
+}
+
+__attribute__((noinline)) static void mount_close(struct mount *mount) {
+  if (mount->active != NULL) item_put(mount->active);
+  free(mount);
+}
+
+static struct mount *volatile mounts[8];  // each use looks there
+
+__attribute__((noinline)) static void mount_all(void) {
+  for (int i = 0; i < 6; i++) {
+    mounts[i] = mount_new(item_new(i));
+    shelf[i] = item_get(mounts[i]->active);
+  }
+}
+
+static void stays(void) {
+  mount_all();
+  detach(mounts[3]);
+  for (int i = 0; i < 6; i++) mount_close(mounts[i]);
+  for (int i = 0; i < 6; i++) item_put(shelf[i]);
+}
+
+__attribute__((noinline)) static void copy(struct mount *to, const struct mount *from) {
+  to->active = from->active; /* OVER passes */
+}
+
+__attribute__((noinline)) static void clear(struct mount *mount) {
+  struct item *item = mount->active;
+  mount->active = NULL;
+  item_put(item);
+}
+
+// The copy has the pointer between two events only.
+static void passes(void) {
+  mount_all();
+  mounts[6] = mount_new(NULL);
+  copy(mounts[6], mounts[3]);
+  clear(mounts[6]);
+  for (int i = 0; i < 6; i++) clear(mounts[i]);
+  for (int i = 0; i < 6; i++) item_put(shelf[i]);
+}
+
 int main(int argc, char **argv) {
   const char *way = argc > 1 ? argv[1] : "";
   is_urgent = strcmp(way, "urgent") == 0;
   if (is_urgent) urgent();
   if (strcmp(way, "refused") == 0) refused();
   if (strcmp(way, "twice") == 0) twice();
+  if (strcmp(way, "stays") == 0) stays();
+  if (strcmp(way, "passes") == 0) passes();
   _Exit(0);
 }

@@ -57,6 +57,19 @@ def test_put_of_what_is_the_callers(d):
     contains(without(told)["given_back"], "put in box_fill", "the put")
 
 
+def test_pointer_that_stays_behind(d):
+    told = confirmed(d, "stays", "extra put", "detach")
+    contains(told["confirmed"]["why"], "stayed in heap block", "why")
+    contains(told["confirmed"]["why"], "the put in mount_close", "the second put")
+
+
+def test_word_that_is_cleared_before_the_put(d):
+    if watchpoints_trigger():
+        confirmed(d, "passes", "missing get", "copy")
+    else:
+        contains(explanation(d, "passes")["why_not"], "was not seen", "why nothing is confirmed")
+
+
 def test_either_of_two(d):
     told = explanation(d, "twice")
     equal(told["confirmed"], None, "what is confirmed")

@@ -1,5 +1,5 @@
 // A shared_ptr made from a plain pointer to what another one owns already, and what only looks like it.
-//   second_owner dies | stays | weak | inplace | right
+//   second_owner dies | stays | weak | inplace | used | right
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -37,6 +37,26 @@ __attribute__((noinline)) static void look_once(Session* session) {
   total = total + mine->id;
 }
 
+// Deletes a session once, whoever asks.
+struct Closer {
+  void operator()(Session* session) const {
+    if (session->id < 0) return;
+    session->id = -1;
+    delete session;
+  }
+};
+
+__attribute__((noinline)) static int watch(const std::shared_ptr<Session>& session) {
+  std::shared_ptr<Session> mine(session.get(), Closer());  // second owner, which deletes it
+  return mine->seats[0];
+}
+
+__attribute__((noinline)) static void use_after_watch() {
+  const std::shared_ptr<Session> session(new Session(5), Closer());
+  total = total + watch(session);
+  total = total + session->seats[1];  // used
+}
+
 // The same memory again and again; and whoever points there without owning it.
 __attribute__((noinline)) static void right() {
   for (int i = 0; i < 50; ++i) {
@@ -67,6 +87,7 @@ int main(int argc, char** argv) {
   kept = new std::vector<std::shared_ptr<Session>>;
   notices = new std::vector<Notice>;
   open_sessions();
+  if (how == 'u') use_after_watch();
   if (how == 'd') look_once((*kept)[1].get());
   if (how == 's') add_again((*kept)[1].get());
   if (how == 'w') {  // the first one has deleted it, and stays for the sake of a weak reference

@@ -1,6 +1,6 @@
 """Two control blocks own one object: told before or when it is deleted twice, with the line that made the second."""
 
-from harness.checks import IN_AGENT, contains, equal
+from harness.checks import IN_AGENT, contains, equal, only_where
 from harness.shapes import check_findings, only, source_line
 
 
@@ -43,6 +43,18 @@ def test_the_first_has_deleted_it(d):
 def test_of_one_made_in_place(d):
     run(d, "inplace")
     the_second(d, "add_again", "second owner")
+
+
+@only_where(lambda name: IN_AGENT and name == "gdb", "a launch by LLDB itself withholds nothing of what libstdc++'s start has set aside")
+def test_use_of_what_one_of_them_has_deleted(d):
+    d.refhist("set allocators auto")
+    d.refhist("set quarantine 64M")
+    d.refhist("track shared_ptr")
+    screen = d.run("used") + d.command("refhist status")  # LLDB says it at the next command
+    d.expect_stop(signal="SIGSEGV")
+    contains(screen, "refhist: second-owner: shared_ptr 0x", "what the stop says")
+    contains(screen, "already, and has lost it to this one", "what the stop says")
+    the_second(d, "watch", "second owner, which deletes it")
 
 
 def test_right(d):

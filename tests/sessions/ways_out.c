@@ -51,6 +51,28 @@ APART static int write_page(int number, int wrong) {
   return 0;
 }
 
+APART static int page_look_up(int number, struct page **found) {
+  if (number >= MOST || pages[number] == NULL) return -1;
+  *found = page_get(pages[number]);
+  return 0;
+}
+
+APART static int stamp_page(int number, int wrong) {
+  struct page *p;
+  if (page_look_up(number, &p) != 0) return -1;
+  if (p->number % 7 == 3) {
+    page_put(p);
+    return -2;
+  }
+  if (wrong && p->number == 6) {
+    p->dirty = 2; /* lost: handed */
+    return -3;    /* lost: handed */
+  }
+  written += p->number;
+  page_put(p);
+  return 0;
+}
+
 APART static void finish_page(struct page *p, int wrong) {
   if (wrong && p->number == 4) {
     ++refused; /* lost: late */
@@ -164,6 +186,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < MOST; ++i) pages[i] = page_new(i);
   for (int i = 0; i < MOST; ++i) {
     write_page(i, strcmp(way, "error") == 0);
+    stamp_page(i, strcmp(way, "handed") == 0);
     finish_page(page_get(pages[i]), strcmp(way, "late") == 0);
     close_page(i, strcmp(way, "inlined") == 0);
     drop_page(i);

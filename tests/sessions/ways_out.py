@@ -43,6 +43,10 @@ def test_what_a_caller_has_handed_over(d):
     blamed(d, "late", "candidate")
 
 
+def test_what_comes_through_an_argument(d):
+    blamed(d, "handed", "named", "candidate")
+
+
 def test_the_next_one_of_a_loop(d):
     blamed(d, "loop", "named")
 

@@ -47,7 +47,7 @@ class Fixture {
   Outcome release(Count before) {
     Execution execution = make(Role::free, kAddress);
     execution.before = before;
-    const Flying around({}, inside_put, fate);
+    const Flying around({}, inside_put, fate, after_the_look);
     execution.around = &around;
     execution.among_others = among_others;
     return ledger.apply(execution);
@@ -453,6 +453,15 @@ TEST_CASE("whoever has the only reference may free the object") {
 TEST_CASE("free is clean when the counter went to zero by an unarmed copy of put") {
   Fixture f;
   f.init();
+  CHECK_FALSE(f.release(0).finding.has_value());
+  CHECK(f.newest().moved_unobserved);
+}
+
+TEST_CASE("nobody is accused of a free while the counter reads zero, whatever other threads have done") {
+  Fixture f;
+  f.init();
+  f.get(1);
+  f.after_the_look = {0, 2};
   CHECK_FALSE(f.release(0).finding.has_value());
   CHECK(f.newest().moved_unobserved);
 }

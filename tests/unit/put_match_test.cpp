@@ -25,9 +25,20 @@ GivenReference given(const char* function, unsigned line, std::size_t at, bool s
   return {{frame(function, line, 0x8000), kMain}, at, stored, 0, 0};
 }
 
+std::vector<std::vector<double>> costs_of(const std::vector<TakenReference>& taken,
+                                          const std::vector<GivenReference>& given) {
+  std::vector<std::vector<double>> costs;
+  for (const GivenReference& one : given) {
+    std::vector<double>& row = costs.emplace_back();
+    for (const TakenReference& reference : taken) row.push_back(one.cost + pair_cost(reference, one));
+    row.push_back(one.cost + one.unlikely);
+  }
+  return costs;
+}
+
 std::optional<PutMatch> match(const std::vector<TakenReference>& taken,
                               const std::vector<GivenReference>& given) {
-  return match_puts(taken, given, std::vector<bool>(given.size()));
+  return match_puts(costs_of(taken, given), taken.size());
 }
 
 }  // namespace
@@ -65,14 +76,17 @@ TEST_CASE("calls of a function from different lines are different calls") {
   CHECK(depth_inside({inner, first.stack[0], first.stack[1]}, first.stack) == 1);
 }
 
-TEST_CASE("what is forbidden is not left over, and nothing is where all are") {
+TEST_CASE("what must have had a reference is not left over, and nothing matches where all must") {
   const std::vector<TakenReference> one{taken("push", 10, 0)};
   const std::vector<GivenReference> two{given("push_urgent", 20, 0, true), given("push", 11, 0, true)};
-  const auto second = match_puts(one, two, {true, false});
+  std::vector<std::vector<double>> costs = costs_of(one, two);
+  costs[0].back() = kImpossible;
+  const auto second = match_puts(costs, 1);
   REQUIRE(second);
   CHECK(second->unmatched == 1);
   CHECK(second->cost > match(one, two)->cost);
-  CHECK_FALSE(match_puts(one, two, {true, true}));
+  costs[1].back() = kImpossible;
+  CHECK_FALSE(match_puts(costs, 1));
 }
 
 TEST_CASE("a put that correct objects have, too, is left over last") {
@@ -83,7 +97,13 @@ TEST_CASE("a put that correct objects have, too, is left over last") {
   CHECK(found->unmatched == 1);
 }
 
-TEST_CASE("one more must be given than was taken") {
-  CHECK_FALSE(match({taken("push", 10, 0)}, {given("push", 11, 0)}));
-  CHECK_FALSE(match({}, {}));
+TEST_CASE("where as many were taken as are given, and all had one, none is left over") {
+  std::vector<std::vector<double>> costs =
+      costs_of({taken("push", 10, 0), taken("keep", 20, 1)}, {given("keep", 21, 2), given("push", 11, 3)});
+  for (std::vector<double>& row : costs) row.back() = kImpossible;
+  const auto found = match_puts(costs, 2);
+  REQUIRE(found);
+  CHECK_FALSE(found->unmatched);
+  CHECK(found->taken[0] == 1);
+  CHECK(found->taken[1] == 0);
 }

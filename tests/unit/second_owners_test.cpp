@@ -20,11 +20,15 @@ class OwnersFixture {
     object.family = FamilyId(0U);
     object.address = address;
     object.complete = true;
+    object.state = ObjectState::live;
     const ObjectId id = history.add_object(object);
     history.object(id).born = event(id, Role::init);
     return id;
   }
-  void last_put(ObjectId id) { history.object(id).died = event(id, Role::put); }
+  void last_put(ObjectId id) {
+    history.object(id).died = event(id, Role::put);
+    history.object(id).state = ObjectState::dead;
+  }
   EventId event(ObjectId id, Role role) {
     Event event;
     event.role = role;
@@ -98,6 +102,44 @@ TEST_CASE_FIXTURE(OwnersFixture, "a block that has the object in itself is one")
   const ObjectId second = block(0x2000);
   owners.note(second, kOwned);
   CHECK(told() == Blocks{second});
+}
+
+TEST_CASE_FIXTURE(OwnersFixture, "what was deleted had two owners, whatever their deleters do") {
+  const ObjectId first = block(0x1000);
+  const ObjectId second = block(0x2000);
+  last_put(second);
+  owners.set_deletes([](ObjectId) { return false; });
+  owners.note(first, kOwned);
+  owners.note(second, kOwned);
+  CHECK(told().empty());
+  CHECK(owners.owned_at(kOwned + 24) == kOwned);
+  CHECK(owners.owned_at(kOwned - 1) == 0);
+  CHECK(owners.owners_of(kOwned) == Blocks{first, second});
+  const Finding* finding = owners.note_deleted(kOwned);
+  REQUIRE(finding != nullptr);
+  CHECK(finding->object == second);
+  CHECK(told() == Blocks{second});
+}
+
+TEST_CASE_FIXTURE(OwnersFixture, "one that only looks on has not deleted what the first one did") {
+  const ObjectId first = block(0x1000);
+  observer = block(0x2000);
+  last_put(first);
+  owners.note(first, kOwned);
+  owners.note(observer, kOwned);
+  CHECK(owners.note_deleted(kOwned) == nullptr);
+  CHECK(told().empty());
+}
+
+TEST_CASE_FIXTURE(OwnersFixture,
+                  "what one owner has deleted after the other had let go has no second owner") {
+  const ObjectId first = block(0x1000);
+  last_put(first);
+  const ObjectId next = block(0x2000);
+  owners.note(first, kOwned);
+  owners.note(next, kOwned);
+  CHECK(owners.note_deleted(kOwned) == nullptr);
+  CHECK(told().empty());
 }
 
 }  // namespace refhist
