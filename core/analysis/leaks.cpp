@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "analysis/named_suspect.h"
@@ -480,10 +481,16 @@ std::optional<Suspect> LeakFinder::put_too_many(ObjectId id, const Profile& own,
   const NamedFrame put = put_unlike(id, extra, by_living ? born.living : born.released);
   Suspect suspect{put, "extra put", "candidate", basis};
   // Whoever gives back what others leave to it, and did so twice, may have been left one that nobody had
-  // taken. So may a place in memory that it was given back from. That others live does not show that what
-  // they were put twice by was right.
+  // taken. So may a place in memory that it was given back from. That others live does not show that puts on
+  // two lines of one function were right.
+  const auto on_two_lines = [&](const std::string& function) {
+    std::set<std::pair<unsigned, Address>> lines;
+    for (const auto& [pc, put] : puts_of(id, function))
+      lines.emplace(put.second.line, put.second.line == 0 ? pc : 0);
+    return lines.size() > 1;
+  };
   const bool twice = std::any_of(own.put.begin(), own.put.end(), [&](const auto& put) {
-    return put.second > 1 && (by_living || put.first == extra);
+    return put.second > 1 && (put.first == extra || (by_living && on_two_lines(put.first)));
   });
   const bool sure = !twice && !put_from_memory(id, extra);
   return sure ? std::move(suspect).found_by(Suspect::Basis::too_many) : suspect;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/short_name.h"
+#include "base/source_lines.h"
 #include "reachability/reachability_places.h"
 
 namespace refhist {
@@ -74,6 +75,7 @@ class Judge {
   [[nodiscard]] const Put* mixed_source(const Found& found) const;
   [[nodiscard]] const Put* without_its_word(const Found& found) const;
   static std::string not_seen(const Put& put);
+  static bool moves_variable(const FollowedStep& step);
   [[nodiscard]] std::string why_not_stored(const Found& found, std::size_t span);
 
   SessionState& state_;
@@ -265,6 +267,13 @@ std::string Judge::why_not(const Found& found) {
   return source ? why_not_stored(found, *source) : why_not_extra(found);
 }
 
+/// `slot = std::move(pointer)`: whoever has made that pointer may have had to take the reference.
+bool Judge::moves_variable(const FollowedStep& step) {
+  const std::vector<std::string> lines = source_lines(step.file);
+  return step.line != 0 && step.line <= lines.size() &&
+         lines[step.line - 1].find("std::move(") != std::string::npos;
+}
+
 /// What keeps the store of the span's pointer from being one without a reference.
 std::string Judge::why_not_stored(const Found& found, std::size_t span) {
   const Put& put = seen_.puts()[*found.match.unmatched];
@@ -282,6 +291,8 @@ std::string Judge::why_not_stored(const Found& found, std::size_t span) {
     return fmt::format("who should have taken the reference that {} stored is not known",
                        short_name(storing));
   const FollowedStep& step = blamed(found);
+  if (moves_variable(step))
+    return fmt::format("{} moved the pointer there from a variable", short_name(step.function));
   const bool takes =
       std::any_of(seen_.taken().begin(), seen_.taken().end(),
                   [&](const TakenReference& taken) { return same_line(taken.stack.front(), step); });

@@ -118,7 +118,7 @@ bool is_of_stack(const std::vector<FollowedStep>& stack, Address at) {
 NewHolder place_of(const PutCourse& course, Address word) {
   const auto beside = std::find_if(course.spans.begin(), course.spans.end(),
                                    [&](const HeldSpan& span) { return span.word.block.contains(word); });
-  if (beside == course.spans.end()) return {word, fmt::format("{:#x}", word), {}};
+  if (beside == course.spans.end()) return {word, fmt::format("memory at {:#x}", word), {}};
   const AddressRange& block = beside->word.block;
   return {word, fmt::format("heap block {:#x}+{:#x}", block.begin, word - block.begin), block};
 }

@@ -107,3 +107,27 @@ TEST_CASE("where as many were taken as are given, and all had one, none is left 
   CHECK(found->taken[0] == 1);
   CHECK(found->taken[1] == 0);
 }
+
+TEST_CASE("what one statement takes and stores belongs together, more than what lies on the next line") {
+  const auto in_main = [](const char* function, unsigned line, unsigned line_of_main) {
+    FollowedStep outer = kMain;
+    outer.line = line_of_main;
+    return CallStack{frame(function, line, 0x8000), outer};
+  };
+  const std::vector<TakenReference> taken{{in_main("compile", 64, 166), 0}, {in_main("compile", 61, 168), 1}};
+  const std::vector<GivenReference> given{{in_main("copy", 107, 169), 1, true, 0, 0},
+                                          {in_main("assign", 117, 166), 0, true, 0, 0},
+                                          {in_main("assign", 117, 168), 1, true, 0, 0}};
+  const auto found = match(taken, given);
+  REQUIRE(found);
+  CHECK(found->unmatched == 0);
+  CHECK(found->cost < kFrameCost * 2);
+}
+
+TEST_CASE("what is put into memory does not come from a variable") {
+  TakenReference kept = taken("adopt", 10, 0);
+  kept.is_stored = true;
+  const auto found = match({kept}, {given("adopt", 11, 1), given("adopt", 30, 1, true)});
+  REQUIRE(found);
+  CHECK(found->unmatched == 0);
+}
