@@ -78,12 +78,12 @@ def test_either_of_two(d):
 
 
 def events_of_object(d):
-    """Of the one that was put too often."""
+    """Of the one that was put too often; others may have had its memory since."""
     d.track(ITEM)
     d.run("urgent")
     d.expect_exit(0)
-    address = findings(d)[0]["object"]["address"]
-    return d.object(address)["events"]
+    put_too_often = findings(d)[0]["object"]
+    return d.object(put_too_often["address"], f"--generation {put_too_often['generation']}")["events"]
 
 
 def followed(d, order):
