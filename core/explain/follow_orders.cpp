@@ -53,6 +53,10 @@ std::string FollowOrders::file(std::size_t number) const {
   return fmt::format("{}/{}.json", folder_, number);
 }
 
+bool lacks_watchpoints(const FollowedWay& way) {
+  return way.why_not.find("cannot be watched: the processor") != std::string::npos;
+}
+
 bool same_course(const SessionState& state, ObjectId object, const FollowedWay& way) {
   if (way.events == 0) return false;
   const EventId last = event_in_history(state, object, way.events);

@@ -32,6 +32,9 @@ class FollowOrders {
   std::vector<std::string> words_;
 };
 
+/// Others had the processor's watchpoints: the next run has them free.
+bool lacks_watchpoints(const FollowedWay& way);
+
 /// The events of the way are the object's own in the first run, too.
 bool same_course(const SessionState& state, ObjectId object, const FollowedWay& way);
 

@@ -1,7 +1,5 @@
 #include "explain/known_pairs.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -13,9 +11,7 @@ using Sources = std::vector<PutReferences::Source>;
 using Costs = std::vector<std::vector<double>>;
 
 std::string place_of(const CallStack& stack) {
-  if (stack.empty()) return {};
-  const FollowedStep& step = stack.front();
-  return fmt::format("{}:{} {:x}", step.function, step.line, step.line == 0 ? step.pc : 0);
+  return stack.empty() ? std::string() : line_key(stack.front());
 }
 
 /// What is born is born somewhere else each time, and kept in the same way. The first event is a birth of

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <optional>
 
-#include "base/interruption.h"
 #include "base/scratch_folder.h"
 #include "explain/follow_orders.h"
 
@@ -55,11 +54,6 @@ struct Search {
   }
 };
 
-/// Another object's pointers had the processor's watchpoints: the next run has them free.
-bool waits(const FollowedWay& way) {
-  return way.why_not.find("cannot be watched: the processor") != std::string::npos;
-}
-
 }  // namespace
 
 void follow_losses(SessionState& state, LeakFinder& finder, const std::vector<ObjectId>& objects,
@@ -82,20 +76,14 @@ void follow_losses(SessionState& state, LeakFinder& finder, const std::vector<Ob
                            searches[i].through);
     }
     if (orders.words().empty()) return;
-    try {
-      limited.run(orders.words());
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // the calls may still be followed
-      return;
-    }
+    if (!limited.try_run(orders.words())) return;  // the calls may still be followed
     for (std::size_t i = 0; i < objects.size(); ++i) {
       if (!ways[i]) continue;
       const FollowedWay loss = orders.way(*ways[i]);
       const bool same = loss.why_not.empty() && same_course(state, objects[i], loss);
       if (same && judge(i, searches[i].events.front(), loss)) {
         searches[i].events.clear();
-      } else if (!waits(loss) && (!same || !searches[i].leads_on(loss))) {
+      } else if (!lacks_watchpoints(loss) && (!same || !searches[i].leads_on(loss))) {
         searches[i].next();
       }
     }

@@ -3,12 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "analysis/assignment.h"
 #include "analysis/frame_module.h"
-#include "analysis/owners.h"
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/short_name.h"
@@ -132,9 +129,7 @@ const FollowedStep& Judge::blamed(const Found& found) const {
 }
 
 std::string Judge::place_of(const Found& found) const {
-  const FollowedStep& step = blamed(found);
-  return fmt::format("{} {}:{} {:x}", found.sources[*found.match.unmatched].has_value(), step.function,
-                     step.line, step.line == 0 ? step.pc : 0);
+  return fmt::format("{} {}", found.sources[*found.match.unmatched].has_value(), line_key(blamed(found)));
 }
 
 /// A structure on a stack may have had the pointer.
@@ -235,7 +230,7 @@ const Judge::Put* Judge::mixed_source(const Found& found) const {
   };
   for (std::size_t i = 0; i < seen_.puts().size(); ++i) {
     const Put& put = seen_.puts()[i];
-    if (found.sources[i] || put.stack.empty() || seen_.loaded(put)) continue;
+    if (found.sources[i] || put.stack.empty() || put.loaded) continue;
     for (std::size_t other = 0; other < seen_.puts().size(); ++other) {
       if (from_memory(put, other)) return &put;
     }
@@ -250,8 +245,8 @@ std::string Judge::not_seen(const Put& put) {
 /// A put whose word another one has taken.
 const Judge::Put* Judge::without_its_word(const Found& found) const {
   for (std::size_t i = 0; i < seen_.puts().size(); ++i) {
-    const auto loaded = seen_.loaded(seen_.puts()[i]);
-    if (loaded && *loaded && !found.sources[i]) return &seen_.puts()[i];
+    const Put& put = seen_.puts()[i];
+    if (put.loaded && *put.loaded && !found.sources[i]) return &put;
   }
   return nullptr;
 }

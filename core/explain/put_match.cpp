@@ -1,5 +1,7 @@
 #include "explain/put_match.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -35,6 +37,10 @@ std::size_t common_frames(const CallStack& one, const CallStack& other) {
 
 bool same_line(const FollowedStep& one, const FollowedStep& other) {
   return one.function == other.function && one.line == other.line && (one.line != 0 || one.pc == other.pc);
+}
+
+std::string line_key(const FollowedStep& step) {
+  return fmt::format("{}:{} {:x}", step.function, step.line, step.line == 0 ? step.pc : 0);
 }
 
 std::size_t depth_inside(const CallStack& inner, const CallStack& other) {

@@ -47,6 +47,9 @@ std::optional<PutMatch> match_puts(const std::vector<std::vector<double>>& costs
 /// In one function; where that has no lines, at one address.
 bool same_line(const FollowedStep& one, const FollowedStep& other);
 
+/// The same text for the same line.
+std::string line_key(const FollowedStep& step);
+
 /// How many frames of `inner` lie inside of the innermost one that both stacks have.
 std::size_t depth_inside(const CallStack& inner, const CallStack& other);
 

@@ -18,7 +18,6 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kMostChoices = 256;
-constexpr double kNever = 1e6;
 
 /// How many the event took: a birth may begin with none.
 std::int64_t references_of(const Event& event) {
@@ -121,27 +120,27 @@ std::optional<std::size_t> PutReferences::reached(const Put& put) const {
   return nearest;
 }
 
-std::optional<PutReferences::Source> PutReferences::loaded(const Put& put) const {
-  constexpr Address kDeepest = 1U << 20U;  // bytes of a stack, below the frame of the put
+std::optional<PutReferences::Source> PutReferences::loaded(const Put& put, const FollowedWay& way) const {
   if (put.stack.empty()) return std::nullopt;
-  // What returned it may have cleared a word that had it.
-  const bool cleared = std::any_of(course_.spans.begin(), course_.spans.end(), [&](const HeldSpan& span) {
-    return span.last + 1 == put.at && !is_on_stack(span.word.where);
-  });
-  if (put.is_result) return cleared ? std::nullopt : std::optional(Source());
-  if (put.from == 0) return std::nullopt;
+  if (way.is_result) {
+    // What returned it may have cleared a word that had it.
+    const bool cleared = std::any_of(course_.spans.begin(), course_.spans.end(), [&](const HeldSpan& span) {
+      return span.last + 1 == put.at && !is_on_stack(span.word.where);
+    });
+    return cleared ? std::nullopt : std::optional(Source());
+  }
+  if (way.loaded_from == 0) return std::nullopt;
   const std::size_t moment = moment_of(put);
   for (std::size_t i = 0; i < course_.spans.size(); ++i) {
     const HeldSpan& span = course_.spans[i];
     const bool there = span.first <= moment && span.last + 1 >= put.at;
-    if (span.word.at != put.from || !there || moved_[i]) continue;
+    if (span.word.at != way.loaded_from || !there || moved_[i]) continue;
     if (stores_[i].empty()) return std::nullopt;
     return is_on_stack(span.word.where) && !passed_out(i) ? Source() : Source(i);
   }
   // By its code, it had it from memory before that.
   if (put.held == Held::memory) return std::nullopt;
-  const bool variable = put.from < put.stack.back().frame && put.from + kDeepest > put.stack.front().frame;
-  return variable ? std::optional(Source()) : std::nullopt;
+  return is_of_stack(put.stack, way.loaded_from) ? std::optional(Source()) : std::nullopt;
 }
 
 /// What speaks against that the put took the pointer from the span; nothing when it did not.
@@ -169,28 +168,26 @@ double PutReferences::cost_of_variable(const Put& put) {
 }
 
 bool PutReferences::is_seen(const Put& put, std::size_t span) const {
-  const auto source = loaded(put);
-  return source ? *source == span : put.held == Held::memory || reached(put) == span;
+  return put.loaded ? *put.loaded == span : put.held == Held::memory || reached(put) == span;
 }
 
 std::optional<std::size_t> PutReferences::shared_word(const Put& one, const Put& other) const {
-  const auto source = loaded(one);
-  if (!source || !*source || loaded(other) != source) return std::nullopt;
-  const HeldSpan& span = course_.spans[**source];
-  const bool stays = span.first <= moment_of(one) && span.last >= moment_of(other) && span.was_kept();
-  return stays ? *source : std::nullopt;
+  if (!one.loaded || !*one.loaded || other.loaded != one.loaded) return std::nullopt;
+  const HeldSpan& span = course_.spans[**one.loaded];
+  const bool stays = span.first <= moment_of(one) && span.last >= moment_of(other) && span.kept;
+  return stays ? *one.loaded : std::nullopt;
 }
 
 PutReferences::Costs PutReferences::source_costs() const {
   const std::size_t spans = course_.spans.size();
   Costs costs;
   for (std::size_t i = 0; i < puts_.size(); ++i) {
-    std::vector<double> row(spans + puts_.size(), kNever);
-    const auto known = loaded(puts_[i]);
+    std::vector<double> row(spans + puts_.size(), kImpossible);
+    const auto& known = puts_[i].loaded;
     for (std::size_t k = 0; k < spans; ++k)
-      row[k] = known ? (*known == k ? 0 : kNever) : cost_of(puts_[i], k).value_or(kNever);
-    row[spans + i] = puts_[i].stack.empty() ? kNever / 2 : cost_of_variable(puts_[i]);
-    if (known) row[spans + i] = *known ? kNever / 2 : 0;
+      row[k] = known ? (*known == k ? 0 : kImpossible) : cost_of(puts_[i], k).value_or(kImpossible);
+    row[spans + i] = puts_[i].stack.empty() ? kImpossible / 2 : cost_of_variable(puts_[i]);
+    if (known) row[spans + i] = *known ? kImpossible / 2 : 0;
     costs.push_back(std::move(row));
   }
   return costs;
@@ -208,12 +205,12 @@ void PutReferences::prefer_usual_sources(Costs& costs) const {
   };
   for (std::size_t i = 0; i < puts_.size(); ++i) {
     if (puts_[i].stack.empty()) continue;
-    const auto known = loaded(puts_[i]);
+    const auto& known = puts_[i].loaded;
     const bool memory = known ? known->has_value() : columns[i] < spans;
     votes(puts_[i]) += (known ? kKnown : 1) * (memory ? 1 : -1);
   }
   for (std::size_t i = 0; i < puts_.size(); ++i) {
-    if (puts_[i].stack.empty() || loaded(puts_[i])) continue;
+    if (puts_[i].stack.empty() || puts_[i].loaded) continue;
     const int all = votes(puts_[i]);
     for (std::size_t k = 0; k < spans; ++k) costs[i][k] += all < 0 ? kOther : 0;
     costs[i][spans + i] += all > 0 ? kOther : 0;
@@ -235,7 +232,7 @@ void PutReferences::find_sources() {
   }
   const auto is_sure = [&](std::size_t put) {
     const Source source = chosen(put);
-    const auto known = loaded(puts_[put]);
+    const auto& known = puts_[put].loaded;
     return known ? *known == source : source && reached(puts_[put]) == *source;
   };
   for (std::size_t i = 0; i < puts_.size(); ++i) {
@@ -245,7 +242,7 @@ void PutReferences::find_sources() {
       continue;
     }
     for (std::size_t k = 0; k < spans; ++k) {
-      if (costs[i][k] < kNever && !used.contains(k)) put.sources.emplace_back(k);
+      if (costs[i][k] < kImpossible && !used.contains(k)) put.sources.emplace_back(k);
     }
     if (!put.stack.empty()) put.sources.emplace_back();
   }
@@ -255,20 +252,12 @@ void PutReferences::find_sources() {
       const Source source = chosen(one);
       const bool open = source && !puts_[one].stack.empty() && !is_sure(one) && !chosen(other) &&
                         puts_[one].sources.size() == 1 && puts_[other].sources.size() == 1 &&
-                        costs[other][*source] < kNever;
+                        costs[other][*source] < kImpossible;
       if (!open) continue;
       puts_[one].sources.emplace_back();
       puts_[other].sources.emplace_back(source);
     }
   }
-}
-
-bool PutReferences::is_put_from(const HeldSpan& span) const {
-  for (std::size_t i = span.first; i <= span.last; ++i) {
-    const PutMoment& moment = course_.moments[i];
-    if (moment.at.loaded_from == span.word.at && gives_back(state_.history.event(moment.event))) return true;
-  }
-  return false;
 }
 
 // In an array whose members move up, or whose block grows.
@@ -282,7 +271,7 @@ void PutReferences::find_moved() {
     for (std::size_t k = 0; k < i; ++k) {
       const HeldSpan& earlier = spans[k];
       const bool open = !moved_[k] && earlier.last + 1 == later.first && !is_on_stack(earlier.word.where);
-      if (!open || is_put_from(earlier)) continue;
+      if (!open || !puts_from(state_, course_, earlier).empty()) continue;
       const bool in_block = lie_together(earlier.word, later.word);
       const bool grown = !in_block && !earlier.word.block.empty() && !later.word.block.empty() &&
                          later.word.at - later.word.block.begin == earlier.word.at - earlier.word.block.begin;
@@ -297,15 +286,14 @@ void PutReferences::find_moved() {
 }
 
 void PutReferences::add_failing(const FailingPut& failing) {
-  Put put{std::nullopt, failing.stack, course_.moments.size(), failing.usual, failing.held, 0, false, {}};
+  Put put{std::nullopt, failing.stack, course_.moments.size(), failing.usual, failing.held, {}, {}};
   if (course_.behind) {
     const Event event = state_.history.event(course_.behind->event);
     if (CallStack stack = owners(course_.behind->at.steps, course_.behind->event); !stack.empty())
       put.stack = std::move(stack);
     put.usual = finder_.pairs().is_usual_put(event);
     put.held = finder_.pairs().held(event);
-    put.from = course_.behind->at.loaded_from;
-    put.is_result = course_.behind->at.is_result;
+    put.loaded = loaded(put, course_.behind->at);
   }
   puts_.push_back(std::move(put));
 }
@@ -325,14 +313,10 @@ PutReferences::PutReferences(SessionState& state, LeakFinder& finder, const PutC
         taken_.push_back({stack, i, finder_.pairs().held(event) == Held::memory});
       continue;
     }
-    puts_.push_back({moment.event,
-                     std::move(stack),
-                     i,
-                     finder_.pairs().is_usual_put(event),
-                     finder_.pairs().held(event),
-                     moment.at.loaded_from,
-                     moment.at.is_result,
-                     {}});
+    EventPairs& pairs = finder_.pairs();
+    Put put{moment.event, std::move(stack), i, pairs.is_usual_put(event), pairs.held(event), {}, {}};
+    put.loaded = loaded(put, moment.at);
+    puts_.push_back(std::move(put));
   }
   if (failing != nullptr) add_failing(*failing);
   if (taken_.empty()) fail("no reference to it was seen being taken");

@@ -30,9 +30,8 @@ class PutReferences {
     std::size_t at = 0;
     bool usual = false;  ///< objects without a mistake have such ones, too
     Held held = Held::unknown;
-    Address from = 0;        ///< FollowedWay::loaded_from
-    bool is_result = false;  ///< FollowedWay::is_result
-    std::vector<Source> sources;
+    std::optional<Source> loaded;  ///< by the code that loaded the pointer; none: that is not known
+    std::vector<Source> sources;   ///< that are possible
   };
 
   /// `failing`: null for an object without a mistake. Throws Error when what was seen is too little.
@@ -47,8 +46,6 @@ class PutReferences {
   /// Of the object's moments, that of the put, or the last one before.
   [[nodiscard]] std::size_t moment_of(const Put& put) const;
   [[nodiscard]] NamedFrame named(const FollowedStep& step) const;
-  /// By the code that loaded the pointer; nothing where that is not known.
-  [[nodiscard]] std::optional<Source> loaded(const Put& put) const;
   /// Its code loads the pointer from memory, or its frame has the word's address.
   [[nodiscard]] bool is_seen(const Put& put, std::size_t span) const;
   /// The word that the code of both loaded the pointer from, while it lay there all the time.
@@ -61,12 +58,12 @@ class PutReferences {
   CallStack owners(const CallStack& stack, EventId id);
   CallStack store_owners(const CallStack& stack);
   void add_failing(const FailingPut& failing);
-  /// By its code, a put has loaded the pointer from there.
-  [[nodiscard]] bool is_put_from(const HeldSpan& span) const;
   void find_moved();
   [[nodiscard]] bool passed_out(std::size_t span) const;
   [[nodiscard]] bool may_have(const Put& put, std::size_t span) const;
   [[nodiscard]] std::optional<std::size_t> reached(const Put& put) const;
+  /// Put::loaded, by what was seen at the put.
+  [[nodiscard]] std::optional<Source> loaded(const Put& put, const FollowedWay& way) const;
   [[nodiscard]] std::optional<double> cost_of(const Put& put, std::size_t span) const;
   [[nodiscard]] static double cost_of_variable(const Put& put);
   using Costs = std::vector<std::vector<double>>;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "analysis/owners.h"
-#include "base/interruption.h"
 #include "base/scratch_folder.h"
 #include "explain/follow_orders.h"
 #include "explain/twin_objects.h"
@@ -101,17 +100,12 @@ void find_spans(PutCourse& course) {
         known->last = i;
         continue;
       }
-      course.spans.push_back({holder, i, i, {}, {}});
+      course.spans.push_back({holder, i, i, {}});
       if (course.spans.size() <= kMostSpans) continue;
       course.why_not = fmt::format("more than {} words of memory have pointed at it", kMostSpans);
       return;
     }
   }
-}
-
-bool is_of_stack(const std::vector<FollowedStep>& stack, Address at) {
-  constexpr Address kDeepest = 1U << 20U;  // bytes below the innermost frame
-  return !stack.empty() && at < stack.back().frame && at + kDeepest > stack.front().frame;
 }
 
 /// Of the block that others of its words were seen in, where there is one.
@@ -133,7 +127,7 @@ void find_passing(const SessionState& state, PutCourse& course) {
       return span.word.at == from && span.first <= i && span.last + 1 >= i;
     });
     if (from == 0 || known || is_of_stack(way.steps, from)) continue;
-    if (course.spans.size() < kMostSpans) course.spans.push_back({place_of(course, from), i, i, {}, {}});
+    if (course.spans.size() < kMostSpans) course.spans.push_back({place_of(course, from), i, i, {}});
   }
 }
 
@@ -147,8 +141,7 @@ bool is_its_own(const SessionState& state, const PutCourse& course, const HeldSp
 /// Of the span, unless it is to be asked again.
 void note_store(const SessionState& state, const PutCourse& course, HeldSpan& span, FollowedWay way,
                 bool last) {
-  const bool busy = way.why_not.find("cannot be watched: the processor") != std::string::npos ||
-                    way.why_not.find("it is watched already") != std::string::npos;
+  const bool busy = lacks_watchpoints(way) || way.why_not.find("it is watched already") != std::string::npos;
   if (busy && !last) return;
   if (way.why_not.empty() && !is_its_own(state, course, span, way)) {
     way.steps.clear();
@@ -181,37 +174,23 @@ void watch(SessionState& state, const SecondRun& second, std::vector<PutCourse>&
       }
     }
     if (asked.empty()) return;
-    try {
-      second.run(orders.words());
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // what earlier runs have shown stays
-      return;
-    }
+    if (!second.try_run(orders.words())) return;
     for (std::size_t i = 0; i < asked.size(); ++i)
       note_store(state, *asked[i].first, *asked[i].second, orders.way(i), run + 1 == kMostStoreRuns);
   }
 }
 
-/// The events of puts that have loaded the pointer from the word, of which it had it all the time.
-std::vector<EventId> puts_from(const SessionState& state, const PutCourse& course, const HeldSpan& span) {
-  std::vector<EventId> puts;
-  for (std::size_t i = span.first; i <= span.last; ++i) {
-    const PutMoment& moment = course.moments[i];
-    if (moment.at.loaded_from == span.word.at && gives_back(state.history.event(moment.event)))
-      puts.push_back(moment.event);
-  }
-  const bool to_end = span.last + 1 == course.moments.size();
-  if (to_end && course.behind && course.behind->at.loaded_from == span.word.at)
-    puts.push_back(course.behind->event);
-  return puts;
+/// The put behind the last moment has loaded the pointer from the word, which had it to the end.
+bool is_put_behind(const PutCourse& course, const HeldSpan& span) {
+  return span.last + 1 == course.moments.size() && course.behind &&
+         course.behind->at.loaded_from == span.word.at;
 }
 
 /// The word was given the pointer once more: two spans that nothing seen lies between.
 void part(const SessionState& state, PutCourse& course, std::size_t number, const FollowedWay& again) {
   for (std::size_t i = course.spans[number].first + 1; i <= course.spans[number].last; ++i) {
     if (number_in_history(state, course.moments[i].event) <= again.events) continue;
-    HeldSpan later{course.spans[number].word, i, course.spans[number].last, again, {}};
+    HeldSpan later{course.spans[number].word, i, course.spans[number].last, again};
     course.spans[number].last = i - 1;
     course.spans.push_back(std::move(later));
     return;
@@ -226,28 +205,36 @@ void watch_again(SessionState& state, const SecondRun& second, std::vector<PutCo
   for (PutCourse& course : courses) {
     for (std::size_t i = 0; course.why_not.empty() && i < course.spans.size(); ++i) {
       const std::vector<EventId> puts = puts_from(state, course, course.spans[i]);
-      if (puts.size() < 2) continue;
+      if (puts.empty() || puts.size() + (is_put_behind(course, course.spans[i]) ? 1 : 0) < 2) continue;
       orders.add_store(puts.front(), function_of(state, puts.front()), course.spans[i].word.at);
       asked.emplace_back(&course, i);
     }
   }
-  if (asked.empty()) return;
-  try {
-    second.run(orders.words());
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error&) {  // what earlier runs have shown stays
-    return;
-  }
+  if (asked.empty() || !second.try_run(orders.words())) return;
   for (std::size_t k = 0; k < asked.size(); ++k) {
     auto& [course, number] = asked[k];
-    FollowedWay way = orders.way(k);
+    const FollowedWay way = orders.way(k);
     if (way.why_not.empty() && same_course(state, course->object, way)) part(state, *course, number, way);
-    course->spans[number].again = std::move(way);
+    course->spans[number].kept = way.end == FollowedWay::End::running;
   }
 }
 
 }  // namespace
+
+bool is_of_stack(const std::vector<FollowedStep>& stack, Address at) {
+  constexpr Address kDeepest = 1U << 20U;  // bytes below the innermost frame
+  return !stack.empty() && at < stack.back().frame && at + kDeepest > stack.front().frame;
+}
+
+std::vector<EventId> puts_from(const SessionState& state, const PutCourse& course, const HeldSpan& span) {
+  std::vector<EventId> puts;
+  for (std::size_t i = span.first; i <= span.last; ++i) {
+    const PutMoment& moment = course.moments[i];
+    if (moment.at.loaded_from == span.word.at && gives_back(state.history.event(moment.event)))
+      puts.push_back(moment.event);
+  }
+  return puts;
+}
 
 std::vector<PutCourse> put_courses(SessionState& state, const std::vector<ObjectId>& objects,
                                    const SecondRun& second) {

@@ -24,10 +24,9 @@ struct HeldSpan {
   std::size_t first = 0;  ///< the moment at which it was first seen
   std::size_t last = 0;   ///< and last, without a break
   FollowedWay stored;     ///< Follow::store
-  /// Where the code of several puts has loaded the pointer from there: what stored it behind the first one.
-  std::optional<FollowedWay> again;
-  /// It was looked for to the object's end.
-  [[nodiscard]] bool was_kept() const { return again && again->end == FollowedWay::End::running; }
+  /// The code of several puts has loaded the pointer from there, and behind the first one nothing stored it
+  /// again to the object's end.
+  bool kept = false;
 };
 
 struct PutCourse {
@@ -37,6 +36,11 @@ struct PutCourse {
   std::vector<HeldSpan> spans;
   std::string why_not;  ///< why it is not known; empty when it is
 };
+
+/// The word lies in frames of the stack, or a little below them.
+bool is_of_stack(const std::vector<FollowedStep>& stack, Address at);
+/// Those among the moments of the span whose code has loaded the pointer from its word.
+std::vector<EventId> puts_from(const SessionState& state, const PutCourse& course, const HeldSpan& span);
 
 /// Of each of the objects. Throws Error when the program could not be run.
 std::vector<PutCourse> put_courses(SessionState& state, const std::vector<ObjectId>& objects,

@@ -114,6 +114,17 @@ void SecondRun::run(const std::vector<std::string>& follow, const std::string& s
     fail("the second run failed: {}", message);
 }
 
+bool SecondRun::try_run(const std::vector<std::string>& follow) const {
+  try {
+    run(follow);
+    return true;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 bool SecondRun::moves_objects() const {
   return std::any_of(settings.begin(), settings.end(), [](const std::string& setting) {
     return setting.starts_with(kQuarantineSetting) && setting.substr(kQuarantineSetting.size()) != "off";

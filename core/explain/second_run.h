@@ -23,6 +23,9 @@ struct SecondRun {
   /// With these words for `refhist follow`, one entry each. `save`: its history goes there, unless empty.
   /// Throws Error: it could not be started, took too long, or failed; Interrupted.
   void run(const std::vector<std::string>& follow, const std::string& save = {}) const;
+  /// The same; false when that is not to be had, and what earlier runs have shown has to do. Throws
+  /// Interrupted.
+  [[nodiscard]] bool try_run(const std::vector<std::string>& follow) const;
   /// Quarantine takes memory as the clock has it, so that objects lie elsewhere in each run.
   [[nodiscard]] bool moves_objects() const;
   [[nodiscard]] SecondRun without_quarantine() const;

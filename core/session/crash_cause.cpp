@@ -181,9 +181,8 @@ std::optional<CrashCause::Use> CrashCause::find(const Registers& registers, cons
 
 // Without quarantine the program might have gone on.
 std::string CrashCause::other_memory(const Registers& registers, const std::vector<Address>& failed) {
-  const auto withheld = std::find_if(failed.begin(), failed.end(),
-                                     [&](Address address) { return state_.agent.withholds(address); });
-  if (withheld == failed.end()) return {};
+  const auto withheld = first_withheld(failed);
+  if (!withheld) return {};
   const Address here = own_pc(state_.modules, registers.pc());
   const LoadedModule* loaded = state_.modules.at(here);
   NamedFrame place;
@@ -242,11 +241,16 @@ SiteId CrashCause::put_at(Address address, FamilyId family) const {
   return site.family == family && site.counter && site.role == Role::put ? id : SiteId();
 }
 
+std::optional<Address> CrashCause::first_withheld(const std::vector<Address>& failed) const {
+  const auto found = std::find_if(failed.begin(), failed.end(),
+                                  [&](Address address) { return state_.agent.withholds(address); });
+  return found == failed.end() ? std::nullopt : std::optional(*found);
+}
+
 // In quarantine each block has pages of its own.
 std::optional<CrashCause::OwnedMemory> CrashCause::owned_memory(const std::vector<Address>& failed) {
-  const auto withheld = std::find_if(failed.begin(), failed.end(),
-                                     [&](Address address) { return state_.agent.withholds(address); });
-  if (withheld == failed.end()) return std::nullopt;
+  const auto withheld = first_withheld(failed);
+  if (!withheld) return std::nullopt;
   look_at_managed(state_, access_.port());
   const Address owned = state_.recorder.second_owners().owned_at(*withheld);
   if (owned == 0 || owned / kPage != *withheld / kPage) return std::nullopt;

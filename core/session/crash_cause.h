@@ -56,6 +56,8 @@ class CrashCause {
   [[nodiscard]] std::optional<Use> dead_at(const ValueOrigin::Traced& traced) const;
   [[nodiscard]] ObjectId dead_object(Address word) const;
   [[nodiscard]] bool in_block_of(const Object& object, Address word) const;
+  /// Of these, the first one that lies in memory in quarantine.
+  [[nodiscard]] std::optional<Address> first_withheld(const std::vector<Address>& failed) const;
   /// Memory in quarantine, in the page where what a counted object owns, or has owned, begins.
   struct OwnedMemory {
     Address owned = 0;
