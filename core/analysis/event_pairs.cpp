@@ -120,6 +120,7 @@ std::optional<EventPairs::Life> EventPairs::life_of(ObjectId id) {
     }
   }
   take_out_told_twice(object, born_here, born, life);
+  mark_own(life);
   return life;
 }
 
@@ -134,7 +135,7 @@ EventPairs::Partner EventPairs::partner(const Call& get, const Call& put) {
 double EventPairs::same_holder(const Call& get, const Call& put,
                                const std::optional<CallPaths::Relation>& relation) {
   const Held kept = get.path->held;
-  const Held given = put.path->held;
+  const Held given = put.own ? Held::local : put.path->held;
   if (kept == Held::memory && given == Held::memory) {
     const auto& to = get.path->slot;
     const auto& from = put.path->slot;
@@ -149,7 +150,21 @@ double EventPairs::same_holder(const Call& get, const Call& put,
   return (kept == Held::memory) != (given == Held::memory) ? kOtherHolder : 1;
 }
 
+// What walks a list, and takes a reference to what it has found, has the pointer from the list.
+void EventPairs::mark_own(Life& life) {
+  const auto by_call = [](const Call& call, const Call& put) {
+    const auto relation = CallPaths::relation(*call.path, *put.path);
+    return call.order < put.order && relation && relation->same_call && relation->put == 0;
+  };
+  for (Call& put : life.puts) {
+    const auto in_call = [&](const Call& call) { return !call.first && by_call(call, put); };
+    const auto taken = std::count_if(life.gets.begin(), life.gets.end(), in_call);
+    put.own = taken > std::count_if(life.puts.begin(), life.puts.end(), in_call);
+  }
+}
+
 bool EventPairs::in_one_slot(const Call& get, const Call& put) {
+  if (put.own) return false;
   const auto same = [](const auto& one, const auto& other) { return one && other && *one == *other; };
   return same(get.path->slot, put.path->slot) || same(get.path->slot, put.path->inner) ||
          same(get.path->inner, put.path->slot);
@@ -212,7 +227,7 @@ std::vector<std::size_t> EventPairs::match(const Model& model, const Life& life,
       // Whoever gives back what lies where it was put is new only because the program has never come so far.
       costs[row].push_back(cost(model, get, put) + (known && !in_one_slot(get, put) ? more_likely : 0));
     }
-    costs[row].resize(life.gets.size() + life.puts.size(), kUnanswered);
+    costs[row].resize(life.gets.size() + life.puts.size() + more, kUnanswered);
   }
   for (; more > 0 && !life.puts.empty(); --more) {
     costs.emplace_back(life.gets.size(), 0);

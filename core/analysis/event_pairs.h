@@ -84,6 +84,8 @@ class EventPairs {
     const CallPath* path = nullptr;
     std::uint32_t kind = 0;  ///< number of place, by_library, and whether it is a birth
     bool first = false;      ///< the reference that it was born with: for whoever has it to the end
+    bool own =
+        false;  ///< a put whose call has taken one before: wherever it has the pointer from, it is that
   };
   struct Life {
     std::vector<Call> gets;
@@ -127,6 +129,7 @@ class EventPairs {
   double cost(const Model& model, const Call& get, const Call& put);
   /// Kept in a member, and given back from the same one.
   static bool in_one_slot(const Call& get, const Call& put);
+  static void mark_own(Life& life);
   static double same_holder(const Call& get, const Call& put,
                             const std::optional<CallPaths::Relation>& relation);
   double likely_before(const Call& get, const Call& put);

@@ -10,8 +10,9 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kMostSteps = 60'000;
-constexpr Address kReturn = 0;         // the place of all returns
-constexpr std::size_t kMostWays = 12;  // through one instruction
+constexpr Address kReturn = 0;                       // the place of all returns
+constexpr std::size_t kMostWays = 12;                // through one instruction
+constexpr std::size_t kMostKeeping = 3 * kMostWays;  // the same, of those that have kept something
 
 bool is_memory(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; }
 
@@ -522,9 +523,11 @@ void KeepWalk::enter(Way way, Address at) {
     }
   }
   way.at = at;
-  const bool known = std::any_of(been.begin(), been.end(), [&](const Way& other) { return other.same(way); });
-  unread_ |= !known && been.size() >= kMostWays;
-  if (known || been.size() >= kMostWays) return;
+  if (std::any_of(been.begin(), been.end(), [&](const Way& other) { return other.same(way); })) return;
+  if (been.size() >= (way.kept.empty() ? kMostWays : kMostKeeping)) {
+    unread_ = true;
+    return finish_untaken(way);
+  }
   been.push_back(way);
   waiting_.push_back(std::move(way));
 }
@@ -641,6 +644,14 @@ void KeepWalk::finish(const Way& way) {
   for (const auto& [place, kept] : way.kept) finish(way, place, kept.first, kept.second);
 }
 
+// A reference that was taken may still be given back, where the way is not followed any more.
+void KeepWalk::finish_untaken(const Way& way) {
+  for (const auto& [place, kept] : way.kept) {
+    const auto found = way.balances.find(kept.first.place);
+    if (found == way.balances.end() || found->second.taken == 0) finish(way, place, kept.first, kept.second);
+  }
+}
+
 void KeepWalk::finish(const Way& way, Address place, const Value& value, const Value& stored_at) {
   const auto found = way.balances.find(value.place);
   const Balance balance = found == way.balances.end() ? Balance() : found->second;
@@ -658,6 +669,7 @@ void KeepWalk::finish(const Way& way, Address place, const Value& value, const V
     seen.stored_at = stored_at;
     seen.at = way.at;
   }
+  seen.untaken_left |= untaken && balance.left >= 0;
   if (first_untaken) {
     seen.passed = way.passed;
     if (const auto copied = way.copied.find(value.place); copied != way.copied.end())
@@ -707,14 +719,18 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   kept.slot = slot_of(place, seen.stored_at);
   kept.held = held_at(place);
   kept.also_taken = seen.taken;
+  kept.given_back = seen.untaken && !seen.untaken_left;
   set_origin(kept, seen.value);
   const Value variable = values_.loaded_from(seen.value);
   if (!results_.contains(seen.value.place) && values_.is_stack(variable)) {
     const auto fillers = fillers_.find(variable.offset);
-    if (fillers == fillers_.end() || fillers->second.size() != 1) return std::nullopt;
-    kept.from = Origin::From::result;
-    kept.behind = *fillers->second.begin();
-    kept.filled = true;
+    const bool filled = fillers != fillers_.end() && fillers->second.size() == 1;
+    if (!filled && variable.exact) return std::nullopt;
+    if (filled) {
+      kept.from = Origin::From::result;
+      kept.behind = *fillers->second.begin();
+      kept.filled = true;
+    }
   }
   if (!seen.taken_ways.empty()) {
     std::set_difference(seen.untaken_ways.begin(), seen.untaken_ways.end(), seen.taken_ways.begin(),

@@ -77,6 +77,7 @@ class KeepWalk {
   struct Kept : Origin {
     Address at = 0;           ///< the store, the call or the return
     bool also_taken = false;  ///< on other ways
+    bool given_back = false;  ///< on each way without a reference that was seen, the function gives one back
     Slot slot;                ///< that it is stored in
     ValuePlaces held;         ///< what has it there
     /// On a way without a reference, what copied it to where it was kept from; where there are other ways.
@@ -171,6 +172,7 @@ class KeepWalk {
     std::size_t passed = 0;  ///< of the first way without a reference
     bool untaken = false;
     bool undone = false;
+    bool untaken_left = false;  ///< on such a way nothing was given back
     bool taken = false;
     bool gave = false;    ///< an argument: given back on other ways,
     bool away = false;    ///< or passed on there, kept in memory, or returned
@@ -230,6 +232,7 @@ class KeepWalk {
   void add_passed(const Way& way, std::set<Address>& ways) const;
   /// The way ends, or what was kept there is another thing from now on.
   void finish(const Way& way);
+  void finish_untaken(const Way& way);
   void finish(const Way& way, Address place, const Value& value, const Value& stored_at);
   [[nodiscard]] Slot slot_of(Address place, const Value& stored_at) const;
   [[nodiscard]] std::optional<Kept> kept_of(Address place, const Seen& seen) const;

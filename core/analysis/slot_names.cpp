@@ -14,6 +14,8 @@ namespace refhist {
 
 namespace {
 
+constexpr int kMostApart = 8;  // instructions, from where it is told which variable has an address
+
 std::string in_brackets(const std::string& name, std::int64_t offset) {
   if (offset == 0) return "*" + name;
   return fmt::format("[{}{}{:#x}]", name, offset < 0 ? '-' : '+', offset < 0 ? -offset : offset);
@@ -141,25 +143,68 @@ SlotNames::Name SlotNames::behind(const Base& base, const Slot& slot) {
   return {name.text + "[]", name.holder, ""};
 }
 
+SlotNames::Name SlotNames::by_variables(const Slot& slot, const std::vector<ValuePlaces>& bases, Address at,
+                                        const Module& module) {
+  const std::vector<LocalPointer> variables = module.pointers_at(at);
+  for (std::size_t step = std::min(bases.size(), slot.steps.size()); step-- > 0;) {
+    if (Name name = behind_one(slot, step, bases[step], variables, module); !name.member.empty()) return name;
+  }
+  return {};
+}
+
+namespace {
+
+void forget_written(const DecodedInstruction& instruction, std::vector<ValuePlaces>& bases) {
+  const ClobberedRegisters::Set written = ClobberedRegisters::written_by(instruction);
+  for (ValuePlaces& base : bases)
+    std::erase_if(base.registers, [&](unsigned reg) { return (written >> reg & 1U) != 0; });
+}
+
+}  // namespace
+
 // A compiler moves instructions to before the place where it tells of the variable.
 SlotNames::Name SlotNames::behind_variable(const Slot& slot, const Module& module) {
-  constexpr int kMostBehind = 8;
   std::vector<ValuePlaces> bases = slot.bases;
   DecodedInstruction instruction;
   Address at = slot.code;
-  for (int i = 0; i < kMostBehind && read_instruction(module, at, instruction); ++i) {
-    const std::vector<LocalPointer> variables = module.pointers_at(at);
-    for (std::size_t step = std::min(bases.size(), slot.steps.size()); step-- > 0;) {
-      if (Name name = behind_one(slot, step, bases[step], variables, module); !name.member.empty())
-        return name;
-    }
+  for (int i = 0; i < kMostApart && read_instruction(module, at, instruction); ++i) {
+    if (Name name = by_variables(slot, bases, at, module); !name.member.empty()) return name;
     if (instruction.is_call() || !instruction.falls_through()) break;
-    const ClobberedRegisters::Set written = ClobberedRegisters::written_by(instruction);
-    for (ValuePlaces& base : bases)
-      std::erase_if(base.registers, [&](unsigned reg) { return (written >> reg & 1U) != 0; });
+    forget_written(instruction, bases);
     at = instruction.next();
   }
   return {};
+}
+
+// Or to behind the place up to which it does.
+SlotNames::Name SlotNames::before_variable(const Slot& slot, const Module& module, Address function) {
+  std::vector<ValuePlaces> bases = slot.bases;
+  for (ValuePlaces& base : bases) base.stack.clear();
+  const std::vector<Address>& all = instructions(module, function);
+  auto before = std::lower_bound(all.begin(), all.end(), slot.code);
+  DecodedInstruction instruction;
+  for (int i = 0; i < kMostApart && before != all.begin(); ++i) {
+    if (!read_instruction(module, *--before, instruction) || instruction.is_call() ||
+        !instruction.falls_through())
+      break;
+    forget_written(instruction, bases);
+    if (Name name = by_variables(slot, bases, *before, module); !name.member.empty()) return name;
+  }
+  return {};
+}
+
+const std::vector<Address>& SlotNames::instructions(const Module& module, Address function) {
+  const auto [known, added] = instructions_.try_emplace({&module, function});
+  const auto symbol = added ? module.function_at(function) : std::nullopt;
+  if (!symbol) return known->second;
+  DecodedInstruction instruction;
+  for (const FileRange& range : ranges_of(module, *symbol)) {
+    for (Address at = range.begin; at < range.end && read_instruction(module, at, instruction);
+         at = instruction.next())
+      known->second.push_back(at);
+  }
+  std::sort(known->second.begin(), known->second.end());
+  return known->second;
 }
 
 SlotNames::Name SlotNames::behind_one(const Slot& slot, std::size_t step, const ValuePlaces& base,
@@ -196,6 +241,7 @@ SlotNames::Name SlotNames::name(const Slot& slot, const Module& module, Address 
   Name name = by_root(slot, module, function, called);
   if (!name.member.empty()) return name;
   Name other = behind_variable(slot, module);
+  if (other.member.empty()) other = before_variable(slot, module, function);
   return other.member.empty() ? name : other;
 }
 

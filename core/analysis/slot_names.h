@@ -1,6 +1,7 @@
 // What the source calls a place in memory that a function's code stores a pointer to, or loads one from.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,6 +60,10 @@ class SlotNames {
   Name by_root(const Slot& slot, const Module& module, Address function, std::optional<Address> called);
   /// By a variable that has the address of what the slot lies in.
   static Name behind_variable(const Slot& slot, const Module& module);
+  /// By one that had it shortly before.
+  Name before_variable(const Slot& slot, const Module& module, Address function);
+  static Name by_variables(const Slot& slot, const std::vector<ValuePlaces>& bases, Address at,
+                           const Module& module);
   static Name behind_one(const Slot& slot, std::size_t step, const ValuePlaces& base,
                          const std::vector<LocalPointer>& variables, const Module& module);
   /// The innermost struct that the member lies in, where that is not the holder.
@@ -66,7 +71,11 @@ class SlotNames {
   static Name global(const Slot& slot, const Module& module);
   static Name behind(const Base& base, const Slot& slot);
 
+  /// Of the function that begins there, in order.
+  const std::vector<Address>& instructions(const Module& module, Address function);
+
   CodeGraph& graph_;
+  std::map<std::pair<const Module*, Address>, std::vector<Address>> instructions_;
 };
 
 }  // namespace refhist

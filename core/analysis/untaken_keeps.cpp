@@ -406,7 +406,8 @@ void UntakenKeeps::look(FamilyId family, const Function& function, const Looked&
     found.some_taken |= kept.also_taken;
     if (kept.also_taken) found.types.merge(types_at(function, kept.at, kept.held));
     const Module& module = function.loaded->module->code();
-    if (is_made(family, module, *walk, kept) || (looked.given && !is_borrowed(module, *walk, kept))) {
+    const bool made = !kept.given_back && is_made(family, module, *walk, kept);
+    if (made || (looked.given && !is_borrowed(module, *walk, kept))) {
       found.some_made = true;
       continue;
     }
@@ -610,6 +611,7 @@ std::vector<UntakenKeeps::Place> UntakenKeeps::given_by_name(FamilyId family, co
     contained.untaken.clear();
     for (const auto& [looked, target] : elements) look_at_calls(family, loaded, target, looked, contained);
   }
+  if (!contained.some_taken) return all;  // other things
   for (Place& place : places(contained)) all.push_back(std::move(place));
   return all;
 }

@@ -275,7 +275,10 @@ WaysOut::Kept& WaysOut::kept_of(const NamedFrame& frame, CallDoes does) {
   Kept& kept = entry->second;
   if (!added) return kept;
   const std::vector<Here> copies = copies_of(frame);
-  if (!copies.empty() && copies.front().contains(frame)) kept = read_kept(copies.front(), frame, does);
+  if (copies.empty() || !copies.front().contains(frame)) return kept;
+  kept = read_kept(copies.front(), frame, does);
+  auto around = kept.held == Held::unknown && frame.inlined ? kept_around(frame, does) : std::nullopt;
+  if (around) kept = std::move(*around);
   return kept;
 }
 

@@ -615,6 +615,21 @@ void Ledger::withdraw_below_zero(ObjectId id, const Execution& execution) {
     history_.set_note(id, "its counter is one below its references: its last put found zero");
 }
 
+// Readers may be counted elsewhere, and given back here before what they took is added: then what adds it
+// gives the memory back when it comes to zero.
+void Ledger::withdraw_settled(ObjectId id, const Execution& execution) {
+  const EventId last = history_.object(id).last_event;
+  const Event event = last.valid() ? history_.event(last) : Event();
+  const bool from_below = direction(event.role) > 0 && event.before && *event.before < 0 && event.after == 0;
+  if (!from_below || !freed_by(last, execution)) return;
+  const auto is_its = [&](const Finding& finding) {
+    return finding.object == id &&
+           (finding.verdict == Verdict::over_put || finding.verdict == Verdict::resurrection);
+  };
+  while (history_.withdraw_finding(is_its).valid())
+    history_.set_note(id, "its counter was below zero until what it owed was added");
+}
+
 Outcome Ledger::release(const Execution& execution) {
   Outcome outcome;
   ObjectId id = history_.newest_at(execution.family, execution.address);
@@ -643,6 +658,7 @@ Outcome Ledger::release(const Execution& execution) {
   const Object& object = history_.object(id);
   if (was_dead && !object.freed) {
     withdraw_below_zero(id, execution);
+    withdraw_settled(id, execution);
     if (execution.around != nullptr && execution.around->inside_put(id))
       at_zero(execution.family).freed = true;
   }

@@ -157,6 +157,7 @@ class Ledger {
   [[nodiscard]] bool gone_on_since(EventId put, std::size_t depth) const;
   [[nodiscard]] bool stands_in(EventId put, const Execution& execution) const;
   void withdraw_below_zero(ObjectId id, const Execution& execution);
+  void withdraw_settled(ObjectId id, const Execution& execution);
   [[nodiscard]] std::optional<Finding> judge_release(ObjectId id, const Execution& execution) const;
   Outcome failed_try(const Execution& execution);
   void apply_delta(Outcome& outcome, const Execution& execution, std::int64_t delta, bool during_death);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "agent/site_values.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "discover/refcount_names.h"
 #include "families/function_pattern.h"
+#include "sites/counted_part.h"
 #include "sites/inlined_sites.h"
 #include "sites/object_place.h"
 #include "sites/planner.h"
@@ -173,6 +175,21 @@ std::string find_born(TrackedFamily& tracked, const std::vector<const LoadedModu
   return fmt::format("born: {}, read from the code of {}", family.born, tracked.born_by_code->function);
 }
 
+/// Returns what is to be told.
+std::string take_counted_part(Family& family, const std::vector<const LoadedModule*>& modules) {
+  const auto part = counted_part(family, modules);
+  if (!part) return {};
+  const std::string whole = std::exchange(family.counter.type, part->type);
+  family.counter.path = part->path;
+  return fmt::format("its functions take a {}, which a {} contains: that is the object", part->type, whole);
+}
+
+std::string joined(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += (text.empty() || note.empty() ? "" : "; ") + note;
+  return text;
+}
+
 /// What the counter reads when it has come to its end. The end of a long unsigned one is as good as -1.
 Count full_counter(const MemberPlace& place, const CounterSpec& spec) {
   const bool plain = spec.shift == 0 && spec.scale == 1 && spec.bias == 0 && place.bits == 0;
@@ -193,6 +210,7 @@ bool is_cache(const Family& family) {
 void resolve_family(const SessionState& state, TrackedFamily& tracked) {
   const std::string disagreed = infer_counter_type(state, tracked.family);
   const auto modules = state.modules.loaded();
+  const std::string part = take_counted_part(tracked.family, modules);
   tracked.counter = place_counter(tracked.family, modules);
   const bool said = tracked.family.allocator || is_cache(tracked.family) || tracked.family.counter.known();
   const std::string by_code = said ? check_counter(tracked, modules) : find_counter(tracked, modules);
@@ -210,7 +228,8 @@ void resolve_family(const SessionState& state, TrackedFamily& tracked) {
       tracked.counter ? full_counter(*tracked.counter, tracked.family.counter) : Count();
   tracked.traits.immortal_below_zero = tracked.family.counter.immortal_below_zero;
   if (tracked.counter) {
-    tracked.counter_note = by_code + (by_code.empty() || born.empty() ? "" : "; ") + born;
+    if (!part.empty()) tracked.part_note = part;
+    tracked.counter_note = joined({tracked.part_note, by_code, born});
   } else if (tracked.family.allocator || is_cache(tracked.family)) {
     tracked.counter_note.clear();  // plain memory has no counter
   } else if (!tracked.family.counter.known()) {

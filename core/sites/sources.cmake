@@ -3,6 +3,7 @@ target_sources(refhist_core PRIVATE
   sites/born_count.cpp
   sites/breakpoints.cpp
   sites/clone_reader.cpp
+  sites/counted_part.cpp
   sites/counter_check.cpp
   sites/counter_finder.cpp
   sites/counting_calls.cpp

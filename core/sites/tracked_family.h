@@ -27,6 +27,7 @@ struct TrackedFamily {
   Family family;
   std::optional<MemberPlace> counter;  ///< where the counter is; nothing when it cannot be read
   std::string counter_note;            ///< why it cannot be read, or is read elsewhere than the family says
+  std::string part_note;  ///< which part of the type that the family names its objects are; empty: that type
   std::optional<CounterByCode> counter_by_code;  ///< where the code has it, once that was looked at
   std::optional<BornByCode> born_by_code;        ///< what a new object has, of a family that does not say it
   std::string births_note;        ///< which births are unseen and why; empty when none is known to be

@@ -66,13 +66,19 @@ class Case:
         program = os.path.join(folder, self.name + (".wrong" if wrong else ".right") + (".lines" if lines else ""))
         command = [*words, *(["-g"] if lines else []), *(["-DBUG"] if wrong else []), "-w", "-o", program, self.source]
         if self.known.get("packages"):
-            command += subprocess.run(["pkg-config", "--cflags", "--libs", *self.known["packages"].split()],
-                                      check=True, capture_output=True, text=True).stdout.split()
+            command += _package_options(self.name, self.known["packages"].split())
         command += shlex.split(self.known.get("libs", ""))
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise BadCase(f"{self.name}: {shlex.join(command)}: {done.stderr.strip().splitlines()[:1]}")
         return program
+
+
+def _package_options(name, packages):
+    told = subprocess.run(["pkg-config", "--cflags", "--libs", *packages], capture_output=True, text=True)
+    if told.returncode:
+        raise BadCase(f"{name}: pkg-config does not know {' '.join(packages)}: tests/install.sh accuracy")
+    return told.stdout.split()
 
 
 def _compiler(name):

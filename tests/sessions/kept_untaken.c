@@ -31,6 +31,7 @@ COUNTED(icon)
 COUNTED(font)
 COUNTED(shape)
 COUNTED(page)
+COUNTED(lamp)
 
 static const char *way = "";
 
@@ -208,8 +209,52 @@ static int cursors(void) {
   return sum;
 }
 
+struct panel {
+  struct lamp *lamp;
+  int number;
+};
+
+/* More ways lead through it than are followed. */
+CALL int panel_light(struct panel *panel, struct lamp **lamps, unsigned lit) {
+  int sum = 0;
+  for (int turn = 0; turn < 2; turn++) {
+    for (int i = 0; i < 4; i++) {
+      if (lit >> i & 1) lamp_get(lamps[i]);
+    }
+    if (lit & 16) lamp_get(lamps[4]);
+    if (lit & 32) lamp_get(lamps[5]);
+    if (lit & 64) lamp_get(lamps[6]);
+    if (panel->lamp != NULL) sum += lamp_put(panel->lamp);
+    if (is_way("gathered", panel->number)) {
+      panel->lamp = lamps[turn];  // gathered
+    } else {
+      panel->lamp = lamp_get(lamps[turn]);
+    }
+    if (lit & 64) sum += lamp_put(lamps[6]);
+    if (lit & 32) sum += lamp_put(lamps[5]);
+    if (lit & 16) sum += lamp_put(lamps[4]);
+    for (int i = 0; i < 4; i++) {
+      if (lit >> i & 1) sum += lamp_put(lamps[i]);
+    }
+  }
+  return sum;
+}
+
+static int panels(void) {
+  struct lamp *lamps[7];
+  int sum = 0;
+  for (int i = 0; i < 7; i++) lamps[i] = lamp_new(i);
+  for (int i = 0; i < COUNT; i++) {
+    struct panel panel = {NULL, i};
+    sum += panel_light(&panel, lamps, (unsigned)i * 5);
+    sum += lamp_put(panel.lamp);
+  }
+  for (int i = 0; i < 7; i++) sum += lamp_put(lamps[i]);
+  return sum;
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) way = argv[1];
-  printf("%d\n", buttons() + menus() + shapes() + cursors());
+  printf("%d\n", buttons() + menus() + shapes() + cursors() + panels());
   return 0;
 }

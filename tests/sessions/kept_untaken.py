@@ -9,7 +9,7 @@ TRACKED = "--name {0} --init {0}_new --get {0}_get --put {0}_put --type 'struct 
 def run(d, *way):
     d.refhist("set allocators auto")
     d.track("malloc")
-    for name in ("icon", "font", "shape", "page"):
+    for name in ("icon", "font", "shape", "page", "lamp"):
         d.track(TRACKED.format(name))
     d.run(*way)
 
@@ -45,3 +45,13 @@ def test_picked(d):
 
 def test_returned(d):
     contains(place(d, "returned"), "find returns the object here without a reference; elsewhere it takes one", "why")
+
+
+def test_gathered(d):
+    """clang stores what either way has chosen in one place, behind more ways than are followed: nothing is named."""
+    if d.case.variant == "clang":
+        run(d, "gathered")
+        status, found = check_findings(d)
+        equal((status, found[0]["suspects"][0]["confidence"]), (23, "candidate"), "exit status and confidence")
+        return
+    contains(place(d, "gathered"), "panel_light keeps the object in", "why")

@@ -59,7 +59,8 @@ std::set<Pair> pairs_of(const Family& family, const Module& module) {
   std::vector<std::string> gets;
   std::vector<std::string> puts;
   for (const ProbeSpec& probe : family.probes) {
-    if (probe.role != Role::get && probe.role != Role::put) continue;
+    const bool hands_out = probe.object.from == ObjectSource::From::result;  // code does not tell such a get
+    if ((probe.role != Role::get && probe.role != Role::put) || hands_out) continue;
     const FunctionPattern pattern(probe.function);
     for (const FunctionSymbol& function : module.functions()) {
       if (!pattern.matches(function.name, demangle(function.name))) continue;

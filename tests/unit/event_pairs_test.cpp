@@ -3,6 +3,7 @@
 
 #include "analysis/assignment.h"
 #include "analysis/call_paths.h"
+#include "base/error.h"
 
 using namespace refhist;
 
@@ -30,6 +31,7 @@ TEST_CASE("the cheapest assignment gives way where that costs less in all") {
   CHECK(cheapest_assignment({{1, 2, 9}, {1, 5, 9}}) == std::vector<std::size_t>{1, 0});
   CHECK(cheapest_assignment({{1, 9, 9}, {1, 2, 9}, {1, 2, 3}}) == std::vector<std::size_t>{0, 1, 2});
   CHECK(cheapest_assignment({{4, 1, 3}, {2, 0, 5}, {3, 2, 2}}) == std::vector<std::size_t>{1, 0, 2});
+  CHECK_THROWS_AS(cheapest_assignment({{1}, {2}}), Error);
 }
 
 TEST_CASE("a put stands to a get as their stacks do") {

@@ -65,6 +65,7 @@ class Fixture {
   bool may_exist = false;  // what a constructor returns
   MemoryFate fate = MemoryFate::unknown;
   long thread = 1;
+  std::vector<Address> calls;  // of the events' stack, the innermost first
 
  private:
   Execution make(Role role, Address address) {
@@ -75,6 +76,9 @@ class Fixture {
     execution.role = role;
     execution.address = address;
     execution.thread = history.thread(thread, "main");
+    std::vector<StackFrame> frames;
+    for (const Address pc : calls) frames.push_back({ModuleId(), pc});
+    if (!frames.empty()) execution.stack = history.stacks().intern(frames, false);
     return execution;
   }
   Outcome change(Role role, Count before, std::vector<int> in_flight) {
@@ -211,6 +215,29 @@ TEST_CASE("a put while the counter reads zero is an over-put") {
   f.init();
   f.put(1);
   CHECK(verdict_of(f.put(0)) == Verdict::over_put);
+}
+
+TEST_CASE("a counter that is given back to before what it owes is added to it may be below zero") {
+  constexpr Address kSettled = 0x20;
+  Fixture f;
+  f.traits.born = 0;
+  f.traits.revives = true;
+  f.fate = MemoryFate::kept;
+  f.init(Fixture::kAddress, 0);
+  f.calls = {0x10, 0x11, 0x12};
+  CHECK(verdict_of(f.put(0)) == Verdict::over_put);
+  f.calls = {kSettled, 0x21, 0x12};
+  f.get(-1);
+  SUBCASE("what adds it gives the memory back at zero") {
+    f.calls = {0x30, 0x21, 0x12};
+    f.release(std::nullopt);
+    CHECK(f.history.findings().empty());
+  }
+  SUBCASE("it is no excuse where something else does") {
+    f.calls = {0x30, 0x31, 0x12};
+    f.release(std::nullopt);
+    CHECK(f.history.findings().size() == 2);
+  }
 }
 
 TEST_CASE("a get while the counter reads zero is a resurrection") {

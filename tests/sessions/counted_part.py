@@ -1,0 +1,29 @@
+"""A family that names the struct which contains what its functions take: that part is the object, wherever it lies."""
+
+from harness.checks import contains, equal
+from harness.shapes import check_findings, objects, role_totals, source_line, verdicts
+
+CHANNEL = "--name channel --init kref_init --get kref_get --put kref_put --type 'struct channel' --count kref.refs.value"
+COUNT = 24
+
+
+def run(d, *way):
+    said = d.track(CHANNEL)
+    d.run(*way)
+    d.expect_exit(0)
+    return said
+
+
+def test_right(d):
+    run(d)
+    totals = role_totals(objects(d, "--all"))
+    equal([totals[role] for role in ("init", "get", "put")], [COUNT, COUNT, 2 * COUNT], "events")
+    contains(d.refhist("status"), "its functions take a kref, which a struct channel contains: that is the object", "status")
+    equal(check_findings(d), (0, []), "exit status and findings")
+
+
+def test_leaked(d):
+    run(d, "leaked")
+    status, found = check_findings(d)
+    equal((status, verdicts(found)), (23, ["leak"]), "exit status and verdicts")
+    equal({source_line(one).split("// ")[-1] for one in found[0]["suspects"][:1]}, {"leaked"}, "line of the first suspect")
