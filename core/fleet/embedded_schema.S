@@ -6,6 +6,7 @@ refhist_embedded_schema:
         .incbin "001_runs.sql"
         .incbin "002_triage.sql"
         .incbin "003_histories.sql"
+        .incbin "004_projects.sql"
         .globl refhist_embedded_schema_end
         .hidden refhist_embedded_schema_end
 refhist_embedded_schema_end:

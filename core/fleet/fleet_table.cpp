@@ -77,7 +77,7 @@ const std::vector<FleetVerb>& fleet_verbs() {
       {"history",
        "RUN -o FILE",
        "the history that came with a run, for refhist FILE and refhist open",
-       {kDatabase}},
+       {kProject, kDatabase}},
       {"serve",
        "",
        "pages for people, until it is ended",

@@ -43,6 +43,8 @@ class Questions {
 
  private:
   Json json(const std::string& sql, const std::vector<std::string>& parameters);
+  /// A sender may not ask for it.
+  const std::string& project_id();
   [[nodiscard]] Json answer() const;
   std::string one_fingerprint(const std::string& begin);
   std::string one_run(const std::string& begin);
@@ -51,6 +53,7 @@ class Questions {
 
   FleetDatabase& database_;
   std::string project_;
+  std::string project_id_;
 };
 
 }  // namespace refhist

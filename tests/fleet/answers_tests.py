@@ -86,6 +86,30 @@ def test_runs_and_compare(f):
     contains(text, "alive at the end: 10 -> 53 (80 -> 400 bytes): conn born in grows", "text")
 
 
+def test_the_same_ids_in_two_projects(f):
+    """Every question keeps to its project, by its key and not by luck: each id is there twice."""
+    story(f)
+    f.server.sql(f"SELECT refhist.judge('p', '{OLD}', true, 'known')", user="triage")
+    runs = [one["run"] for one in f.ask("runs", "--last", "100")["runs"]]
+    f.server.sql("INSERT INTO refhist.history (project, run, part, bytes) SELECT project, id, 0, 'x' FROM refhist.run", database="fleet")
+    questions = [["findings", "--all"], ["findings", "--branch", "main"], ["show", FLAKY], ["since", FINDING], ["growth"], ["runs"],
+                 ["runs", "--commit", "c2"], ["compare", runs[-1], runs[0]]]
+    before = [f.ask(*words) for words in questions]
+    f.server.sql("INSERT INTO refhist.project (name) VALUES ('twin')", database="fleet")
+    for table in ("series", "point", "finding", "place", "run", "finding_series", "finding_point", "judgement", "history"):
+        f.server.sql(f"INSERT INTO refhist.{table} OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(t, jsonb_build_object('project', p.id))).* "
+                     f"FROM refhist.{table} t, refhist.project p WHERE p.name = 'twin'", database="fleet")
+    for words, answer in zip(questions, before):
+        equal(f.ask(*words), answer, f"{words} with a twin")
+        equal({**f.ask(*words, "--project", "twin"), "project": "p"}, answer, f"{words} of the twin")
+    f.send(findings=[(OLD, 1), (FIXED, 1)])
+    for words, answer in zip(questions, before):
+        equal({**f.ask(*words, "--project", "twin"), "project": "p"}, answer, f"{words} of the twin, after a run of the other one")
+    for words in (["compare", runs[0], runs[1]], ["history", runs[0], "-o", "x"]):
+        done = f.refhist("fleet", *words, "--project", "none")
+        equal((done.returncode, done.stderr), (1, f"refhist: no run {runs[0]} in the project none (refhist fleet runs shows them)\n"), words[0])
+
+
 def test_accept_and_reopen(f):
     story(f)
     equal(f.refhist("fleet", "accept", FINDING, user="triage").returncode, 1, "without a reason")

@@ -39,8 +39,8 @@ WITH r AS (
   FROM generate_series({first}, {last}) i),
 s AS (SELECT r.*, s.id AS series, 'commit' || floor(extract(epoch FROM r.at) / 2160)::bigint AS commit FROM r
       JOIN series s ON s.branch = r.branch AND s.name = 'suite' || r.name),
-p AS (INSERT INTO point (series, commit, first_at, last_at) SELECT series, commit, min(at), max(at) FROM s GROUP BY 1, 2
-      ON CONFLICT (series, commit) DO UPDATE SET last_at = greatest(point.last_at, excluded.last_at) RETURNING id, series, commit),
+p AS (INSERT INTO point (project, series, commit, first_at, last_at) SELECT 1, series, commit, min(at), max(at) FROM s GROUP BY 2, 3
+      ON CONFLICT (project, series, commit) DO UPDATE SET last_at = greatest(point.last_at, excluded.last_at) RETURNING id, series, commit),
 made AS (
   INSERT INTO run (id, started_at, project, point, labels, host, debugger, refhist, program, arguments, exit_status, seconds, events, objects, live,
     lost_events, complete, failed, failing, findings, alike, places, born, live_at_end, peak, live_bytes, peak_bytes)
@@ -52,7 +52,7 @@ made AS (
   CROSS JOIN LATERAL (SELECT array_agg(1 + s.name * 10 + k) AS ids, array_agg(10::bigint) AS ones, array_agg((s.i / 1000 + k)::bigint) AS live
     FROM generate_series(0, 9) k) g
   RETURNING id, started_at)
-INSERT INTO unfolded SELECT id, started_at FROM made;
+INSERT INTO unfolded (project, run, started_at) SELECT 1, id, started_at FROM made;
 SELECT fold();
 """
 

@@ -2,9 +2,9 @@
 
 import os
 
-from fleet_harness import FINDING, contains, equal, main
+from fleet_harness import FINDING, check, contains, equal, main
 
-_NEWEST = 3
+_NEWEST = 4
 
 
 def _data(f):
@@ -19,12 +19,22 @@ def from_schema(f, version):
     done = f.refhist("fleet", "findings")
     equal(done.returncode, 1, done.stdout)
     contains(done.stderr, f"the database has schema {version}, and this refhist asks about {_NEWEST}: its owner runs refhist fleet migrate", "answer")
+    with f.server.session("SELECT pg_advisory_lock(7237, 2);"):  # whoever counts has it in the schemas 1 to 3
+        f.send()
+    if version >= 2:
+        f.server.sql(f"SELECT refhist.judge('p', '{FINDING}', true, 'known')", user="triage")
+    if version >= 3:
+        f.server.sql("INSERT INTO refhist.history (run, part, bytes) SELECT id, 0, 'x' FROM refhist.run", database="fleet")
     before = _data(f)
     done = f.refhist("fleet", "migrate", user="owner")
     equal((done.returncode, len(done.stdout.splitlines())), (0, _NEWEST - version), done.stdout + done.stderr)
     equal(_data(f), before, "what was there")
     f.send()
-    equal(f.ask("findings")["findings"][0]["runs_with"], 2, "runs after it")
+    finding = f.ask("findings", "--all")["findings"][0]
+    equal((finding["runs_with"], finding["state"]), (3, "accepted" if version >= 2 else "open"), "the run that waited, one after it, what was said")
+    if version >= 3:
+        equal(f.server.sql("SELECT count(*) FROM refhist.history h JOIN refhist.run r ON r.project = h.project AND r.id = h.run", database="fleet"), "2",
+              "histories")
 
 
 def test_from_schema_1(f):
@@ -35,8 +45,29 @@ def test_from_schema_2(f):
     from_schema(f, 2)
 
 
+def test_from_schema_3(f):
+    from_schema(f, 3)
+
+
+def test_the_project_is_in_every_key(f):
+    """What a database that is distributed by project asks for."""
+    f.send()
+    without = f.server.sql("SELECT relname FROM pg_class c WHERE relnamespace = 'refhist'::regnamespace AND relkind IN ('r', 'p') AND NOT EXISTS "
+                           "(SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'project') ORDER BY 1", database="fleet")
+    equal(without.split(), ["incoming", "project", "schema_version"], "tables of no project")
+    keys = f.server.sql("SELECT i.indexrelid::regclass, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_attribute a "
+                        "ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE c.relnamespace = 'refhist'::regnamespace AND c.relname NOT IN "
+                        "('incoming', 'project', 'schema_version')", database="fleet").splitlines()
+    check(len(keys) >= 14, keys)
+    equal([key for key in keys if not key.endswith(("|project", "history_by_time|received_at"))], [], "indexes that begin with something else")
+    across = f.server.sql("SELECT conname FROM pg_constraint WHERE contype = 'f' AND connamespace = 'refhist'::regnamespace AND confrelid <> "
+                          "'refhist.project'::regclass AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = conrelid AND a.attnum = conkey[1] "
+                          "AND a.attname = 'project')", database="fleet")
+    equal(across, "", "references across projects")
+
+
 def test_again(f):
-    contains(f.refhist("fleet", "migrate", user="owner").stdout, "up to date: 3", "second time")
+    contains(f.refhist("fleet", "migrate", user="owner").stdout, "up to date: 4", "second time")
 
 
 def test_a_newer_refhist_has_been_there(f):
@@ -44,7 +75,7 @@ def test_a_newer_refhist_has_been_there(f):
     for words, user in [(["migrate"], "owner"), (["findings"], "reader"), (["prune", "--older-than", "90"], "owner")]:
         done = f.refhist("fleet", *words, user=user)
         equal((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
-        contains(done.stderr, "schema 99, and this refhist knows 1 to 3: install the newer refhist", words[0])
+        contains(done.stderr, "schema 99, and this refhist knows 1 to 4: install the newer refhist", words[0])
     # Its functions take what an older refhist sends.
     contains(f.send(), "sent as run", "older client")
 
