@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "base/replaced_file.h"
 #include "base/text.h"
+#include "base/usage_error.h"
 #include "base/user_path.h"
 #include "fleet/answer_text.h"
 #include "fleet/fleet_program.h"
@@ -62,24 +63,34 @@ int print(const Arguments& arguments, const Json& answer, std::string (*text)(co
   return 0;
 }
 
+/// Throws UsageError.
+std::int64_t number_of(const Arguments& arguments, const char* option, std::int64_t usual, std::int64_t least,
+                       std::int64_t most) {
+  std::int64_t number = 0;
+  try {
+    number = arguments.number(option, usual);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  if (number < least || number > most) fail_usage("{} must be {} to {}", option, least, most);
+  return number;
+}
+
 Json findings_answer(Questions& questions, const Arguments& arguments) {
   constexpr std::int64_t kMost = 100'000;
-  const std::int64_t most = arguments.number("--last", 100);
-  if (most < 1 || most > kMost) fail("--last must be 1 to {}", kMost);
+  const std::int64_t most = number_of(arguments, "--last", 100, 1, kMost);
   return questions.findings(arguments.value("--branch"), arguments.has("--all"), static_cast<int>(most));
 }
 
 Json growth_answer(Questions& questions, const Arguments& arguments) {
   constexpr std::int64_t kMost = 500;
-  const std::int64_t commits = arguments.number("--commits", 30);
-  if (commits < 5 || commits > kMost) fail("--commits must be 5 to {}", kMost);
+  const std::int64_t commits = number_of(arguments, "--commits", 30, 5, kMost);
   return questions.growth(arguments.value("--branch"), static_cast<int>(commits));
 }
 
 Json runs_answer(Questions& questions, const Arguments& arguments) {
   constexpr std::int64_t kMost = 10'000;
-  const std::int64_t last = arguments.number("--last", 30);
-  if (last < 1 || last > kMost) fail("--last must be 1 to {}", kMost);
+  const std::int64_t last = number_of(arguments, "--last", 30, 1, kMost);
   return questions.runs({arguments.value("--branch"), arguments.value("--run-name"),
                          arguments.value("--commit"), static_cast<int>(last)});
 }
@@ -90,7 +101,7 @@ int run_compare(Questions& questions, const Arguments& arguments) {
 
 int run_judge(Questions& questions, const Arguments& arguments, const std::string& verb) {
   const std::string why = arguments.value("--why");
-  if (why.empty()) fail("--why TEXT says to the others why");
+  if (why.empty()) fail_usage("--why TEXT says to the others why");
   const Json answer = questions.judge(arguments.words().front(), verb == "accept", one_line(why));
   fmt::print("{} {}\n", verb == "accept" ? "accepted" : "reopened",
              answer.at("fingerprint").get<std::string>());
@@ -100,7 +111,7 @@ int run_judge(Questions& questions, const Arguments& arguments, const std::strin
 int run_fetch_history(Questions& questions, const Arguments& arguments) {
   // "-o" is no long option: it stands among the words.
   const std::vector<std::string>& words = arguments.words();
-  if (words[1] != "-o") fail("usage: refhist fleet history RUN -o FILE");
+  if (words[1] != "-o") fail_usage("usage: refhist fleet history RUN -o FILE");
   const std::string path = user_path(words[2]);
   expect_replaceable(path);
   replace_file(path, decompressed(questions.history(words[0])));
@@ -109,6 +120,7 @@ int run_fetch_history(Questions& questions, const Arguments& arguments) {
 }
 
 int run_migrate(FleetDatabase& database) {
+  database.run("SET statement_timeout = 0");
   const std::vector<std::string> made = migrate(database, std::atoi(environment("REFHIST_SCHEMA").c_str()));
   for (const std::string& line : made) fmt::print("{}\n", line);
   if (made.empty()) fmt::print("the schema is up to date: {}\n", schema_steps().back().version);
@@ -117,10 +129,11 @@ int run_migrate(FleetDatabase& database) {
 
 int run_prune(FleetDatabase& database, const Arguments& arguments) {
   constexpr std::int64_t kUsualHistories = 30;
-  const std::int64_t days = arguments.number("--older-than", 0);
-  if (days < 1) fail("--older-than DAYS says which runs are thrown away");
-  const std::int64_t histories = arguments.number("--histories-older-than", kUsualHistories);
-  if (histories < 0) fail("--histories-older-than must be 0 or more");
+  constexpr std::int64_t kMostDays = 36'500;
+  if (!arguments.has("--older-than")) fail_usage("--older-than DAYS says which runs are thrown away");
+  const std::int64_t days = number_of(arguments, "--older-than", 0, 1, kMostDays);
+  const std::int64_t histories =
+      number_of(arguments, "--histories-older-than", kUsualHistories, 0, kMostDays);
   database.run("SET statement_timeout = 0");
   for (const DatabaseRow& row :
        database.ask("SELECT refhist.prune($1::int * interval '1 day', $2::int * interval '1 day')",
@@ -199,7 +212,7 @@ int run_send(const Arguments& arguments) {
   const std::string given = arguments.value("--to");
   refuse_password(given);
   const std::string target = given.empty() ? environment(kTargetVariable) : given;
-  if (target.empty()) fail("where to? --to URL, or REFHIST_SEND (service=NAME of a service file)");
+  if (target.empty()) fail_usage("where to? --to URL, or REFHIST_SEND (service=NAME of a service file)");
   Spool spool(target);
   int status = 0;
   const std::string last = spool_files(spool, arguments, status);
@@ -211,8 +224,9 @@ int run_deliver(const std::string& target, const std::string& record) {
   Spool spool(target);
   try {
     FleetDatabase database(target, kFleetSeconds);
-    for (const std::string& line : send_spooled(database, spool, record)) fmt::print("{}\n", one_line(line));
-    return 0;
+    const SpoolDelivery delivery = send_spooled(database, spool, record);
+    for (const std::string& line : delivery.told) fmt::print("{}\n", one_line(line));
+    return delivery.refused ? 1 : 0;
   } catch (const DatabaseError& error) {
     fmt::print("{}: {}; kept in {}, the next send takes it along\n",
                record.empty() || Spool::is_there(record) ? "not sent" : "sent, but not counted yet",

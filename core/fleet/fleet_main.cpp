@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "base/usage_error.h"
 #include "fleet/fleet_commands.h"
 #include "fleet/fleet_database.h"
 #include "fleet/fleet_program.h"
@@ -31,6 +32,8 @@ int run_verb(const std::string& verb, const Arguments& arguments) {
       return serve_pages(fleet_target(arguments), fleet_project(arguments),
                          arguments.value("--listen", "127.0.0.1:8080"));
     return run_fleet_verb(verb, arguments);
+  } catch (const UsageError& error) {
+    return tell(error.what(), kUsage);
   } catch (const std::exception& error) {
     return tell(error.what(), kFailed);
   }

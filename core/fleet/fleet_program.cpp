@@ -28,8 +28,11 @@ namespace fs = std::filesystem;
 constexpr const char* kLibrary = "libpq.so.5";
 constexpr auto kStep = std::chrono::milliseconds(5);
 
-/// The dynamic linker would say it in its own words, and not which package has it.
+/// The dynamic linker would say it in its own words, and not which package has it. To load the library takes
+/// as long as to start the program that does it again, so its file is looked for first, where it was at the
+/// build.
 void expect_library() {
+  if (access((std::string(REFHIST_LIBPQ_FOLDER "/") + kLibrary).c_str(), R_OK) == 0) return;
   void* library = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) fail("{} is not there: install the package libpq5", kLibrary);
   dlclose(library);

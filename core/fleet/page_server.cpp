@@ -8,8 +8,8 @@
 #include <mutex>
 #include <optional>
 
-#include "base/error.h"
 #include "base/printable.h"
+#include "base/usage_error.h"
 #include "fleet/fleet_commands.h"
 #include "fleet/pages.h"
 #include "fleet/questions.h"
@@ -47,7 +47,7 @@ Place place_of(const std::string& listen) {
     if (error == std::errc() && last == end && place.port > 0 && place.port < 65536 && !place.host.empty())
       return place;
   }
-  fail("--listen must be HOST:PORT (127.0.0.1:8080), not {}", listen);
+  fail_usage("--listen must be HOST:PORT (127.0.0.1:8080), not {}", listen);
 }
 
 /// One connection, which cannot write, for one page at a time.

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <initializer_list>
 
-#include "base/error.h"
+#include "base/usage_error.h"
 
 namespace refhist {
 
@@ -45,10 +45,10 @@ RunFacts RunFacts::from_environment() {
 
 void RunFacts::add_label(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos) fail("--label must be KEY=VALUE, not {}", text);
-  if (text.size() > kLongestLabel) fail("a label has at most {} bytes: {}", kLongestLabel, text);
+  if (equals == 0 || equals == std::string::npos) fail_usage("--label must be KEY=VALUE, not {}", text);
+  if (text.size() > kLongestLabel) fail_usage("a label has at most {} bytes: {}", kLongestLabel, text);
   labels[text.substr(0, equals)] = text.substr(equals + 1);
-  if (labels.size() > kMostLabels) fail("a run has at most {} labels", kMostLabels);
+  if (labels.size() > kMostLabels) fail_usage("a run has at most {} labels", kMostLabels);
 }
 
 void RunFacts::set_history(const std::string& text) {
@@ -59,7 +59,7 @@ void RunFacts::set_history(const std::string& text) {
   } else if (text == "never") {
     history = SendHistory::never;
   } else {
-    fail("--send-history must be always, on-findings or never, not {}", text);
+    fail_usage("--send-history must be always, on-findings or never, not {}", text);
   }
 }
 
@@ -71,7 +71,7 @@ void refuse_password(const std::string& target) {
   const std::size_t at = authority.rfind('@');
   const bool in_authority = at != std::string::npos && authority.substr(0, at).find(':') != std::string::npos;
   if (in_authority || target.find("password=") != std::string::npos)
-    fail(
+    fail_usage(
         "everybody on this machine can read a password on a command line: use ~/.pgpass, a service file "
         "(service=NAME) or PGPASSWORD");
 }

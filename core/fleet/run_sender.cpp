@@ -141,9 +141,10 @@ void RunSender::fold() {
   }
 }
 
-std::vector<std::string> send_spooled(FleetDatabase& database, Spool& spool, const std::string& record) {
+SpoolDelivery send_spooled(FleetDatabase& database, Spool& spool, const std::string& record) {
   RunSender sender(database);
-  std::vector<std::string> told;
+  SpoolDelivery delivery;
+  std::vector<std::string>& told = delivery.told;
   const auto send = [&](const std::string& path) {
     try {
       const Json json = read_record(path);
@@ -157,6 +158,7 @@ std::vector<std::string> send_spooled(FleetDatabase& database, Spool& spool, con
     } catch (const DatabaseError& error) {
       if (!error.is_refusal()) throw;
       Spool::refuse(path);
+      delivery.refused = true;
       told.push_back(fmt::format("the database refuses a run ({}.refused): {}", path, error.what()));
     } catch (const Error&) {  // somebody else has just sent it
     }
@@ -173,7 +175,7 @@ std::vector<std::string> send_spooled(FleetDatabase& database, Spool& spool, con
     told.push_back(
         fmt::format("{} that waited sent along", others == 1 ? "1 run" : fmt::format("{} runs", others)));
   sender.fold();
-  return told;
+  return delivery;
 }
 
 }  // namespace refhist

@@ -33,8 +33,13 @@ class RunSender {
   FleetDatabase& database_;
 };
 
-/// Sends this record of the spool and then, where nobody else does, what others have left there. Returns
-/// lines that say what became of them. Throws DatabaseError: the record stays.
-std::vector<std::string> send_spooled(FleetDatabase& database, Spool& spool, const std::string& record);
+struct SpoolDelivery {
+  std::vector<std::string> told;  ///< lines that say what became of the runs
+  bool refused = false;           ///< the database does not want one of them, now or later
+};
+
+/// Sends this record of the spool and then, where nobody else does, what others have left there. Throws
+/// DatabaseError: the record stays.
+SpoolDelivery send_spooled(FleetDatabase& database, Spool& spool, const std::string& record);
 
 }  // namespace refhist

@@ -7,18 +7,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/usage_error.h"
 #include "commands/command.h"
 #include "explain/second_run.h"
 #include "fleet/run_facts.h"
 #include "history/history.h"
 
 namespace refhist {
-
-/// The command line makes no sense: exit status 2.
-class UsageError : public Error {
- public:
-  using Error::Error;
-};
 
 struct RunOptions {
   std::string debugger;               ///< "gdb", "lldb", or empty: whichever is there, gdb first

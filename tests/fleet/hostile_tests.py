@@ -57,7 +57,7 @@ def test_bad_runs_are_refused_whole(f):
                            ({"started_us": 4 * 10**15}, "in the future"), ({"labels": [1]}, "labels are no object"), ({"host": None}, "host is missing"),
                            ({"seconds": "soon"}, "seconds is not between"), ({"arguments": "x" * 8001}, "longer than 8000")]:
         done = f.deliver(f.spooled(f.record(**header)))
-        equal(done.returncode, 0, done.stderr)
+        equal(done.returncode, 1, done.stderr)
         contains(done.stdout, "the database refuses a run", str(header))
         contains(done.stdout, reason, str(header))
     equal((f.server.sql("SELECT count(*) FROM refhist.run", database="fleet"), f.waiting()), ("0", []), "runs and spool")

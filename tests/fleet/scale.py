@@ -10,6 +10,7 @@ put into the tables as take_run() does it, 256 at a time, and counted by fold().
 import argparse
 import os
 import re
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -125,22 +126,35 @@ def plans(server):
         print(f"plan of {name}, the third time:\n{plan}", flush=True)
 
 
-_FINDINGS = """SELECT fs.finding, min(fs.first_at), max(fs.last_at), sum(fs.runs_with)::bigint, sum(s.runs - fs.runs_before)::bigint,
-  sum(s.runs - fs.runs_until)::bigint, bool_or(s.runs - fs.runs_until < fs.needed)
-FROM refhist.finding_series fs JOIN refhist.series s ON s.id = fs.series JOIN refhist.project p ON p.id = s.project WHERE p.name = 'p' GROUP BY fs.finding"""
+_FINDINGS = """SELECT fs.finding, min(fs.first_at), bool_or(s.runs - fs.runs_until < fs.needed)
+FROM refhist.finding_series fs JOIN refhist.series s ON s.project = 1 AND s.id = fs.series WHERE fs.project = 1 GROUP BY fs.finding"""
 
 _SINCE = """SELECT p.commit, min(p.first_at), sum(p.runs), sum(coalesce(fp.runs_with, 0))
-FROM refhist.finding x JOIN refhist.project pr ON pr.id = x.project JOIN refhist.finding_series fs ON fs.finding = x.id
-JOIN refhist.series s ON s.id = fs.series JOIN refhist.point p ON p.series = s.id
-LEFT JOIN refhist.finding_point fp ON fp.point = p.id AND fp.finding = x.id
-WHERE pr.name = 'p' AND x.fingerprint = '0000000000000010' AND s.branch = 'main' AND p.runs > 0 GROUP BY p.commit"""
+FROM refhist.finding x JOIN refhist.finding_series fs ON fs.project = x.project AND fs.finding = x.id
+JOIN refhist.series s ON s.project = fs.project AND s.id = fs.series JOIN refhist.point p ON p.project = s.project AND p.series = s.id
+LEFT JOIN refhist.finding_point fp ON fp.project = x.project AND fp.point = p.id AND fp.finding = x.id
+WHERE x.project = 1 AND x.fingerprint = '0000000000000010' AND s.branch = 'main' AND p.runs > 0 GROUP BY p.commit"""
+
+
+def processor_seconds(server):
+    """What the server's connections that have ended took, and what the programs that this script has run took."""
+    with open(os.path.join(server.data, "postmaster.pid"), encoding="ascii") as file:
+        postmaster = file.readline().strip()
+    with open(f"/proc/{postmaster}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    ours = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK"), ours.ru_utime + ours.ru_stime
 
 
 def sending(f):
     bench = os.path.join(f.build, "tests", "fleet", "fleet_send_bench")
     for senders, runs, pause in (("1", "20", "0"), ("64", "3", "20"), ("64", "5", "0")):
         print(f"{'one after the other' if pause == '0' else f'a run every {pause} s from each'}:", flush=True)
+        before = processor_seconds(f.server)
         subprocess.run([bench, f.server.url("sender"), senders, runs, "1000", pause], check=True)
+        f.server.wait_for("SELECT count(*) FROM pg_stat_activity WHERE usename = 'sender'", "0")
+        taken = [(after - begun) * 1000 / int(senders) / int(runs) for begun, after in zip(before, processor_seconds(f.server))]
+        print(f"of a processor, a run: {taken[0]:.1f} ms in the database, {taken[1]:.1f} ms in the senders", flush=True)
 
 
 def main():

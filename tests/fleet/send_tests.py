@@ -154,17 +154,49 @@ def test_saved_histories(f):
     equal((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
 
 
+def test_a_service_file(f):
+    """Its name is all that the list of processes shows."""
+    f.folder_write("services", "".join(f"[{name}]\nhost={f.server.folder}\ndbname=fleet\nuser={name}\n" for name in ("sender", "reader")))
+    services = {"PGSERVICEFILE": f.file("services"), "REFHIST_SEND": "service=sender"}
+    contains(f.refhist_run(["--save", f.file("x.rh")], **services).stderr, "sent as run", "refhist-run")
+    contains(f.refhist("send", "x.rh", "--to", "service=sender", "--commit", "c2", **services).stdout, "sent as run", "refhist send")
+    done = f.refhist("fleet", "findings", REFHIST_FLEET="service=reader", **services)
+    contains(done.stdout, "2 of 2 runs", "refhist fleet")
+
+
 def test_wrong_usage(f):
     for words, told, status in [(["fleet"], "refhist fleet COMMAND", 2), (["fleet", "findngs"], "did you mean findings?", 2),
                                 (["fleet", "findings", "--bramch", "x"], "did you mean --branch?", 2),
                                 (["fleet", "show"], "usage: refhist fleet show FINGERPRINT", 2),
                                 (["fleet", "show", "ffff"], "no finding ffff", 1), (["fleet", "compare", "x", "y"], "x is no run", 1),
-                                (["fleet", "findings", "--database", "postgresql://u:secret@h/d"], "can read a password", 1),
-                                (["fleet", "serve", "--listen", "here"], "--listen must be HOST:PORT", 1)]:
+                                (["fleet", "findings", "--database", "postgresql://u:secret@h/d"], "can read a password", 2),
+                                (["fleet", "serve", "--listen", "here"], "--listen must be HOST:PORT", 2),
+                                (["fleet", "findings", "--last", "0"], "--last must be 1 to", 2), (["fleet", "runs", "--last", "x"], "--last", 2),
+                                (["fleet", "prune"], "--older-than DAYS says", 2), (["fleet", "history", "x", "y", "z"], "usage: refhist fleet history", 2),
+                                (["fleet", "accept", FINDING], "--why TEXT says", 2), (["send", "x.rh", "--label", "x"], "KEY=VALUE", 2),
+                                (["send", "x.rh", "--to", "postgresql://u:secret@h/d"], "can read a password", 2),
+                                (["send", "x.rh", "--send-history", "some"], "always, on-findings or never", 2)]:
         done = f.refhist(*words)
         equal(done.returncode, status, f"{words}: {done.stderr}")
         contains(done.stderr, told, f"answer to {words}")
         lacks(done.stderr, "secret", "the password")
+    done = f.refhist("send", "x.rh", REFHIST_SEND="")
+    equal((done.returncode, "where to?" in done.stderr), (2, True), done.stderr)
+
+
+def test_each_command_with_the_database_away(f):
+    f.refhist_run(["--save", f.file("x.rh"), "--no-send"])
+    f.server.halt()
+    for words in (["findings"], ["show", FINDING], ["since", FINDING], ["growth"], ["runs"], ["compare", "a", "b"], ["accept", FINDING, "--why", "x"],
+                  ["reopen", FINDING, "--why", "x"], ["history", "a", "-o", "out.rh"], ["serve", "--listen", "127.0.0.1:1"], ["migrate"],
+                  ["prune", "--older-than", "90"]):
+        done = f.refhist("fleet", *words)
+        equal((done.returncode, done.stdout, len(done.stderr.splitlines())), (1, "", 1), f"{words}: {done.stderr}")
+        contains(done.stderr, "refhist: the database cannot be reached", f"answer to {words}")
+    done = f.refhist("send", "x.rh")
+    equal((done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout)
+    contains(done.stdout, "the next send takes it along", "send")
+    f.server.start()
 
 
 def test_a_damaged_spool(f):
@@ -173,6 +205,7 @@ def test_a_damaged_spool(f):
         file.write("{")
     done = f.deliver(f.spooled(f.record()))
     contains(done.stdout, "refuses a run", "line")
+    equal(done.returncode, 1, "a run is not in the database")
     equal((runs(f), f.waiting(), len([name for name in os.listdir(f.spool()) if name.endswith(".refused")])), (1, [], 1), "runs and spool")
     equal(json.loads(json.dumps(f.ask("findings")["findings"][0]["fingerprint"])), FINDING, "finding")
 

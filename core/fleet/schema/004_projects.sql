@@ -91,6 +91,23 @@ BEGIN
   RETURN point_id;
 END $$;
 
+-- These two are asked for each row. Without settings of their own they become part of the statement, which has a fixed search
+-- path in the functions that use them; a call costs more than what it does.
+CREATE OR REPLACE FUNCTION refhist.text_fault(words text, most int) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN words IS NULL THEN 'is missing'
+    WHEN length(words) > most THEN 'is longer than ' || most::text || ' characters'
+    WHEN words ~ '[\u0001-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]'
+      THEN 'has control characters'
+  END
+$$;
+CREATE OR REPLACE FUNCTION refhist.runs_needed(with_it bigint, runs bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN with_it > 0 AND runs > 0
+    THEN greatest(1, ceil(ln(0.05::float8) / ln(1 - least(with_it, runs)::float8 / (runs + 1))))::bigint END
+$$;
+
 -- Which of these fingerprints have to be described, since the project has not got them yet.
 CREATE OR REPLACE FUNCTION refhist.wanted(called text, fingerprints text[]) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, refhist, pg_temp AS $$
@@ -118,18 +135,18 @@ BEGIN
         ORDER BY i.key LIMIT most_findings) d
   ORDER BY d.key ON CONFLICT DO NOTHING;
 
-  WITH given AS MATERIALIZED (
-    SELECT i.key, i.n1, i.body, row_number() OVER (ORDER BY i.key) AS number FROM incoming i
-    WHERE i.transaction = this AND i.kind = 'f'),
-  judged AS MATERIALIZED (
+  WITH judged AS MATERIALIZED (
     SELECT g.*, f.id, CASE
-        WHEN g.key IS NULL OR g.key !~ '^[0-9a-f]{16}$' THEN 'its fingerprint is not 16 hexadecimal digits'
+        WHEN g.key IS NULL OR length(g.key) <> 16 OR ltrim(g.key, '0123456789abcdef') <> ''
+          THEN 'its fingerprint is not 16 hexadecimal digits'
         WHEN g.n1 IS NULL OR g.n1 NOT BETWEEN 1 AND 1000000000000 THEN 'its number of objects is not between 1 and 10^12'
         WHEN g.number > most_findings THEN format('the run has more than %s findings', most_findings)
         WHEN f.id IS NULL AND g.body IS NULL THEN 'nothing describes it'
         WHEN f.id IS NULL THEN detail_fault(g.body)
       END AS fault
-    FROM given g LEFT JOIN finding f ON f.project = in_project AND f.fingerprint = g.key),
+    FROM (SELECT i.key, i.n1, i.body, row_number() OVER () AS number FROM incoming i
+          WHERE i.transaction = this AND i.kind = 'f') g
+    LEFT JOIN finding f ON f.project = in_project AND f.fingerprint = g.key),
   good AS (SELECT j.id, sum(j.n1)::bigint AS alike FROM judged j WHERE j.fault IS NULL GROUP BY j.id)
   SELECT (SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') FROM good g),
          (SELECT coalesce(array_agg(g.alike ORDER BY g.id), '{}') FROM good g),
