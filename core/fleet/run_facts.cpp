@@ -70,7 +70,9 @@ void refuse_password(const std::string& target) {
       scheme == std::string::npos ? "" : target.substr(scheme + 3, end - scheme - 3);
   const std::size_t at = authority.rfind('@');
   const bool in_authority = at != std::string::npos && authority.substr(0, at).find(':') != std::string::npos;
-  if (in_authority || target.find("password=") != std::string::npos)
+  std::string packed = target;
+  std::erase(packed, ' ');  // libpq takes "password = x" as well
+  if (in_authority || packed.find("password=") != std::string::npos)
     fail_usage(
         "everybody on this machine can read a password on a command line: use ~/.pgpass, a service file "
         "(service=NAME) or PGPASSWORD");

@@ -170,6 +170,7 @@ def test_wrong_usage(f):
                                 (["fleet", "show"], "usage: refhist fleet show FINGERPRINT", 2),
                                 (["fleet", "show", "ffff"], "no finding ffff", 1), (["fleet", "compare", "x", "y"], "x is no run", 1),
                                 (["fleet", "findings", "--database", "postgresql://u:secret@h/d"], "can read a password", 2),
+                                (["fleet", "findings", "--database", "host=h password = secret"], "can read a password", 2),
                                 (["fleet", "serve", "--listen", "here"], "--listen must be HOST:PORT", 2),
                                 (["fleet", "findings", "--last", "0"], "--last must be 1 to", 2), (["fleet", "runs", "--last", "x"], "--last", 2),
                                 (["fleet", "prune"], "--older-than DAYS says", 2), (["fleet", "history", "x", "y", "z"], "usage: refhist fleet history", 2),
