@@ -89,7 +89,7 @@ class Assignment {
 }  // namespace
 
 std::vector<std::size_t> cheapest_assignment(const std::vector<std::vector<double>>& costs) {
-  // A row without a column to take would be looked for without end.
+  // The search for a column would not end.
   if (!costs.empty() && costs.size() > costs.front().size()) fail("there are more rows than columns");
   Assignment assignment(costs);
   for (std::size_t row = 1; row <= costs.size(); ++row) assignment.add(row);

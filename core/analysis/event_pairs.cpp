@@ -150,16 +150,26 @@ double EventPairs::same_holder(const Call& get, const Call& put,
   return (kept == Held::memory) != (given == Held::memory) ? kOtherHolder : 1;
 }
 
-// What walks a list, and takes a reference to what it has found, has the pointer from the list.
+// What walks a list, takes a reference to what it finds and gives it back, has the pointer from the list. Its
+// put gives back its own reference, not the list's.
 void EventPairs::mark_own(Life& life) {
-  const auto by_call = [](const Call& call, const Call& put) {
+  const auto of_call = [](const Call& call, const Call& put) -> std::optional<CallPaths::Relation> {
     const auto relation = CallPaths::relation(*call.path, *put.path);
-    return call.order < put.order && relation && relation->same_call && relation->put == 0;
+    if (call.order >= put.order || !relation || !relation->same_call || relation->put != 0) return {};
+    return relation;
   };
   for (Call& put : life.puts) {
-    const auto in_call = [&](const Call& call) { return !call.first && by_call(call, put); };
-    const auto taken = std::count_if(life.gets.begin(), life.gets.end(), in_call);
-    put.own = taken > std::count_if(life.puts.begin(), life.puts.end(), in_call);
+    const Call* last = nullptr;
+    for (const std::vector<Call>* calls : {&life.gets, &life.puts}) {
+      for (const Call& call : *calls) {
+        if (of_call(call, put) && (last == nullptr || last->order < call.order)) last = &call;
+      }
+    }
+    if (last == nullptr || last->first || gives_back(last->event) || last->path->held == Held::memory)
+      continue;
+    const auto inner = last->path->steps.begin();
+    put.own = std::none_of(inner, inner + static_cast<std::ptrdiff_t>(of_call(*last, put)->get),
+                           [](const CallPath::Step& step) { return step.hands_nothing_out; });
   }
 }
 

@@ -84,8 +84,7 @@ class EventPairs {
     const CallPath* path = nullptr;
     std::uint32_t kind = 0;  ///< number of place, by_library, and whether it is a birth
     bool first = false;      ///< the reference that it was born with: for whoever has it to the end
-    bool own =
-        false;  ///< a put whose call has taken one before: wherever it has the pointer from, it is that
+    bool own = false;  ///< of a put: its call has taken that reference, wherever it has the pointer from
   };
   struct Life {
     std::vector<Call> gets;

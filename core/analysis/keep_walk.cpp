@@ -526,7 +526,8 @@ void KeepWalk::enter(Way way, Address at) {
   if (std::any_of(been.begin(), been.end(), [&](const Way& other) { return other.same(way); })) return;
   if (been.size() >= (way.kept.empty() ? kMostWays : kMostKeeping)) {
     unread_ = true;
-    return finish_untaken(way);
+    if (at <= way.at) note_cut(way);
+    return;
   }
   been.push_back(way);
   waiting_.push_back(std::move(way));
@@ -644,15 +645,28 @@ void KeepWalk::finish(const Way& way) {
   for (const auto& [place, kept] : way.kept) finish(way, place, kept.first, kept.second);
 }
 
-// A reference that was taken may still be given back, where the way is not followed any more.
-void KeepWalk::finish_untaken(const Way& way) {
+// At the end of a loop's turn, what has not taken a reference for what it keeps will hardly do so. Ways that
+// were followed to their ends know better.
+void KeepWalk::note_cut(const Way& way) {
   for (const auto& [place, kept] : way.kept) {
-    const auto found = way.balances.find(kept.first.place);
-    if (found == way.balances.end() || found->second.taken == 0) finish(way, place, kept.first, kept.second);
+    const auto& [value, stored_at] = kept;
+    const auto found = way.balances.find(value.place);
+    const Balance balance = found == way.balances.end() ? Balance() : found->second;
+    if (balance.taken != 0 || balance.none || values_.is_constant(value) || values_.is_stack(value)) continue;
+    if (const Value from = values_.loaded_from(value); from.known() && way.put.contains(from.place)) continue;
+    if (ended_places_.contains(place)) continue;
+    Seen& seen = cut_[place];
+    if (seen.value.known()) continue;
+    seen.value = value;
+    seen.stored_at = stored_at;
+    seen.at = way.at;
+    seen.passed = way.passed;
   }
 }
 
 void KeepWalk::finish(const Way& way, Address place, const Value& value, const Value& stored_at) {
+  cut_.erase(place);
+  ended_places_.insert(place);
   const auto found = way.balances.find(value.place);
   const Balance balance = found == way.balances.end() ? Balance() : found->second;
   if (balance.none || values_.is_constant(value) || values_.is_stack(value)) return;
@@ -710,6 +724,9 @@ std::vector<KeepWalk::Kept> KeepWalk::untaken(const Wanted& wanted) {
     }
     if (auto kept = kept_of(place, seen)) found.push_back(std::move(*kept));
   }
+  for (const auto& [place, seen] : cut_) {
+    if (auto kept = kept_of(place, seen)) found.push_back(std::move(*kept));
+  }
   return found;
 }
 
@@ -724,9 +741,9 @@ std::optional<KeepWalk::Kept> KeepWalk::kept_of(Address place, const Seen& seen)
   const Value variable = values_.loaded_from(seen.value);
   if (!results_.contains(seen.value.place) && values_.is_stack(variable)) {
     const auto fillers = fillers_.find(variable.offset);
-    const bool filled = fillers != fillers_.end() && fillers->second.size() == 1;
-    if (!filled && variable.exact) return std::nullopt;
-    if (filled) {
+    const bool none = fillers == fillers_.end();
+    if (none ? variable.exact : fillers->second.size() != 1) return std::nullopt;
+    if (!none) {
       kept.from = Origin::From::result;
       kept.behind = *fillers->second.begin();
       kept.filled = true;

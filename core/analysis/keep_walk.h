@@ -77,7 +77,7 @@ class KeepWalk {
   struct Kept : Origin {
     Address at = 0;           ///< the store, the call or the return
     bool also_taken = false;  ///< on other ways
-    bool given_back = false;  ///< on each way without a reference that was seen, the function gives one back
+    bool given_back = false;  ///< on every way seen that takes no reference, the function gives one back
     Slot slot;                ///< that it is stored in
     ValuePlaces held;         ///< what has it there
     /// On a way without a reference, what copied it to where it was kept from; where there are other ways.
@@ -232,7 +232,8 @@ class KeepWalk {
   void add_passed(const Way& way, std::set<Address>& ways) const;
   /// The way ends, or what was kept there is another thing from now on.
   void finish(const Way& way);
-  void finish_untaken(const Way& way);
+  /// The way is not followed any more.
+  void note_cut(const Way& way);
   void finish(const Way& way, Address place, const Value& value, const Value& stored_at);
   [[nodiscard]] Slot slot_of(Address place, const Value& stored_at) const;
   [[nodiscard]] std::optional<Kept> kept_of(Address place, const Seen& seen) const;
@@ -255,6 +256,8 @@ class KeepWalk {
   std::vector<Passed> passed_;
   std::map<Address, std::vector<Way>> been_;
   std::map<Address, Seen> seen_;
+  std::map<Address, Seen> cut_;                        // where no way was followed to its end
+  std::set<Address> ended_places_;                     // where some way was
   std::map<Address, ValuePlaces> held_;                // at places, the first time
   std::map<Address, std::vector<ValuePlaces>> bases_;  // of stores: Slot::bases
   std::set<Address> taken_;

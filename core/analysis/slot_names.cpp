@@ -14,7 +14,7 @@ namespace refhist {
 
 namespace {
 
-constexpr int kMostApart = 8;  // instructions, from where it is told which variable has an address
+constexpr int kMostApart = 8;  // instructions between an access and where its variable is known
 
 std::string in_brackets(const std::string& name, std::int64_t offset) {
   if (offset == 0) return "*" + name;
@@ -176,11 +176,13 @@ SlotNames::Name SlotNames::behind_variable(const Slot& slot, const Module& modul
   return {};
 }
 
-// Or to behind the place up to which it does.
+// A compiler also moves them to behind the place where the variable ends. Where several paths share the
+// instruction, each may have had another variable.
 SlotNames::Name SlotNames::before_variable(const Slot& slot, const Module& module, Address function) {
   std::vector<ValuePlaces> bases = slot.bases;
   for (ValuePlaces& base : bases) base.stack.clear();
-  const std::vector<Address>& all = instructions(module, function);
+  const auto& [all, targets] = instructions(module, function);
+  if (targets.contains(slot.code)) return {};
   auto before = std::lower_bound(all.begin(), all.end(), slot.code);
   DecodedInstruction instruction;
   for (int i = 0; i < kMostApart && before != all.begin(); ++i) {
@@ -193,17 +195,21 @@ SlotNames::Name SlotNames::before_variable(const Slot& slot, const Module& modul
   return {};
 }
 
-const std::vector<Address>& SlotNames::instructions(const Module& module, Address function) {
+const SlotNames::Instructions& SlotNames::instructions(const Module& module, Address function) {
   const auto [known, added] = instructions_.try_emplace({&module, function});
   const auto symbol = added ? module.function_at(function) : std::nullopt;
   if (!symbol) return known->second;
   DecodedInstruction instruction;
   for (const FileRange& range : ranges_of(module, *symbol)) {
     for (Address at = range.begin; at < range.end && read_instruction(module, at, instruction);
-         at = instruction.next())
-      known->second.push_back(at);
+         at = instruction.next()) {
+      known->second.all.push_back(at);
+      const bool jumps = instruction.is_jump() || instruction.is_branch();
+      if (const auto target = jumps ? instruction.branch_target() : std::nullopt)
+        known->second.targets.insert(*target);
+    }
   }
-  std::sort(known->second.begin(), known->second.end());
+  std::sort(known->second.all.begin(), known->second.all.end());
   return known->second;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,11 +72,15 @@ class SlotNames {
   static Name global(const Slot& slot, const Module& module);
   static Name behind(const Base& base, const Slot& slot);
 
-  /// Of the function that begins there, in order.
-  const std::vector<Address>& instructions(const Module& module, Address function);
+  struct Instructions {
+    std::vector<Address> all;   // in order
+    std::set<Address> targets;  // of jumps
+  };
+  /// Of the function that begins there.
+  const Instructions& instructions(const Module& module, Address function);
 
   CodeGraph& graph_;
-  std::map<std::pair<const Module*, Address>, std::vector<Address>> instructions_;
+  std::map<std::pair<const Module*, Address>, Instructions> instructions_;
 };
 
 }  // namespace refhist

@@ -77,6 +77,7 @@ struct CounterSpec {
   std::int32_t scale = 1;  ///< -1 for GLib's grefcount, which counts downwards
   std::int32_t bias = 0;
   bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
+  bool of_part = false;              ///< `type` is what the functions take, a part of what was named
   [[nodiscard]] bool known() const { return !path.empty() || offset.has_value(); }
 };
 

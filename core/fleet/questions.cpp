@@ -187,13 +187,15 @@ const std::string& Questions::project_id() {
 Json Questions::answer() const { return {{"schema", kFleetSchema}, {"project", project_}}; }
 
 std::string Questions::one_fingerprint(const std::string& begin) {
+  const std::string unknown =
+      fmt::format("no finding {} in the project {} (refhist fleet findings --all)", begin, project_);
+  if (!is_hex(begin)) fail("{}", unknown);
   const auto rows = database_.ask(
       "SELECT x.fingerprint FROM refhist.finding x WHERE x.project = $1::int AND x.fingerprint BETWEEN $2 "
       "AND "
       "rpad($2, 16, 'f') LIMIT 2",
       {project_id(), begin});
-  if (rows.empty() || !is_hex(begin))
-    fail("no finding {} in the project {} (refhist fleet findings --all)", begin, project_);
+  if (rows.empty()) fail("{}", unknown);
   if (rows.size() > 1) fail("several findings begin with {}: give more of it", begin);
   return rows.front().front().value_or("");
 }

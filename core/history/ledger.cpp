@@ -615,15 +615,16 @@ void Ledger::withdraw_below_zero(ObjectId id, const Execution& execution) {
     history_.set_note(id, "its counter is one below its references: its last put found zero");
 }
 
-// Readers may be counted elsewhere, and given back here before what they took is added: then what adds it
-// gives the memory back when it comes to zero.
+// Readers may be counted in another place. Their puts here may come before that count is added. The call that
+// adds it then frees the object at zero.
 void Ledger::withdraw_settled(ObjectId id, const Execution& execution) {
   const EventId last = history_.object(id).last_event;
   const Event event = last.valid() ? history_.event(last) : Event();
   const bool from_below = direction(event.role) > 0 && event.before && *event.before < 0 && event.after == 0;
   if (!from_below || !freed_by(last, execution)) return;
+  const EventId died = history_.object(id).died;
   const auto is_its = [&](const Finding& finding) {
-    return finding.object == id &&
+    return finding.object == id && finding.event >= died &&
            (finding.verdict == Verdict::over_put || finding.verdict == Verdict::resurrection);
   };
   while (history_.withdraw_finding(is_its).valid())

@@ -181,7 +181,10 @@ std::string take_counted_part(Family& family, const std::vector<const LoadedModu
   if (!part) return {};
   const std::string whole = std::exchange(family.counter.type, part->type);
   family.counter.path = part->path;
-  return fmt::format("its functions take a {}, which a {} contains: that is the object", part->type, whole);
+  family.counter.of_part = true;
+  if (family.counter.offset) *family.counter.offset -= part->behind;
+  return fmt::format("its functions take a {}, which a {} contains: that is the object",
+                     without_struct(part->type), without_struct(whole));
 }
 
 std::string joined(const std::vector<std::string>& notes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/interruption.h"
+#include "base/text.h"
 #include "discover/refcount_names.h"
 #include "families/function_pattern.h"
 #include "sites/inlined_sites.h"
@@ -33,31 +34,34 @@ class PartSearch {
   std::optional<CountedPart> of(const ProbeSpec& probe) {
     if (probe.object.indirect || probe.inside || is_glob(probe.function)) return std::nullopt;
     for (const FunctionSymbol& function : matching_functions(module_, probe.function)) {
-      if (auto part = of(probe, module_.signature(function))) return part;
+      if (auto part = of(probe, function.name, module_.signature(function))) return part;
     }
     for (const std::string& name : inlined_functions(module_, probe.function)) {
-      if (auto part = of(probe, module_.inlined_signature(name))) return part;
+      if (auto part = of(probe, name, module_.inlined_signature(name))) return part;
     }
     return std::nullopt;
   }
 
  private:
-  std::optional<CountedPart> of(const ProbeSpec& probe, const std::optional<Signature>& signature) {
+  std::optional<CountedPart> of(const ProbeSpec& probe, const std::string& function,
+                                const std::optional<Signature>& signature) {
     const std::string type = signature ? taken_by(*signature, probe, counter_.type) : std::string();
     if (type.empty() || is_same(type, counter_.type)) return std::nullopt;
     const auto whole = member(counter_.type, counter_.path);
     if (!whole) return std::nullopt;
-    for (std::size_t begin = 0; begin != std::string::npos; begin = next_name(begin)) {
+    const bool may_be_base = function.starts_with("_Z");
+    for (std::size_t begin = may_be_base ? 0 : next_name(0); begin != std::string::npos;
+         begin = next_name(begin)) {
       const std::string path = counter_.path.substr(begin);
       const auto inner = member(type, path);
       if (inner && inner->size == whole->size && inner->offset < whole->offset &&
           lies_at(type, begin, whole->offset - inner->offset))
-        return CountedPart{type, path};
+        return CountedPart{type, path, whole->offset - inner->offset};
     }
     return std::nullopt;
   }
 
-  /// None that is a bit-field which cannot be read.
+  /// Nothing for a bit-field that cannot be read.
   [[nodiscard]] std::optional<MemberPlace> member(const std::string& type, const std::string& path) const {
     try {
       return module_.member(type, path);
@@ -73,12 +77,16 @@ class PartSearch {
     return dot == std::string::npos ? dot : dot + 1;
   }
 
-  /// The member whose name ends in front of `path_begin` is there, and of that size; or a base class may be.
+  /// The member whose name ends in front of `path_begin` is there, and of that size; or what begins there has
+  /// the same members, as a base class has.
   [[nodiscard]] bool lies_at(const std::string& type, std::size_t path_begin, std::uint64_t offset) const {
     const auto size = module_.type_size(type);
     const auto all = module_.type_size(counter_.type);
     if (!size || !all || offset + *size > *all) return false;
-    if (path_begin == 0) return true;
+    const auto same_at = [&](std::uint64_t at) {
+      return module_.member_at(counter_.type, offset + at).path == module_.member_at(type, at).path;
+    };
+    if (path_begin == 0) return same_at(0) && same_at(member(type, counter_.path)->offset);
     const auto part = member(counter_.type, counter_.path.substr(0, path_begin - 1));
     return part && part->offset == offset && part->size == *size;
   }

@@ -1,6 +1,7 @@
 // The part of a family's type that its functions are handed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,15 +11,17 @@
 
 namespace refhist {
 
-/// A family may name the whole (`type` "struct conn", `count` "kref.refs"), and functions that know the part
-/// alone (kref_get(struct kref *)): then the part is the object, wherever it lies. So is a base class that
+/// A family may name the whole (`type` "struct conn", `count` "kref.refs") while its functions take only a
+/// part of it (kref_get(struct kref *)). That part is then the object. The same holds for a base class that
 /// does not lie at the beginning.
 struct CountedPart {
-  std::string type;  ///< "struct kref"
-  std::string path;  ///< of the counter in it: "refs"
+  std::string type;          ///< "struct kref"
+  std::string path;          ///< of the counter in it: "refs"
+  std::uint64_t behind = 0;  ///< bytes from the whole to it
 };
 
-/// Nothing where the functions take the type itself, or where no debug information tells.
+/// Of the first function that takes one. Nothing where each takes the type itself, or no debug information
+/// tells.
 std::optional<CountedPart> counted_part(const Family& family,
                                         const std::vector<const LoadedModule*>& modules);
 

@@ -68,6 +68,10 @@ __attribute__((noinline)) static int channel_fire(int number) {
   return 1 + kref_put(&channel->kref, channel_release);
 }
 
+__attribute__((noinline)) static int channel_put(struct channel *channel) {
+  return kref_put(&channel->kref, channel_release);
+}
+
 int main(int argc, char **argv) {
   int sum = 0;
   if (argc > 1) way = argv[1];
@@ -76,7 +80,7 @@ int main(int argc, char **argv) {
   while (channels != NULL) {
     struct channel *channel = whole_of(channels, struct channel, node);
     channels = channels->next;
-    sum += kref_put(&channel->kref, channel_release);
+    sum += channel_put(channel);
   }
   printf("%d\n", sum);
   return 0;

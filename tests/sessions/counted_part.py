@@ -4,22 +4,26 @@ from harness.checks import contains, equal
 from harness.shapes import check_findings, objects, role_totals, source_line, verdicts
 
 CHANNEL = "--name channel --init kref_init --get kref_get --put kref_put --type 'struct channel' --count kref.refs.value"
+MIXED = CHANNEL + " --put channel_put"
 COUNT = 24
 
 
-def run(d, *way):
-    said = d.track(CHANNEL)
+def run(d, *way, family=CHANNEL):
+    d.track(family)
     d.run(*way)
     d.expect_exit(0)
-    return said
 
 
-def test_right(d):
-    run(d)
+def test_right(d, family=CHANNEL):
+    run(d, family=family)
     totals = role_totals(objects(d, "--all"))
     equal([totals[role] for role in ("init", "get", "put")], [COUNT, COUNT, 2 * COUNT], "events")
-    contains(d.refhist("status"), "its functions take a kref, which a struct channel contains: that is the object", "status")
+    contains(d.refhist("status"), "its functions take a kref, which a channel contains: that is the object", "status")
     equal(check_findings(d), (0, []), "exit status and findings")
+
+
+def test_one_function_takes_the_whole(d):
+    test_right(d, MIXED)
 
 
 def test_leaked(d):

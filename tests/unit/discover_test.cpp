@@ -59,8 +59,8 @@ std::set<Pair> pairs_of(const Family& family, const Module& module) {
   std::vector<std::string> gets;
   std::vector<std::string> puts;
   for (const ProbeSpec& probe : family.probes) {
-    const bool hands_out = probe.object.from == ObjectSource::From::result;  // code does not tell such a get
-    if ((probe.role != Role::get && probe.role != Role::put) || hands_out) continue;
+    if (probe.role != Role::get && probe.role != Role::put) continue;
+    if (probe.function.ends_with("_fetch")) continue;  // what it does to the counter, its own code does not
     const FunctionPattern pattern(probe.function);
     for (const FunctionSymbol& function : module.functions()) {
       if (!pattern.matches(function.name, demangle(function.name))) continue;

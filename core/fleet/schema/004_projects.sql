@@ -144,10 +144,10 @@ BEGIN
         WHEN f.id IS NULL AND g.body IS NULL THEN 'nothing describes it'
         WHEN f.id IS NULL THEN detail_fault(g.body)
       END AS fault
-    FROM (SELECT i.key, i.n1, i.body, row_number() OVER () AS number FROM incoming i
+    FROM (SELECT i.key, i.n1, i.body, row_number() OVER (ORDER BY i.key) AS number FROM incoming i
           WHERE i.transaction = this AND i.kind = 'f') g
     LEFT JOIN finding f ON f.project = in_project AND f.fingerprint = g.key),
-  good AS (SELECT j.id, sum(j.n1)::bigint AS alike FROM judged j WHERE j.fault IS NULL GROUP BY j.id)
+  good AS (SELECT j.id, sum(j.n1)::bigint AS alike FROM judged j WHERE j.fault IS NULL AND j.id IS NOT NULL GROUP BY j.id)
   SELECT (SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') FROM good g),
          (SELECT coalesce(array_agg(g.alike ORDER BY g.id), '{}') FROM good g),
          (SELECT array_agg(format('finding %s: %s', coalesce(left(regexp_replace(j.key, '[^ -~]', '?', 'g'), 40), '(none)'), j.fault))
@@ -390,6 +390,7 @@ DECLARE
   number bigint;
   cut timestamptz := date_trunc('month', (now() - runs) AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
 BEGIN
+  PERFORM pg_advisory_xact_lock(7239);  -- two would wait for each other's projects
   WHILE fold() <> 0 LOOP
     PERFORM pg_sleep(0.05);
   END LOOP;
