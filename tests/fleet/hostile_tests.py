@@ -51,6 +51,15 @@ def test_bad_rows_are_refused_with_their_reason(f):
     equal(f.server.sql("SELECT findings, cardinality(places) FROM refhist.run", database="fleet").count(","), 0, "one finding is left")
 
 
+def test_what_is_too_much_is_left_out(f):
+    """In whatever order it comes: a finding that was refused is not counted."""
+    record = f.record(findings=[(f"{number:016x}", 1) for number in range(5_002, 0, -1)])
+    contains(f.server_answer(record), "the run has more than 5000 findings", "reasons")
+    f.server.sql("SELECT refhist.fold()", user="sender")
+    equal(f.server.sql("SELECT cardinality(findings), array_position(findings, NULL) FROM refhist.run", database="fleet"), "5000|", "findings of the run")
+    equal(f.server.sql("SELECT count(*) FROM refhist.finding_series", database="fleet"), "5000", "findings that are counted")
+
+
 def test_bad_runs_are_refused_whole(f):
     for header, reason in [({"protocol": 2}, "protocol is not between 1 and 1"), ({"project": ""}, "project is empty"), ({"branch": "a\tb"}, "control"),
                            ({"commit": "c" * 201}, "longer than 200"), ({"events": -1}, "events is not between"), ({"started_us": 0}, "400 days"),
