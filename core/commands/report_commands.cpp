@@ -65,9 +65,23 @@ std::vector<ObjectId> held_at(CommandContext& context, Address address) {
   return {};
 }
 
+/// Of families that have named the struct which contains their objects: what it has there.
+std::vector<ObjectId> parts_of(const SessionState& state, Address whole) {
+  std::vector<ObjectId> found;
+  for (std::size_t i = 0; i < state.families.size(); ++i) {
+    const auto& part_at = state.families[i].family.counter.part_at;
+    if (!part_at) continue;
+    for (const ObjectId id : state.history.all_at(whole + *part_at)) {
+      if (state.history.object(id).family.index() == i) found.push_back(id);
+    }
+  }
+  return found;
+}
+
 std::vector<ObjectId> objects_at(CommandContext& context, Address address) {
   std::vector<ObjectId> found = context.state.managed.managing(address);
   if (found.empty()) found = context.state.history.all_at(address);
+  if (found.empty()) found = parts_of(context.state, address);
   if (found.empty()) found = context.state.history.containing(address);
   if (found.empty()) found = held_at(context, address);
   if (found.empty()) {

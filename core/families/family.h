@@ -77,7 +77,8 @@ struct CounterSpec {
   std::int32_t scale = 1;  ///< -1 for GLib's grefcount, which counts downwards
   std::int32_t bias = 0;
   bool immortal_below_zero = false;  ///< gets and puts leave an object alone whose count is negative
-  bool of_part = false;              ///< `type` is what the functions take, a part of what was named
+  /// `type` is what the functions take, a part of what was named: so many bytes from that to it.
+  std::optional<std::uint64_t> part_at;
   [[nodiscard]] bool known() const { return !path.empty() || offset.has_value(); }
 };
 

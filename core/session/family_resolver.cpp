@@ -181,7 +181,7 @@ std::string take_counted_part(Family& family, const std::vector<const LoadedModu
   if (!part) return {};
   const std::string whole = std::exchange(family.counter.type, part->type);
   family.counter.path = part->path;
-  family.counter.of_part = true;
+  family.counter.part_at = part->behind;
   if (family.counter.offset) *family.counter.offset -= part->behind;
   return fmt::format("its functions take a {}, which a {} contains: that is the object",
                      without_struct(part->type), without_struct(whole));

@@ -102,8 +102,8 @@ std::string type_of_all(const Family& family, const Module& module) {
 
 void read_shape(const Family& family, const std::optional<MemberPlace>& counter, ObjectShape& shape) {
   const Module& module = *shape.module;
-  shape.type = family.counter.of_part ? family.counter.type : type_of_all(family, module);
-  shape.by_all = !shape.type.empty() && !family.counter.of_part;
+  shape.type = family.counter.part_at ? family.counter.type : type_of_all(family, module);
+  shape.by_all = !shape.type.empty() && !family.counter.part_at;
   for (const ProbeSpec& probe : family.probes) {
     if (!shape.type.empty()) break;
     const bool plain = probe.role == Role::get || probe.role == Role::put;

@@ -26,6 +26,13 @@ def test_one_function_takes_the_whole(d):
     test_right(d, MIXED)
 
 
+def test_the_whole_is_known_by_its_own_address(d):
+    d.track(CHANNEL)
+    d.break_at("free")
+    d.run()
+    equal(d.object("$rdi")["family"], "channel", "family of what is freed")
+
+
 def test_leaked(d):
     run(d, "leaked")
     status, found = check_findings(d)
