@@ -10,9 +10,8 @@ namespace refhist {
 namespace {
 
 constexpr std::size_t kMostSteps = 60'000;
-constexpr Address kReturn = 0;                       // the place of all returns
-constexpr std::size_t kMostWays = 12;                // through one instruction
-constexpr std::size_t kMostKeeping = 3 * kMostWays;  // the same, of those that have kept something
+constexpr Address kReturn = 0;         // the place of all returns
+constexpr std::size_t kMostWays = 12;  // through one instruction
 
 bool is_memory(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; }
 
@@ -524,7 +523,7 @@ void KeepWalk::enter(Way way, Address at) {
   }
   way.at = at;
   if (std::any_of(been.begin(), been.end(), [&](const Way& other) { return other.same(way); })) return;
-  if (been.size() >= (way.kept.empty() ? kMostWays : kMostKeeping)) {
+  if (been.size() >= kMostWays) {
     unread_ = true;
     if (at <= way.at) note_cut(way);
     return;
